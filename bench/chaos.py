@@ -1,0 +1,140 @@
+"""Is anything lost, doubled or left half done when processes are killed with -9 in the middle of writing?
+
+    python -m bench.chaos [--rounds 30] [--seed 1]
+
+Each round kills the API, the worker or Postgres at a random moment under a load of writes, and waits until the
+supervisor has brought it back. Requests with an Idempotency-Key are repeated until they are answered, the others are
+not. At the end the database is asked, as its superuser, about every answer that was given (bench/ledger.py) and about
+every row that must not stand alone (bench/wholeness.py). Exit code 1 when anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from bench import running, wholeness
+from bench.clients import LOST, Client
+from bench.ledger import KINDS, Ledger, Write, results_of
+from bench.processes import PARTS, Family, Part
+from bench.running import Service
+from service.launch.run import is_ready
+
+WRITERS = 6
+CALM_S = (0.0, 1.0)  # load between the first writes after a kill and the next kill
+WARM_S = 15.0
+BACK_S = 90.0
+RETRY_S = 0.2
+
+
+class Load:
+    """Writers that never stop; what they were answered stands in the ledger."""
+
+    def __init__(self, service: Service, seed: int) -> None:
+        self._service = service
+        self._seed = seed
+        self.ledger = Ledger()
+        self.lost: Counter[str] = Counter()  # by kind: no answer, or an answer of 5xx
+        self._stopping = False
+
+    async def run(self) -> None:
+        await asyncio.gather(*(self._writer(random.Random(self._seed * 1000 + number)) for number in range(WRITERS)))
+
+    def stop(self) -> None:
+        """Begin nothing new; what has a key is repeated to its end."""
+        self._stopping = True
+
+    async def _writer(self, chance: random.Random) -> None:
+        client = Client(self._service.url, self._service.key, timeout_s=BACK_S)
+        while not self._stopping:
+            write = chance.choice(KINDS)(chance)
+            await self._send(client, write)
+            if write.key and chance.random() < 0.2:
+                await self._send(client, write)  # a client that did not see the answer
+        await client.close()
+
+    async def _send(self, client: Client, write: Write) -> None:
+        deadline = time.monotonic() + BACK_S
+        while True:
+            try:
+                answer = await client.post(write.path, write.body, write.headers)
+                if answer.status < 500 and not (write.key and None in results_of(answer.json)):
+                    self.ledger.answered(write, answer.status, answer.json)
+                    return
+            except LOST:
+                await asyncio.sleep(RETRY_S)
+            self.lost[write.kind] += 1
+            if write.key is None or time.monotonic() > deadline:
+                self.ledger.gave_up(write)
+                return
+            await asyncio.sleep(RETRY_S)
+
+
+async def rounds(service: Service, load: Load, count: int, chance: random.Random, say: Callable[[str], None]) -> None:
+    """Kills one part per round, in random order but each about as often; waits until everything is back."""
+    assert service.processes is not None
+    for number in range(count):
+        if number % len(PARTS) == 0:
+            order = chance.sample(PARTS, len(PARTS))
+        part = order[number % len(PARTS)]
+        await _under_load(load, chance)
+        acknowledged, began = len(load.ledger.added), time.monotonic()
+        pid = service.processes.pid(part)
+        assert pid is not None, f"{part} is dead before it was killed"
+        os.kill(pid, signal.SIGKILL)
+        await _back(service, service.processes, part, pid)
+        say(f"round {number + 1:>3}  {part:<8}  back after {time.monotonic() - began:4.1f} s  {acknowledged} stored")
+
+
+async def _under_load(load: Load, chance: random.Random) -> None:
+    """Until a few writes went through again, then a random moment more: a kill in silence shows nothing."""
+    before, deadline = len(load.ledger.added), time.monotonic() + WARM_S
+    while len(load.ledger.added) < before + WRITERS and time.monotonic() < deadline:  # noqa: ASYNC110 (no event to wait for)
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(chance.uniform(*CALM_S))
+
+
+async def _back(service: Service, family: Family, part: Part, old: int) -> None:
+    deadline = time.monotonic() + BACK_S
+    while family.pid(part) in (None, old) or not await asyncio.to_thread(is_ready, service.url):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{part} did not come back within {BACK_S:.0f} s:\n{service.log[-4000:]}")
+        await asyncio.sleep(0.05)
+
+
+async def chaos(service: Service, options: argparse.Namespace) -> bool:
+    """Prints the rounds and the counts; True when nothing is wrong."""
+    load = Load(service, options.seed)
+    writing = asyncio.create_task(load.run())
+    await rounds(service, load, options.rounds, random.Random(options.seed), lambda line: print(line, flush=True))
+    load.stop()
+    await writing
+    assert service.database is not None
+    ledger = load.ledger
+    print(f"\nstored {len(ledger.added)}, answered {dict(ledger.statuses)}, repeated with a key {ledger.repeated}")
+    print(f"without an answer {dict(load.lost)}")
+    wrong = (
+        ledger.wrong + await wholeness.of_answers(service.database, ledger) + await wholeness.of_rows(service.database)
+    )
+    print(await wholeness.jobs(service.database))
+    print("\n".join(["", f"{len(wrong)} violations", *wrong[:50]]) if wrong else "nothing lost, doubled or half done")
+    return not wrong
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(words)
+    with running.started(patient=True) as service:
+        return 0 if asyncio.run(chaos(service, options)) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Measurements against labelled sets: they print aggregates, never texts."""

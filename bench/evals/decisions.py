@@ -1,0 +1,93 @@
+"""What do the dedup guard and the offline pair decision do to labelled pairs?
+
+No embedder takes part: every pair is put to the guard as if its similarity were 0.98 or more, and to the decision as
+if it lay in the band. So the figures are the words' own share, on pairs harder than vectors would let through.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.curator.rules import Verdict, decide_pair
+from service.language import contrast
+
+BAND = (0.75, 0.85, 0.97)
+LABELS = ("duplicate", "paraphrase", "contradiction", "different")
+OPPOSED = ("contradiction", "different")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts and how people call the pair."""
+
+    a: str
+    b: str
+    label: str
+
+
+def pairs(path: Path) -> list[Pair]:
+    """Returns the labelled pairs of a file with one JSON object a line (a, b, label)."""
+    rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    return [Pair(row["a"], row["b"], row["label"]) for row in rows]
+
+
+def guarded(pair: Pair) -> bool:
+    """Returns whether the guard keeps the pair from being dropped at 0.98: it differs, or its words do."""
+    return contrast.differs(pair.a, pair.b) is not None or not contrast.same_content_words(pair.a, pair.b)
+
+
+def verdicts(labelled: list[Pair], similarity: float) -> Counter[tuple[str, Verdict]]:
+    """Returns how often each label got each verdict, both directions counted."""
+    found: Counter[tuple[str, Verdict]] = Counter()
+    for pair in labelled:
+        for new, old in ((pair.a, pair.b), (pair.b, pair.a)):
+            found[pair.label, decide_pair(new, old, similarity).verdict] += 1
+    return found
+
+
+def report(path: Path) -> str:
+    """Returns the guard's table, the decision's tables at three similarities, and the shares that matter."""
+    labelled = pairs(path)
+    lines = ["guard at 0.98                 pairs  held back  by reason"]
+    for label in LABELS:
+        chosen = [pair for pair in labelled if pair.label == label]
+        reasons = Counter(contrast.differs(pair.a, pair.b) or "words or none" for pair in chosen)
+        told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+        lines.append(f"{label:<28} {len(chosen):>6} {sum(map(guarded, chosen)):>10}  {told}")
+    for similarity in BAND:
+        lines += ["", *_table(verdicts(labelled, similarity), similarity)]
+    return "\n".join(lines)
+
+
+def _table(found: Counter[tuple[str, Verdict]], similarity: float) -> list[str]:
+    lines = [f"decision at {similarity:<16} " + " ".join(f"{verdict.value:>10}" for verdict in Verdict)]
+    for label in LABELS:
+        lines.append(f"{label:<28} " + " ".join(f"{found[label, verdict]:>10}" for verdict in Verdict))
+    updates = found["different", Verdict.REPLACE] + found["different", Verdict.MERGE]
+    return [
+        *lines,
+        f"duplicates kept as two rows          {_share(found, 'duplicate', Verdict.KEEP_BOTH)}",
+        f"contradictions dropped (must be 0)   {found['contradiction', Verdict.NONE]}",
+        f"contradictions that end the old text {_share(found, 'contradiction', Verdict.REPLACE)}",
+        f"different texts dropped              {found['different', Verdict.NONE]}",
+        f"different texts written over         {updates}",
+    ]
+
+
+def _share(found: Counter[tuple[str, Verdict]], label: str, verdict: Verdict) -> str:
+    total = sum(count for (name, _), count in found.items() if name == label)
+    return f"{found[label, verdict]} of {total} ({found[label, verdict] / total:.0%})" if total else "no such pairs"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Dedup guard and offline decision on labelled pairs.")
+    parser.add_argument("path", type=Path, help="JSON lines with a, b, label")
+    print(report(parser.parse_args().path))
+
+
+if __name__ == "__main__":
+    main()

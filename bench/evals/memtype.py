@@ -1,0 +1,66 @@
+"""How often do the published patterns name the right memory type, and what do the rules after them add?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from service.domain.kinds import Kind, KindSource, MemoryType
+from service.language import kinds
+
+Classifier = Callable[[str], Kind]
+
+
+def with_default(text: str) -> Kind:
+    """Returns what the published patterns say, else Context (R4.18, R4.23)."""
+    return kinds.classify(text) or kinds.UNCLASSIFIED_UNASKED
+
+
+def with_rules(text: str) -> Kind:
+    """Returns what the service says with no model: patterns, then the offline rules, then Context."""
+    return kinds.classify(text) or kinds.guess(text) or kinds.UNCLASSIFIED_UNASKED
+
+
+def rows(path: Path) -> list[tuple[str, MemoryType]]:
+    """Returns text and labelled type of each line of a JSON lines file."""
+    parsed = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    return [(row["text"], MemoryType(row["type"])) for row in parsed]
+
+
+def report(path: Path) -> str:
+    """Returns confusion matrix, accuracy and coverage: patterns with the default Context, then with the rules."""
+    labelled = rows(path)
+    parts = [_section("patterns, else Context", with_default, labelled), _section("with rules", with_rules, labelled)]
+    return "\n\n".join(parts)
+
+
+def _section(title: str, classify: Classifier, labelled: list[tuple[str, MemoryType]]) -> str:
+    read = [(type_, classify(text)) for text, type_ in labelled]
+    matrix = Counter((type_, kind.type) for type_, kind in read)
+    sources = Counter(kind.source for _, kind in read)
+    names = list(MemoryType)
+    lines = [f"{title:<24}" + "".join(f"{name[:8]:>10}" for name in names) + "   (columns: read as)"]
+    lines += [f"{name:<24}" + "".join(f"{matrix[name, other]:>10}" for other in names) for name in names]
+    right = sum(matrix[name, name] for name in names)
+    lines.append(f"accuracy {right}/{len(read)} = {right / max(1, len(read)):.2f}")
+    lines += [_of_source(read, source) for source in KindSource if sources[source]]
+    return "\n".join(lines)
+
+
+def _of_source(read: list[tuple[MemoryType, Kind]], source: KindSource) -> str:
+    chosen = [(type_, kind) for type_, kind in read if kind.source is source]
+    right = sum(type_ is kind.type for type_, kind in chosen)
+    return f"  {source.value:<8} covers {len(chosen)}/{len(read)} = {len(chosen) / len(read):.2f}, right {right}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Type classification on labelled texts.")
+    parser.add_argument("path", type=Path, help="JSON lines with text, type")
+    print(report(parser.parse_args().path))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""How fast are conversations taken in, and are the turns found again that answer a question?
+
+    python -m bench.load_conversations PATH [--captions] [--url URL --key KEY]
+
+PATH: JSON lines. `kind=conversation`: id, sessions {id, datetime, turns {id, speaker, text, caption?}};
+`kind=question`: conversation_id, text, category, evidence (turn ids). Every session is one POST /v1/memories with
+infer=false; the user is the conversation, the run is the session, and turn number n was said n seconds after the
+session began. Then every question is searched for in its conversation. Prints aggregates, never texts.
+
+recall@k: the share of a question's evidence among the first k hits, as the mean over questions that have evidence.
+MRR: one over the rank of the first evidence, 0 when none is among the first 20.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bench import running
+from bench.clients import Answer, Client
+from bench.numbers import mean, percentile, table
+from bench.running import Service
+from bench.stores import settled
+
+CUTS = (1, 5, 10, 20)
+ENRICHED_S = 600.0
+
+Turns = dict[str, set[str]]
+"""Turn ids by memory id: equal texts of a session are one memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How one question fared: the evidence found at each rank (from 1), of `evidence` turns in all."""
+
+    category: str
+    evidence: int
+    ranks: tuple[int, ...]
+    ms: float
+
+    def recall(self, cut: int) -> float:
+        return sum(rank <= cut for rank in self.ranks) / self.evidence
+
+    @property
+    def reciprocal(self) -> float:
+        return 1 / min(self.ranks) if self.ranks else 0.0
+
+
+def read(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Conversations and questions of a file."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [row for row in rows if row["kind"] == "conversation"], [row for row in rows if row["kind"] == "question"]
+
+
+async def load(client: Client, conversation: dict[str, Any], *, captions: bool) -> tuple[Turns, int, float]:
+    """The turns by memory, their number, and the seconds it took."""
+    found: Turns = {}
+    count, spent_s = 0, 0.0
+    for session in conversation["sessions"]:
+        body = _session(conversation["id"], session, captions=captions)
+        answer = _good(await client.post("/v1/memories", json.dumps(body).encode()))
+        for turn, result in zip(session["turns"], answer.json["results"], strict=True):
+            found.setdefault(result["id"], set()).add(turn["id"])
+        count += len(session["turns"])
+        spent_s += answer.ms / 1000
+    return found, count, spent_s
+
+
+def _session(user: str, session: dict[str, Any], *, captions: bool) -> dict[str, Any]:
+    began = datetime.fromisoformat(session["datetime"])
+    began = began if began.tzinfo else began.replace(tzinfo=UTC)
+    speakers = list(dict.fromkeys(turn["speaker"] for turn in session["turns"]))
+    messages = [
+        {
+            "role": "user" if speakers.index(turn["speaker"]) % 2 == 0 else "assistant",
+            "name": turn["speaker"],
+            "content": _said(turn, captions=captions),
+            "timestamp": (began + timedelta(seconds=place)).isoformat(),
+        }
+        for place, turn in enumerate(session["turns"])
+    ]
+    # metadata is of the request; which turn a memory is stands in the order of the answer
+    places = {
+        "session": session["id"],
+        "first_turn": session["turns"][0]["id"],
+        "last_turn": session["turns"][-1]["id"],
+    }
+    return {"messages": messages, "infer": False, "user_id": user, "run_id": session["id"], "metadata": places}
+
+
+def _said(turn: dict[str, Any], *, captions: bool) -> str:
+    return f"{turn['text']} [shares {turn['caption']}]" if captions and turn.get("caption") else str(turn["text"])
+
+
+async def ask(client: Client, question: dict[str, Any], turns: Turns) -> Asked:
+    """Searches the whole conversation for the question."""
+    body = {"query": question["text"], "user_id": question["conversation_id"], "limit": CUTS[-1]}
+    answer = _good(await client.post("/v1/memories/search", json.dumps(body).encode()))
+    wanted = set(question["evidence"])
+    ranks: list[int] = []
+    for rank, hit in enumerate(answer.json["results"], start=1):
+        hits = wanted & turns.get(hit["id"], set())
+        wanted -= hits
+        ranks += [rank] * len(hits)
+    return Asked(question["category"], len(set(question["evidence"])), tuple(ranks), answer.ms)
+
+
+def _good(answer: Answer) -> Answer:
+    if answer.status not in (200, 201):
+        raise SystemExit(f"The service answered {answer.status}: {answer.body[:300]!r}")
+    return answer
+
+
+def report(asked: Sequence[Asked]) -> str:
+    """Recall and MRR over all and by category, then the latencies."""
+    counted = [one for one in asked if one.evidence]
+    groups = {"all": counted} | {name: [one for one in counted if one.category == name] for name in _names(counted)}
+    rows = [
+        [name, len(group), *(f"{mean(one.recall(cut) for one in group):.3f}" for cut in CUTS), _mrr(group)]
+        for name, group in groups.items()
+    ]
+    found = table(["questions", "n", *(f"recall@{cut}" for cut in CUTS), "MRR"], rows)
+    p50, p95, p99 = (percentile([one.ms for one in asked], share) for share in (0.50, 0.95, 0.99))
+    return (
+        f"{found}\n\nsearch, one client: p50 {p50:.1f} ms, p95 {p95:.1f} ms, p99 {p99:.1f} ms ({len(asked)} questions)"
+    )
+
+
+def _names(asked: Sequence[Asked]) -> list[str]:
+    return sorted({one.category for one in asked})
+
+
+def _mrr(group: Sequence[Asked]) -> str:
+    return f"{mean(one.reciprocal for one in group):.3f}"
+
+
+async def measure(service: Service, path: Path, *, captions: bool) -> str:
+    """Loads, waits until the worker has enriched everything, asks; returns the report."""
+    conversations, questions = read(path)
+    client = Client(service.url, service.key, timeout_s=120)
+    turns: dict[str, Turns] = {}
+    count, spent_s = 0, 0.0
+    for conversation in conversations:
+        turns[conversation["id"]], said, took_s = await load(client, conversation, captions=captions)
+        count, spent_s = count + said, spent_s + took_s
+    loaded = f"{len(conversations)} conversations, {count} turns in {spent_s:.1f} s: {count / spent_s:.0f} turns/s"
+    began = time.perf_counter()
+    await settled(service, ENRICHED_S)
+    waited = f"then {time.perf_counter() - began:.1f} s until no job was due"
+    asked = [await ask(client, question, turns.get(question["conversation_id"], {})) for question in questions]
+    await client.close()
+    return f"{loaded}, {waited}.\n\n{report(asked)}"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = running.arguments(__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--captions", action="store_true", help="store what a picture shows with the words beside it")
+    options = parser.parse_args(words)
+    with running.chosen(options) as service:
+        print(asyncio.run(measure(service, options.path, captions=options.captions)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

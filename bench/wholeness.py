@@ -1,0 +1,112 @@
+"""Does every row in the database have its partners, and is every answer that was given true?
+
+Asked as the superuser, past row-level security. Each query of ALONE returns what must not be; reading them tells which
+rows belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import asyncpg  # type: ignore[import-untyped]
+
+from bench.ledger import Ledger
+
+ANSWERED = """
+SELECT m.id AS asked, memory.content,
+    (SELECT count(*) FROM memory_history h WHERE h.memory_id = m.id AND h.event = 'ADD') AS adds,
+    (SELECT count(*) FROM audit_log a WHERE a.affected_ids @> ARRAY[m.id] AND a.operation = 'store') AS audits,
+    (SELECT count(*) FROM job j WHERE j.memory_id = m.id AND j.kind = 'enrich') AS jobs,
+    (SELECT count(*) FROM memory_stat s WHERE s.memory_id = m.id) AS stats,
+    (SELECT count(*) FROM memory_vector v WHERE v.memory_id = m.id AND v.kind = 'text') AS vectors
+FROM unnest($1::uuid[]) AS m (id) LEFT JOIN memory ON memory.id = m.id
+"""
+ONCE = ("adds", "audits", "jobs", "stats", "vectors")
+
+COPIES = "SELECT content, count(*) AS copies FROM memory WHERE content = ANY($1) GROUP BY content"
+
+ALONE: Mapping[str, str] = MappingProxyType(
+    {
+        "memory without stat": "SELECT id FROM memory m WHERE NOT EXISTS "
+        "(SELECT FROM memory_stat s WHERE s.memory_id = m.id)",
+        "memory without vector": "SELECT id FROM memory m WHERE embedding_status = 'stored' AND NOT EXISTS "
+        "(SELECT FROM memory_vector v WHERE v.memory_id = m.id AND v.kind = 'text')",
+        "memory that waits for a vector without a job": "SELECT id FROM memory m WHERE embedding_status <> 'stored' "
+        "AND NOT EXISTS (SELECT FROM job j WHERE j.memory_id = m.id AND j.kind = 'embed')",
+        "memory without one ADD": "SELECT id FROM memory m WHERE "
+        "(SELECT count(*) FROM memory_history h WHERE h.memory_id = m.id AND h.event = 'ADD') <> 1",
+        "memory without one enrich job per version": "SELECT id FROM memory m WHERE "
+        "(SELECT count(*) FROM job j WHERE j.memory_id = m.id AND j.kind = 'enrich') <> "
+        "(SELECT count(*) FROM memory_history h WHERE h.memory_id = m.id AND h.event IN ('ADD', 'UPDATE'))",
+        "memory without audit": "SELECT id FROM memory m WHERE NOT EXISTS "
+        "(SELECT FROM audit_log a WHERE a.affected_ids @> ARRAY[m.id] AND a.operation = 'store')",
+        "audit without memory": "SELECT a.id FROM audit_log a, unnest(a.affected_ids) AS of (id) "
+        "WHERE a.operation = 'store' AND NOT EXISTS (SELECT FROM memory m WHERE m.id = of.id) "
+        "AND NOT EXISTS (SELECT FROM memory_history h WHERE h.memory_id = of.id AND h.event = 'DELETE')",
+        "ADD in history without memory": "SELECT memory_id FROM memory_history h WHERE event = 'ADD' "
+        "AND NOT EXISTS (SELECT FROM memory m WHERE m.id = h.memory_id) "
+        "AND NOT EXISTS (SELECT FROM memory_history d WHERE d.memory_id = h.memory_id AND d.event = 'DELETE')",
+        "stat without memory": "SELECT memory_id FROM memory_stat s WHERE NOT EXISTS "
+        "(SELECT FROM memory m WHERE m.id = s.memory_id)",
+        "vector without memory": "SELECT memory_id FROM memory_vector v WHERE NOT EXISTS "
+        "(SELECT FROM memory m WHERE m.id = v.memory_id)",
+        "job without memory": "SELECT id FROM job j WHERE memory_id IS NOT NULL AND NOT EXISTS "
+        "(SELECT FROM memory m WHERE m.id = j.memory_id)",
+        "turn without conversation": "SELECT id FROM turn t WHERE NOT EXISTS "
+        "(SELECT FROM conversation c WHERE c.id = t.conversation_id)",
+        "turn without source": "SELECT id FROM turn t WHERE NOT EXISTS "
+        "(SELECT FROM memory_source s WHERE s.turn_id = t.id)",
+        "source without memory or turn": "SELECT memory_id FROM memory_source s WHERE NOT EXISTS "
+        "(SELECT FROM memory m WHERE m.id = s.memory_id) OR NOT EXISTS (SELECT FROM turn t WHERE t.id = s.turn_id)",
+        "spoken memory without source": "SELECT id FROM memory m WHERE conversation_id IS NOT NULL AND NOT EXISTS "
+        "(SELECT FROM memory_source s WHERE s.memory_id = m.id)",
+        "conversation whose turns are not 0 to turn_count - 1": "SELECT c.id FROM conversation c LEFT JOIN turn t "
+        "ON t.conversation_id = c.id GROUP BY c.id, c.turn_count HAVING count(t.id) <> c.turn_count "
+        "OR min(t.turn_index) <> 0 OR max(t.turn_index) <> c.turn_count - 1",
+        "idempotency key without answer": "SELECT key FROM idempotency WHERE status IS NULL OR body IS NULL",
+        "kept answer about a memory that is not there": "SELECT i.key FROM idempotency i, "
+        "jsonb_array_elements(i.body->'results') AS one WHERE one->>'id' IS NOT NULL "
+        "AND NOT EXISTS (SELECT FROM memory_history h WHERE h.memory_id = (one->>'id')::uuid)",
+    }
+)
+
+STATES = "SELECT kind, state, count(*) AS jobs FROM job GROUP BY kind, state ORDER BY kind, state"
+
+
+async def of_answers(database: str, ledger: Ledger) -> list[str]:
+    """What the service said it stored and the database does not hold exactly once; texts that are there twice."""
+    connection = await asyncpg.connect(database)
+    wrong = []
+    for row in await connection.fetch(ANSWERED, list(ledger.added)):
+        if row["content"] is None:
+            wrong.append(f"acknowledged memory {row['asked']} is lost")
+        elif row["content"] != ledger.added[row["asked"]]:
+            wrong.append(f"acknowledged memory {row['asked']} has another text")
+        else:
+            wrong += [f"memory {row['asked']} has {row[part]} {part}" for part in ONCE if row[part] != 1]
+    sent = set(ledger.added.values()) | ledger.given_up
+    copies = {row["content"]: row["copies"] for row in await connection.fetch(COPIES, list(sent))}
+    wrong += [f"stored {count} times: {text}" for text, count in copies.items() if count > 1]
+    wrong += [f"sent with a key and not there: {text}" for text in ledger.keyed if text not in copies]
+    await connection.close()
+    return wrong
+
+
+async def of_rows(database: str) -> list[str]:
+    """Rows without the partners that their transaction wrote; at most five of a kind."""
+    connection = await asyncpg.connect(database)
+    wrong = []
+    for what, query in ALONE.items():
+        found = await connection.fetch(query)
+        wrong += [f"{what}: {row[0]} ({len(found)} in all)" for row in found[:5]]
+    await connection.close()
+    return wrong
+
+
+async def jobs(database: str) -> str:
+    """How many jobs of which kind are where. Running ones of a killed worker wait for the end of their lease."""
+    connection = await asyncpg.connect(database)
+    found = [f"{row['kind']} {row['state']} {row['jobs']}" for row in await connection.fetch(STATES)]
+    await connection.close()
+    return "jobs: " + ", ".join(found)

@@ -1,0 +1,5 @@
+"""`python -m service <command>`: see cli.py."""
+
+from service.cli import app
+
+app(prog_name="loxodon")

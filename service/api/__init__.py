@@ -1,0 +1,1 @@
+"""How does HTTP map onto the verbs? Parse, call one verb, shape the reply."""

@@ -1,0 +1,164 @@
+"""Many memories by their ids, over HTTP: get, patch, delete, exists."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+
+from service.api import change_models as wire
+from service.api import errors, replies, shapes
+from service.api.auth import Deleter, Reader, Writer
+from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.memory_models import ItemErrorOut, MemoryOut
+from service.api.reads import NoteOf
+from service.api.revising import revision, shown
+from service.db import memories
+from service.domain.access import Caller
+from service.domain.memory import Memory
+from service.domain.request import IdempotencyKey
+from service.domain.scope import Scope
+from service.errors import InvalidInput, ServiceError
+from service.memory.forget import One, forget_many
+from service.memory.ids import memory_id
+from service.memory.revise import revise
+from service.resources import Resources
+
+router = APIRouter(prefix="/v1/memories/batch", tags=["memories"])
+
+AT_ONCE = 4
+
+
+@router.post(
+    "/get",
+    operation_id="get_memories",
+    summary="Read memories by their ids",
+    response_model=wire.GotOut,
+    responses=errors.documented(400, 401, 403, 413, 503),
+)
+async def get_memories(body: wire.IdsIn, who: Reader, res: ResourcesOf, note: NoteOf) -> wire.GotOut:
+    found = await _found(body.ids, who, res)
+    listed = [found[each] for each in dict.fromkeys(body.ids) if each in found]
+    note("batch/get", Scope(who.workspace_id), listed, ids=len(body.ids))
+    missing = [each for each in dict.fromkeys(body.ids) if each not in found]
+    return wire.GotOut(results=[shapes.memory(each) for each in listed], missing=missing)
+
+
+@router.post(
+    "/exists",
+    operation_id="memories_exist",
+    summary="Which of these ids are memories?",
+    response_model=wire.ExistsOut,
+    responses=errors.documented(400, 401, 403, 413, 503),
+)
+async def memories_exist(body: wire.IdsIn, who: Reader, res: ResourcesOf) -> wire.ExistsOut:
+    found = await _found(body.ids, who, res)
+    return wire.ExistsOut(results=[wire.ExistsItem(id=each, exists=each in found) for each in body.ids])
+
+
+@router.post(
+    "/delete",
+    operation_id="delete_memories_by_id",
+    summary="Delete memories by their ids",
+    response_model=wire.DeletedItemsOut,
+    responses=errors.documented(400, 401, 403, 413, 503),
+)
+async def delete_memories_by_id(
+    body: wire.IdsIn, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """All in one transaction. An id that was never seen says 404 and costs the others nothing."""
+    known = _known(body.ids, res)
+
+    def told(found: Sequence[One]) -> tuple[int, Mapping[str, Any]]:
+        by_id = {one.id: one for one in found}
+        items = [_gone(each, by_id.get(known[each]) if each in known else None) for each in body.ids]
+        deleted = sum(one.deleted for one in by_id.values())
+        return 200, wire.DeletedItemsOut(results=items, deleted=deleted).model_dump(mode="json")
+
+    async def work() -> Response:
+        ids = list(dict.fromkeys(known.values()))
+        return replies.send(*told(await forget_many(who.workspace_id, ids, res, served(request, who, key, shape=told))))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.post(
+    "/update",
+    operation_id="patch_memories",
+    summary="Change parts of several memories",
+    response_model=wire.PatchedItemsOut,
+    responses=errors.documented(400, 401, 403, 413),
+)
+async def patch_memories(
+    body: wire.BatchPatchIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> wire.PatchedItemsOut:
+    """Each item is its own transaction: one that fails costs the others nothing. With an Idempotency-Key every item has
+    the key `key:index`, so a repeated batch completes what is missing."""
+    if len(body.items) > res.settings.batch_max_items:
+        raise InvalidInput(
+            f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
+            field="items",
+        )
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def item(index: int, one: wire.BatchPatch) -> wire.PatchedItem:
+        async with turn:
+            return await _patched(index, one, request, who, res, key)
+
+    found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
+    good = sum(each.error is None for each in found)
+    return wire.PatchedItemsOut(results=found, succeeded=good, failed=len(found) - good)
+
+
+async def _patched(
+    index: int, one: wire.BatchPatch, request: Request, who: Caller, res: Resources, key: IdempotencyKey | None
+) -> wire.PatchedItem:
+    own = replies.of_item(key, index)
+
+    async def work() -> Response:
+        asked = revision(one, who, res.clock())
+        served_with = served(request, who, own, shape=shown)
+        return replies.send(*shown(await revise(who.workspace_id, memory_id(one.id), asked, res, served_with)))
+
+    try:
+        response = await replies.once(who, own, res, work)
+    except ServiceError as exc:
+        problem = ItemErrorOut(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
+        return wire.PatchedItem(index=index, status=problem.status, error=problem)
+    return wire.PatchedItem(
+        index=index,
+        status=response.status_code,
+        memory=MemoryOut.model_validate_json(bytes(response.body)),
+    )
+
+
+async def _found(ids: Sequence[str], who: Caller, res: Resources) -> dict[str, Memory]:
+    """The memories there are, by the ids as they were written."""
+    known = _known(ids, res)
+    async with res.db.read(who.workspace_id) as session:
+        found = await memories.get_many(session, who.workspace_id, list(known.values()), alive_at=res.clock())
+    return {written: found[each] for written, each in known.items() if each in found}
+
+
+def _known(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
+    """Those that are ids at all; raises InvalidInput for too many."""
+    if len(ids) > res.settings.max_page_size:
+        raise InvalidInput(
+            f"ids: {len(ids)} were sent, at most {res.settings.max_page_size} are taken at once.", field="ids"
+        )
+    found = {}
+    for each in ids:
+        try:
+            found[each] = UUID(each)
+        except ValueError:
+            continue
+    return found
+
+
+def _gone(written: str, one: One | None) -> wire.DeletedItem:
+    deleted, before = (one.deleted, one.already_deleted) if one else (False, False)
+    status = 200 if deleted or before else 404
+    return wire.DeletedItem(id=written, status=status, deleted=deleted or before, already_deleted=before)

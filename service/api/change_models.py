@@ -1,0 +1,249 @@
+"""How do changes to memories look on the wire? Requests and answers of everything but storing and searching."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from service.api.memory_models import MAX_TAGS, MAX_TEXT, MAX_TTL_S, ItemErrorOut, MemoryOut, Tag, TypeName
+from service.api.wire import Body, Id, Metadata, Name, Reply, Time, Unit
+from service.domain.relation import RelationType
+
+RelationName = Literal[
+    "OCCURRED_BEFORE",
+    "SIMILAR_TO",
+    "EXEMPLIFIES",
+    "INVALIDATED_BY",
+    "DERIVED_FROM",
+    "PREFERS_OVER",
+    "EVOLVED_INTO",
+    "SUPERSEDES",
+    "PROMOTED_FROM",
+    "RELATES_TO",
+    "LEADS_TO",
+    "CONTRADICTS",
+    "REINFORCES",
+    "PART_OF",
+]
+NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at", "last_accessed"})
+"""What a PATCH may set to null."""
+
+
+class PatchFields(Body):
+    """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
+
+    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT)
+    tags: list[Tag] | str | None = None
+    importance: Unit | None = None
+    importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
+    type: TypeName | None = None
+    type_confidence: Unit | None = None
+    confidence: Unit | None = Field(None, description="The same as type_confidence")
+    fact_confidence: Unit | None = None
+    metadata: Metadata | None = None
+    t_valid: Time | None = None
+    t_invalid: Time | None = None
+    ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S)
+    expires_at: Time | None = Field(None, description="null: it stays for good")
+    timestamp: Time | None = Field(None, description="With allow_system_fields only")
+    updated_at: Time | None = Field(None, description="With allow_system_fields only")
+    last_accessed: Time | None = Field(None, description="With allow_system_fields only")
+    allow_system_fields: bool = Field(False, description="Needs the right memory:admin")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for name in sorted(self.model_fields_set - NULLABLE):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name}: cannot be null")
+        for one, other in (
+            ("importance", "importance_level"),
+            ("type_confidence", "confidence"),
+            ("ttl_s", "expires_at"),
+        ):
+            if {one, other} <= self.model_fields_set:
+                raise ValueError(f"give {one} or {other}, not both")
+        if self.content is not None and not self.content.strip():
+            raise ValueError("content must not be blank")
+        if isinstance(self.tags, list) and len(self.tags) > MAX_TAGS:
+            raise ValueError(f"at most {MAX_TAGS} tags are kept")
+        return self
+
+
+class PatchIn(PatchFields):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"importance": 0.9, "metadata": {"reviewed": True}}]})
+
+
+class PutIn(Body):
+    """The new text, under either name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["text"]}, {"required": ["content"]}],
+            "examples": [{"text": "Lives in Porto since May."}],
+        }
+    )
+
+    text: str | None = Field(None, min_length=1, max_length=MAX_TEXT)
+    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT)
+
+    @model_validator(mode="after")
+    def _one_text(self) -> Self:
+        if (self.text is None) == (self.content is None):
+            raise ValueError("give the new text as text (or as content)")
+        if not (self.text or self.content or "").strip():
+            raise ValueError("text must not be blank")
+        return self
+
+
+class PromoteIn(Body):
+    reason: str | None = Field(None, min_length=1, max_length=1_000, examples=["true in every project"])
+
+
+class RelationIn(Body):
+    """An edge from the memory of the path to `target_id`."""
+
+    target_id: Id
+    type: RelationName = Field(examples=["DERIVED_FROM"])
+    strength: Unit = 1.0
+    properties: Metadata = Field(default_factory=dict)
+    t_valid: Time | None = None
+    t_invalid: Time | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
+            raise ValueError("t_valid must lie before t_invalid")
+        return self
+
+
+class IdsIn(Body):
+    """Ids of memories; one that is no UUID is simply not found."""
+
+    ids: list[Name] = Field(min_length=1, examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]])
+
+
+class BatchPatch(PatchFields):
+    id: Name
+
+
+BATCH_EXAMPLE: dict[str, JsonValue] = {
+    "items": [{"id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", "tags": ["project:atlas"]}]
+}
+
+
+class BatchPatchIn(Body):
+    """Each item is its own transaction."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [BATCH_EXAMPLE]})
+
+    items: list[BatchPatch] = Field(min_length=1)
+
+
+# -- answers ------------------------------------------------------------------------------------------------------
+
+
+class DeletedOut(Reply):
+    """`already_deleted`: it had been deleted before; nothing was there to do."""
+
+    id: Id
+    deleted: bool
+    already_deleted: bool
+    message: str = Field(examples=["Memory 0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c deleted"])
+
+
+class DeletedManyOut(Reply):
+    deleted: int
+
+
+class PromotedOut(MemoryOut):
+    """The memory in `_global`."""
+
+    promoted_from: Id
+
+
+class RelationOut(Reply):
+    """`direction`, seen from the memory that was asked about: `out` leads away from it."""
+
+    source_id: Id
+    target_id: Id
+    type: RelationType
+    strength: float
+    properties: dict[str, Any]
+    t_valid: Time | None
+    t_invalid: Time | None
+    created_at: Time | None
+    direction: Literal["out", "in"]
+
+
+class RelationsOut(Reply):
+    """The strongest first."""
+
+    results: list[RelationOut]
+    next_cursor: str | None = None
+
+
+class UntiedOut(Reply):
+    deleted: int
+
+
+class RelatedOut(MemoryOut):
+    """A memory that a walk came to, `depth` edges away, by the edge `relation`."""
+
+    depth: int
+    relation: RelationOut
+
+
+class RelatedPage(Reply):
+    """The nearest first, then the strongest. `truncated`: there was more than the limits let through."""
+
+    results: list[RelatedOut]
+    truncated: bool
+    next_cursor: str | None = None
+
+
+class GotOut(Reply):
+    """The memories in the order of their ids; `missing`: ids without a memory."""
+
+    results: list[MemoryOut]
+    missing: list[str]
+    next_cursor: str | None = None
+
+
+class ExistsItem(Reply):
+    id: str
+    exists: bool
+
+
+class ExistsOut(Reply):
+    results: list[ExistsItem]
+    next_cursor: str | None = None
+
+
+class DeletedItem(Reply):
+    """`status` 200: deleted now or before; 404: never seen."""
+
+    id: str
+    status: int
+    deleted: bool
+    already_deleted: bool
+
+
+class DeletedItemsOut(Reply):
+    results: list[DeletedItem]
+    deleted: int
+
+
+class PatchedItem(Reply):
+    """How one item fared: the memory or its error."""
+
+    index: int
+    status: int
+    memory: MemoryOut | None = None
+    error: ItemErrorOut | None = None
+
+
+class PatchedItemsOut(Reply):
+    results: list[PatchedItem]
+    succeeded: int
+    failed: int

@@ -1,0 +1,145 @@
+"""Decisions over HTTP: why is a memory as it is, and take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+
+from service.api import errors, replies, shapes
+from service.api.auth import Reader, Writer
+from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.memory_models import MemoryOut
+from service.api.preconditions import OWN
+from service.api.wire import Id, Reply, Time
+from service.db import decisions, history
+from service.db.decisions import Decided
+from service.domain.memory import Event
+from service.memory import undo as verb
+from service.memory.ids import memory_id
+from service.memory.transactions import missing
+
+router = APIRouter(prefix="/v1", tags=["decisions"])
+
+
+class DecisionOut(Reply):
+    """A verdict with its evidence. `candidates`: the memories shown; `reply`: the model's words, null when the rules
+    decided; `before` and `after`: the memory's text, null where there was or is none, or nothing changed."""
+
+    id: Id
+    memory_id: Id | None
+    event: Event | None
+    source: str
+    model: str
+    prompt_sha256: str | None
+    candidates: list[str]
+    reply: str | None
+    verdict: str
+    reason: str
+    rejected: bool
+    state: Literal["applied", "rejected", "undone"]
+    before: str | None
+    after: str | None
+    ruling_id: Id | None
+    history_id: Id | None
+    created_at: Time
+    undone_at: Time | None
+
+
+class DecisionsOut(Reply):
+    """Oldest first."""
+
+    results: list[DecisionOut]
+    next_cursor: str | None = None
+
+
+class UndoneOut(Reply):
+    """`decisions`: those of the same ruling, undone together; `memories`: as they are now; `removed`: gone with it."""
+
+    id: Id
+    state: Literal["undone"]
+    undone_at: Time
+    decisions: list[Id]
+    memories: list[MemoryOut]
+    removed: list[Id]
+
+
+@router.get(
+    "/memories/{id}/decisions",
+    operation_id="get_memory_decisions",
+    summary="Every decision about a memory, with its evidence",
+    response_model=DecisionsOut,
+    responses=errors.documented(401, 403, 404, 503),
+    dependencies=OWN,
+)
+async def get_memory_decisions(
+    id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
+) -> DecisionsOut:
+    """There also after the memory is gone, until it is purged; 404 only for an id that was never seen."""
+    wanted = memory_id(id)
+    async with res.db.read(who.workspace_id) as session:
+        found = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
+        if not found and not await history.of_memory(session, who.workspace_id, wanted):
+            raise missing()
+    return DecisionsOut(results=[shown(each) for each in found])
+
+
+@router.post(
+    "/decisions/{id}/undo",
+    operation_id="undo_decision",
+    summary="Take a decision back",
+    response_model=UndoneOut,
+    responses=errors.documented(401, 403, 404, 409, 503),
+)
+async def undo_decision(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
+    """Restores text, vector, validity, tags, sources, entities and edges as they were. Only while the memory still is
+    as the decision left it, else 409; an erased one does not come back. Again is fine and changes nothing."""
+    try:
+        wanted = UUID(id)
+    except ValueError:
+        raise verb.missing() from None
+    served_with = served(request, who, key, shape=undone)
+
+    async def work() -> Response:
+        return replies.send(*undone(await verb.undo(who.workspace_id, wanted, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+def shown(found: Decided) -> DecisionOut:
+    verdict = found.verdict
+    return DecisionOut(
+        id=found.id,
+        memory_id=found.memory_id,
+        event=Event(found.event) if found.event else None,
+        source=found.source,
+        model=found.model,
+        prompt_sha256=found.prompt_sha256,
+        candidates=list(found.candidates),
+        reply=found.reply,
+        verdict=verdict.get("action", ""),
+        reason=verdict.get("reason", ""),
+        rejected=bool(verdict.get("rejected", found.state == "rejected")),
+        state=found.state,
+        before=found.before,
+        after=found.after,
+        ruling_id=found.ruling_id,
+        history_id=found.history_id,
+        created_at=found.created_at,
+        undone_at=found.undone_at,
+    )
+
+
+def undone(found: verb.Undone) -> tuple[int, Mapping[str, Any]]:
+    assert found.decision.undone_at is not None, "it was just undone"
+    body = UndoneOut(
+        id=found.decision.id,
+        state="undone",
+        undone_at=found.decision.undone_at,
+        decisions=list(found.together),
+        memories=[shapes.memory(each) for each in found.memories],
+        removed=list(found.removed),
+    )
+    return 200, body.model_dump(mode="json")

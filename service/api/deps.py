@@ -1,0 +1,143 @@
+"""What does a route take from its surroundings?"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Query, Request
+
+from service.api.auth import CallerOf
+from service.api.wire import Channel, Name
+from service.db import idempotency
+from service.domain.access import Caller
+from service.domain.request import Accept, IdempotencyKey, Render, Shape
+from service.domain.request import Request as Served
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.errors import InvalidInput
+from service.providers.budget import Budget, Limits, current, spending
+from service.resources import Resources
+
+
+async def _resources(request: Request, who: CallerOf) -> Resources:
+    """The process's resources under the caller's workspace settings."""
+    base: Resources = request.app.state.resources
+    return base.of_workspace(dict(who.settings))
+
+
+ResourcesOf = Annotated[Resources, Depends(_resources)]
+
+UserId = Annotated[Name | None, Query(description="End user; a hard filter", examples=["alice"])]
+AgentId = Annotated[Name | None, Query(description="Agent or persona; a hard filter")]
+RunId = Annotated[Name | None, Query(description="One conversation or session; a hard filter")]
+ChannelName = Annotated[Channel | None, Query(description="Soft scope; reads also look at _global")]
+
+
+def scope_of(
+    who: Caller,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    channel: str | None = None,
+) -> Scope:
+    """The scope of a call: the ids that came with it, else the key's default ones; raises ScopeMissing."""
+    given = (user_id, agent_id, run_id)
+    ids = given if any(given) else (who.user_id, who.agent_id, who.run_id)
+    return Scope(who.workspace_id, *ids, channel=channel or who.channel or GLOBAL_CHANNEL).require_owner()
+
+
+def _scope(
+    who: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> Scope:
+    return scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+
+
+ScopeOf = Annotated[Scope, Depends(_scope)]
+
+IdempotencyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=255,
+        description="Repeat a write safely: the same key and body get the first answer again (kept 24 h).",
+    ),
+]
+
+
+async def idempotency_key(
+    request: Request, who: CallerOf, res: ResourcesOf, given: IdempotencyHeader = None
+) -> IdempotencyKey | None:
+    """The key and the fingerprint of method, path, query and canonical body: other blanks or key order are the same."""
+    if given is None:
+        return None
+    if not given.strip():
+        raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
+    body = await _canonical(request)
+    asked = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
+    said = "\n".join((request.method, request.url.path, *(f"{name}={value}" for name, value in asked), body)).encode()
+    fingerprint = hmac.new(given.encode(), said, hashlib.sha256).hexdigest()
+    return IdempotencyKey(given, fingerprint, res.settings.idempotency_ttl_s, _owner(request, who, body))
+
+
+def _owner(request: Request, who: Caller, body: str) -> tuple[str | None, str | None, str | None]:
+    """User, agent and run as query or body name them, else the key's own."""
+    sent = json.loads(body) if body else {}
+    named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
+    user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
+    found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
+    return (found[0], found[1], found[2]) if any(found) else (who.user_id, who.agent_id, who.run_id)
+
+
+async def _canonical(request: Request) -> str:
+    """The body without its blanks and key order. One that is not JSON was not looked through, and is refused later."""
+    try:
+        return json.dumps(await request.json(), sort_keys=True, separators=(",", ":")) if await request.body() else ""
+    except (ValueError, RecursionError):
+        raise InvalidInput("The body is not valid JSON.", field="body") from None
+
+
+IdempotencyOf = Annotated[IdempotencyKey | None, Depends(idempotency_key)]
+
+
+def served(
+    request: Request,
+    who: Caller,
+    key: IdempotencyKey | None = None,
+    render: Render | None = None,
+    accepted: Accept | None = None,
+    shape: Shape | None = None,
+) -> Served:
+    """What a verb needs to know of this request."""
+    return Served(request.state.request_id, who.key_id, key, render, accepted, shape)
+
+
+async def answered_before(who: Caller, key: IdempotencyKey | None, res: Resources) -> idempotency.Answer | None:
+    """The stored answer of a repeated request, looked up before any work is done."""
+    if key is None:
+        return None
+    async with res.db.read(who.workspace_id) as session:
+        return await idempotency.find(session, who.workspace_id, key)
+
+
+@contextmanager
+def budget(res: Resources) -> Iterator[Budget]:
+    """The request's spending: calls, tokens and time of models. The items of a batch share the batch's."""
+    if (whole := current()) is not None:
+        yield whole
+        return
+    settings = res.settings
+    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, settings.request_deadline_s)
+    with spending(limits) as found:
+        yield found
+
+
+Anything = dict[str, Any]

@@ -1,0 +1,173 @@
+"""How does an error of ours look over HTTP? One table from class to status, one body (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import Field
+from starlette.exceptions import HTTPException
+
+from service import errors
+from service.api.wire import Reply
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+STATUS: Mapping[type[errors.ServiceError], int] = {
+    errors.PiiRejected: 422,
+    errors.TooLarge: 400,
+    errors.InvalidInput: 400,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.PreconditionFailed: 412,
+    errors.TooManyRequests: 429,
+    errors.Unavailable: 503,
+}
+"""The nearest class in an error's ancestry counts."""
+
+
+class Problem(Reply):
+    """Every error, whatever the route. `error` repeats `detail`; `field` names what was wrong, if anything."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(examples=["Bad Request"])
+    status: int = Field(examples=[400])
+    detail: str = Field(examples=["importance: Input should be less than or equal to 1"])
+    error: str = Field(examples=["importance: Input should be less than or equal to 1"])
+    code: str = Field(examples=["invalid_input"])
+    field: str | None = Field(None, examples=["importance"])
+    request_id: str | None = Field(None, examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error replies of a route, for OpenAPI."""
+    return {
+        status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
+        for status in statuses
+    }
+
+
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+
+
+def status_of(error: errors.ServiceError) -> int:
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def reply(
+    request: Request | None,
+    status: int,
+    *,
+    code: str,
+    detail: str,
+    field: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """The one error body. `detail` must not hold input, SQL or memory text."""
+    request_id = request.scope.get("state", {}).get("request_id") if request else None
+    body = Problem(
+        type="about:blank",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        error=detail,
+        code=code,
+        field=field,
+        request_id=request_id,
+    )
+    return JSONResponse(body.model_dump(), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def of(request: Request | None, error: errors.ServiceError) -> JSONResponse:
+    status = status_of(error)
+    headers = {}
+    if error.retry_after_s is not None or status in (429, 503):
+        headers["Retry-After"] = str(max(1, round(error.retry_after_s or 1)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return reply(request, status, code=error.code, detail=error.detail, field=error.field, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(errors.ServiceError, _service_error)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _http)
+
+
+async def _service_error(request: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, errors.ServiceError)
+    if isinstance(exc, errors.Unavailable):
+        log.warning("unavailable", code=exc.code, detail=exc.detail)
+    return of(request, exc)
+
+
+async def _validation(request: Request, exc: Exception) -> JSONResponse:
+    """FastAPI's 422 becomes a 400 that names the field and never repeats the input (B14)."""
+    assert isinstance(exc, RequestValidationError)
+    first = exc.errors()[0]
+    field = _field(first["loc"])
+    message = str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] == "scope_error":
+        error = errors.ScopeMissing(field="user_id")
+        return of(request, error)
+    if first["type"] == "extra_forbidden":
+        message = "is not a field of this request"
+    if first["type"] == "json_invalid":
+        return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
+    detail = f"{field}: {message}" if field else message
+    return reply(request, 400, code="invalid_input", detail=detail, field=field or "body")
+
+
+def _field(where: Sequence[int | str]) -> str:
+    """The place of a validation error; its first part says where the value came in."""
+    kind, *parts = where
+    if kind == "header" and parts:
+        return str(parts[0])
+    return path(parts if kind in ("body", "query", "path") else list(where))
+
+
+async def _http(request: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, HTTPException)
+    code = {404: "not_found", 405: "method_not_allowed"}.get(exc.status_code, "http_error")
+    detail = "There is no such route." if exc.status_code == 404 else str(exc.detail)
+    return reply(request, exc.status_code, code=code, detail=detail, headers=exc.headers)
+
+
+def note(exc: Exception) -> None:
+    """Logs what went wrong by its kind and place: its own text may hold what a user wrote."""
+    log.error("unexpected", kind=type(exc).__name__, where=_where(exc))
+
+
+def unexpected(request: Request) -> JSONResponse:
+    return reply(request, 500, code="internal_error", detail="Something went wrong on our side.")
+
+
+def _where(exc: BaseException) -> str:
+    """File and line of the failure."""
+    trace = exc.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "unknown"
+
+
+def path(parts: list[Any]) -> str:
+    """("messages", 0, "role") as messages[0].role; names of union members are left out."""
+    found = ""
+    for part in parts:
+        if isinstance(part, int):
+            found += f"[{part}]"
+        elif isinstance(part, str) and part.isidentifier() and not part[0].isupper() and part not in PYDANTIC_BRANCHES:
+            found += f".{part}" if found else part
+    return found
+
+
+PYDANTIC_BRANCHES = frozenset({"str", "list", "int", "float", "dict", "bool"})

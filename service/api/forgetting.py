@@ -1,0 +1,185 @@
+"""Deleting over HTTP: one memory, a scope, everything."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from service.api import change_models as wire
+from service.api import errors, operations, replies
+from service.api.auth import Admin, CallerOf, Deleter
+from service.api.deps import AgentId, ChannelName, IdempotencyOf, ResourcesOf, RunId, UserId, scope_of, served
+from service.api.preconditions import OWN, ExpectedOf
+from service.api.wire import Reply, Time
+from service.db.erase import Extent
+from service.domain.access import Caller, Right
+from service.domain.request import IdempotencyKey
+from service.domain.request import Request as Served
+from service.errors import Forbidden
+from service.memory.forget import Forgotten, One, forget, forget_scope, start_anew
+from service.memory.ids import memory_id
+from service.memory.purge import REACH, Receipt, purge_memory, purge_scope
+from service.resources import Resources
+
+Purge = Annotated[
+    bool,
+    Query(description="Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"),
+]
+
+router = APIRouter(prefix="/v1", tags=["memories"])
+
+MANY: dict[int | str, dict[str, Any]] = {
+    202: {"model": operations.Accepted, "description": "So many that it takes a while: ask the operation how far it is"}
+}
+
+
+class ReceiptOut(Reply):
+    """What an erasure did: rows removed by table, of audit_log rows whose words are blanked. `subject_sha256` is over
+    workspace and subject, and stands in the audit; the subject's name stands nowhere."""
+
+    purged: bool
+    counts: dict[str, int]
+    subject_sha256: str
+    purged_at: Time
+    note: str
+
+
+def _extent(
+    who: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> Extent:
+    scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return Extent(scope, channel or who.channel)
+
+
+ExtentOf = Annotated[Extent, Depends(_extent)]
+
+
+@router.delete(
+    "/memories",
+    operation_id="delete_memories",
+    summary="Delete every memory of a scope",
+    response_model=wire.DeletedManyOut | ReceiptOut,
+    responses={**MANY, **errors.documented(400, 401, 403, 503)},
+)
+async def delete_memories(
+    extent: ExtentOf, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf, purge: Purge = False
+) -> Response:
+    """All of it and nothing else: rows that have every given id, of every channel or just of the given one, archived or
+    not, as far as they are committed when the request comes. Above 1,000 it is an operation.
+
+    With `purge=true` the subject is erased from every table at once, and the answer is a receipt.
+    """
+    if purge:
+        return await _purged(request, who, res, key, lambda served_with: purge_scope(extent, res, served_with))
+    served_with = served(request, who, key, shape=many)
+
+    async def work() -> Response:
+        return replies.send(*many(await forget_scope(extent, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.delete(
+    "/memories/{id}",
+    operation_id="delete_memory",
+    summary="Delete a memory for good",
+    response_model=wire.DeletedOut | ReceiptOut,
+    responses=errors.documented(401, 403, 404, 412, 503),
+    dependencies=OWN,
+)
+async def delete_memory(
+    id: str,
+    request: Request,
+    who: Deleter,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+    purge: Purge = False,
+) -> Response:
+    """With its vector and its edges in both directions; the history stays. Again is fine: `already_deleted`.
+
+    With `purge=true` its history, decisions, promoted copies and the turns it came from go too, also for one that was
+    deleted before, and the answer is a receipt.
+    """
+    wanted, served_with = memory_id(id), served(request, who, key, shape=one)
+    if purge:
+        return await _purged(
+            request,
+            who,
+            res,
+            key,
+            lambda served_with: purge_memory(who.workspace_id, wanted, res, served_with, expected=expected),
+        )
+
+    async def work() -> Response:
+        return replies.send(*one(await forget(who.workspace_id, wanted, res, served_with, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.post(
+    "/reset",
+    operation_id="reset_workspace",
+    summary="Forget everything",
+    response_model=wire.DeletedManyOut,
+    responses={**MANY, **errors.documented(401, 403, 503)},
+)
+async def reset_workspace(request: Request, who: Admin, res: ResourcesOf, key: IdempotencyOf) -> Response:
+    """Every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the audit log
+    stay. There is no way back."""
+    served_with = served(request, who, key, shape=many)
+
+    async def work() -> Response:
+        return replies.send(*many(await start_anew(who.workspace_id, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+async def _purged(
+    request: Request,
+    who: Caller,
+    res: Resources,
+    key: IdempotencyKey | None,
+    work: Callable[[Served], Awaitable[Receipt]],
+) -> Response:
+    """The receipt; raises Forbidden without the right. Reads that are still to be noted are written first, or they
+    would be noted after the erasure."""
+    if not who.may(Right.PURGE):
+        raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
+    served_with = served(request, who, key, shape=receipt)
+
+    async def purging() -> Response:
+        await request.app.state.reads.flush()
+        return replies.send(*receipt(await work(served_with)))
+
+    return await replies.once(who, key, res, purging)
+
+
+def receipt(found: Receipt) -> tuple[int, Mapping[str, Any]]:
+    body = ReceiptOut(
+        purged=True,
+        counts=dict(found.counts),
+        subject_sha256=found.subject_sha256,
+        purged_at=found.purged_at,
+        note=REACH,
+    )
+    return 200, body.model_dump(mode="json")
+
+
+def many(found: Forgotten) -> tuple[int, Mapping[str, Any]]:
+    """200 with the count, or 202 with the operation."""
+    if found.operation_id is not None:
+        return 202, replies.accepted(found.operation_id)
+    return 200, wire.DeletedManyOut(deleted=found.deleted).model_dump(mode="json")
+
+
+def one(found: One) -> tuple[int, Mapping[str, Any]]:
+    said = f"Memory {found.id} deleted"
+    body = wire.DeletedOut(id=found.id, deleted=True, already_deleted=found.already_deleted, message=said)
+    return 200, body.model_dump(mode="json")

@@ -1,0 +1,83 @@
+"""Is the service alive, is it ready, and how is it? Open routes but for the metrics (B29)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from service import __version__
+from service.api import errors
+from service.api.auth import needs
+from service.api.wire import Reply
+from service.db import status
+from service.domain.access import Caller, Right
+from service.errors import ServiceError
+from service.resources import Resources
+
+router = APIRouter(tags=["health"])
+
+READY_TIMEOUT_S = 2.0
+
+
+class Health(Reply):
+    """200 with `ok`, 503 with `unavailable`. `queue_depth`: jobs that are due and not begun."""
+
+    status: Literal["ok", "unavailable"]
+    version: str
+    database: Literal["up", "down"]
+    postgres: str | None = None
+    pgvector: str | None = None
+    schema_version: int | None = None
+    queue_depth: int | None = None
+    embedder: str | None = None
+    llm: str | None = None
+
+
+@router.get("/livez", operation_id="livez", summary="Is the process alive?", include_in_schema=True)
+async def livez() -> dict[str, str]:
+    """Never touches the database: a slow database must not get the process killed."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", operation_id="readyz", summary="Can it serve requests?", responses=errors.documented(503))
+async def readyz(request: Request) -> Response:
+    found = await _look(request)
+    ready = found.status == "ok"
+    return JSONResponse({"status": "ok" if ready else "unavailable"}, 200 if ready else 503)
+
+
+@router.get(
+    "/health", operation_id="health_unversioned", summary="Health", response_model=Health, include_in_schema=False
+)
+@router.get("/v1/health", operation_id="health", summary="Health", response_model=Health, responses={503: {}})
+async def health(request: Request) -> Response:
+    found = await _look(request)
+    return JSONResponse(found.model_dump(), 200 if found.status == "ok" else 503)
+
+
+@router.get("/metrics", operation_id="metrics", summary="Prometheus metrics", responses=errors.documented(401, 403))
+async def metrics(who: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _look(request: Request) -> Health:
+    res: Resources = request.app.state.resources
+    try:
+        found = await asyncio.wait_for(status.read(res.db), READY_TIMEOUT_S)
+    except (ServiceError, TimeoutError):
+        return Health(status="unavailable", version=__version__, database="down")
+    return Health(
+        status="ok",
+        version=__version__,
+        database="up",
+        postgres=found.postgres,
+        pgvector=found.pgvector,
+        schema_version=found.schema_version,
+        queue_depth=found.queue_depth,
+        embedder=res.embedder.model,
+        llm=res.llm.model if res.llm else None,
+    )

@@ -1,0 +1,308 @@
+"""How does a memory look on the wire? The request and the read models that memory routes share (A7)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from service.api.wire import Body, Channel, Filled, Id, Metadata, Name, Reply, Time, Unit, Zone
+from service.domain.draft import DedupAction, EmbeddingStatus
+from service.domain.kinds import KindSource, MemoryType
+from service.domain.memory import Event
+from service.domain.temporal import TemporalTag, TemporalType
+
+TypeName = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
+Tag = str
+MAX_TAGS = 100
+MAX_TEXT = 1_000_000
+MAX_TTL_S = 3_155_760_000
+"""A hundred years."""
+
+SCOPE_SCHEMA: list[JsonValue] = [{"required": ["user_id"]}, {"required": ["agent_id"]}, {"required": ["run_id"]}]
+
+
+class MessageIn(Body):
+    """One message of a conversation, as clients send them: parts without text are left out with a warning."""
+
+    role: str = Field(min_length=1, max_length=20, examples=["user"])
+    content: str | list[Any] | None = Field(None, examples=["I moved to Lisbon last week."])
+    name: str | None = Field(None, max_length=200, description="Who speaks, when the role does not say it")
+    timestamp: Time | None = None
+
+
+class ScopedBody(Body):
+    """A request that names a scope: at least one of the three ids, here or as the key's default."""
+
+    user_id: Name | None = Field(None, description="End user; a hard filter", examples=["alice"])
+    agent_id: Name | None = Field(None, description="Agent or persona; a hard filter")
+    run_id: Name | None = Field(None, description="One conversation or session; a hard filter")
+    channel: Channel | None = Field(None, description="Soft scope such as a project; default _global")
+
+
+class MemoryFields(ScopedBody):
+    """What a caller may set by hand; everything left out is found out."""
+
+    session_id: Name | None = None
+    id: Id | None = Field(None, description="Your own UUID; an existing one in the same scope is updated")
+    type: TypeName | None = None
+    type_confidence: Unit | None = None
+    importance: Unit | None = Field(None, description="0..1")
+    importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
+    tags: list[Tag] | str = Field(
+        default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas", "work"]]
+    )
+    metadata: Metadata = Field(default_factory=dict)
+    timestamp: Time | None = Field(None, description="When it happened; default now. Relative dates count from here")
+    timezone: Zone | None = Field(None, description="IANA zone in which 'tomorrow at 3' is meant")
+    t_valid: Time | None = Field(None, description="First moment it counts")
+    t_invalid: Time | None = Field(None, description="First moment it no longer counts")
+    ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S, description="Seconds until it is gone; instead of expires_at")
+    expires_at: Time | None = Field(None, description="From this moment on it is gone")
+    embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.importance is not None and self.importance_level is not None:
+            raise ValueError("give importance or importance_level, not both")
+        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
+            raise ValueError("t_valid must lie before t_invalid")
+        if self.ttl_s is not None and self.expires_at is not None:
+            raise ValueError("give ttl_s or expires_at, not both")
+        if isinstance(self.tags, list) and len(self.tags) > MAX_TAGS:
+            raise ValueError(f"at most {MAX_TAGS} tags are kept")
+        return self
+
+
+class StoreIn(MemoryFields):
+    """Exactly one of `content` (one memory) and `messages` (a conversation)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["content"]}, {"required": ["messages"]}],
+            "anyOf": SCOPE_SCHEMA,
+            "examples": [{"content": "Prefers tea over coffee in the morning.", "user_id": "alice"}],
+        }
+    )
+
+    content: Filled | None = Field(None, min_length=1, max_length=MAX_TEXT)
+    messages: list[MessageIn] | str | None = None
+    infer: bool = Field(True, description="messages only: false stores them as they are")
+    dedup: bool = True
+    dry_run: bool = Field(False, description="Say what would happen and store nothing")
+    use_llm: bool | None = None
+    summarise: bool = False
+    limits: Literal["open", "strict"] | None = None
+    prompt: str | None = Field(None, min_length=1, max_length=20_000, description="messages with infer only")
+    filters: dict[str, Any] | None = Field(None, description="messages with infer only")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.content is None) == (self.messages is None):
+            raise ValueError("give exactly one of content and messages")
+        return self
+
+
+class BatchIn(Body):
+    """Several single memories; each is its own transaction."""
+
+    items: list[StoreIn] = Field(min_length=1)
+
+
+# -- replies ------------------------------------------------------------------------------------------------------
+
+
+class MentionOut(Reply):
+    """A temporal expression: half-open character span, half-open interval in UTC."""
+
+    text: str
+    start: int
+    end: int
+    kind: str
+    begins_at: Time | None = None
+    ends_at: Time | None = None
+
+
+class TemporalOut(Reply):
+    type: TemporalType
+    valid_until: Time | None = None
+    tag: TemporalTag | None = None
+    mentions: list[MentionOut] = Field(default_factory=list)
+
+
+class DedupOut(Reply):
+    """`similarity`: calibrated cosine 0..1 to the nearest memory of the scope; null when nothing was compared."""
+
+    action: DedupAction
+    existing_id: Id | None = None
+    similarity: float | None = None
+
+
+class RedactionOut(Reply):
+    label: str
+    count: int
+
+
+class PiiOut(Reply):
+    redactions: list[RedactionOut] = Field(default_factory=list)
+
+
+class DecisionOut(Reply):
+    """Who decided about a near neighbour, and why."""
+
+    source: str = Field(examples=["rules"])
+    model: str
+    verdict: str
+    reason: str
+    rejected: bool
+
+
+class ResultOut(Reply):
+    """What became of one text. `event` says it in one word: ADD, UPDATE, NONE."""
+
+    event: Event
+    id: Id | None
+    memory: str | None
+    old_memory: str | None = None
+    dedup: DedupOut
+    decision: DecisionOut | None = None
+    importance: float | None
+    importance_level: int | None
+    importance_band: str | None
+    temporal: TemporalOut | None
+    categories: list[str]
+    tags: list[str]
+    tag_prefixes: list[str]
+    type: MemoryType | None
+    type_confidence: float | None
+    classification_source: KindSource | None
+    pii: PiiOut
+    entities: dict[str, list[str]] = Field(default_factory=dict, description="Found by enrichment, shortly after")
+    embedding: EmbeddingStatus
+    enrichment: Literal["queued", "none"]
+    summarized: bool = False
+    original_length: int | None = None
+    summarized_length: int | None = None
+    role: str | None = None
+    conversation_id: Id | None = None
+    turn_index: int | None = None
+    warnings: list[str] = Field(default_factory=list)
+    timings_ms: dict[str, float] = Field(default_factory=dict, description="Per stage")
+
+
+class UsageOut(Reply):
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    embedded_texts: int = 0
+    cached: int = 0
+
+
+class StoreOut(Reply):
+    """One result per text, in the order they were sent."""
+
+    results: list[ResultOut]
+    warnings: list[str] = Field(default_factory=list)
+    usage: UsageOut
+    timings_ms: dict[str, float]
+    dry_run: bool = False
+
+
+class ItemErrorOut(Reply):
+    status: int
+    code: str
+    detail: str
+    field: str | None = None
+
+
+class BatchItemOut(Reply):
+    """How one item of a batch fared: its results or its error."""
+
+    index: int
+    status: int
+    results: list[ResultOut] = Field(default_factory=list)
+    error: ItemErrorOut | None = None
+
+
+class BatchOut(Reply):
+    results: list[BatchItemOut]
+    succeeded: int
+    failed: int
+    usage: UsageOut
+
+
+class MemoryOut(Reply):
+    """A stored memory."""
+
+    id: Id
+    memory: str
+    hash: str
+    type: MemoryType
+    type_confidence: float
+    classification_source: KindSource
+    fact_confidence: float | None
+    importance: float
+    importance_level: int
+    importance_band: str
+    tags: list[str]
+    tag_prefixes: list[str]
+    categories: list[str]
+    metadata: Metadata
+    temporal: TemporalOut
+    entities: dict[str, list[str]]
+    summary: str | None
+    enriched: bool
+    enriched_at: Time | None
+    enrichment_attempts: int
+    lifecycle_state: str
+    archived: bool
+    embedding: EmbeddingStatus
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    conversation_id: Id | None
+    turn_index: int | None
+    timestamp: Time
+    t_valid: Time | None
+    t_invalid: Time | None
+    relevance: float
+    salience: float
+    access_count: int
+    last_accessed: Time | None
+    version: int
+    created_at: Time
+    updated_at: Time
+    expires_at: Time | None
+
+
+class MemoryPage(Reply):
+    """Newest first; hand `next_cursor` back to read on."""
+
+    results: list[MemoryOut]
+    next_cursor: str | None = None
+
+
+class HistoryEntryOut(Reply):
+    id: Id
+    memory_id: Id
+    event: Event
+    old_memory: str | None
+    new_memory: str | None
+    is_deleted: bool
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    timestamp: Time
+    recorded_from: Time
+    recorded_to: Time | None
+
+
+class HistoryOut(Reply):
+    """Oldest first; there also after the memory is gone."""
+
+    results: list[HistoryEntryOut]
+    next_cursor: str | None = None

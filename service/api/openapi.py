@@ -1,0 +1,44 @@
+"""What does the OpenAPI document say? FastAPI's own, without the 422 it adds to every route and with our error body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from service.api.errors import Problem
+
+DESCRIPTION = """
+Store what an agent learns, find it again, and see why.
+
+Every route but the health checks needs an API key: `Authorization: Bearer <key>`. The key decides the workspace;
+inside it `user_id`, `agent_id` and `run_id` are hard filters, at least one is needed on collection calls, and
+`channel` is a soft one: reads look at the active channel and at `_global`.
+
+Errors are `application/problem+json` and name the `field`. A trailing slash makes no difference. Writes take an
+`Idempotency-Key`. Times are ISO 8601 in UTC, intervals are half-open.
+"""
+
+
+def install(app: FastAPI) -> None:
+    original = app.openapi
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _mended(original())
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]
+
+
+def _mended(found: dict[str, Any]) -> dict[str, Any]:
+    schemas = found.setdefault("components", {}).setdefault("schemas", {})
+    schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    for operations in found["paths"].values():
+        for operation in operations.values():
+            default = operation["responses"].get("422", {})
+            if "HTTPValidationError" in str(default):
+                del operation["responses"]["422"]
+    return found

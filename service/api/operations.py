@@ -1,0 +1,72 @@
+"""Operations over HTTP: how far is a request that was answered with 202?"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from service.api import errors
+from service.api.auth import Reader
+from service.api.deps import ResourcesOf
+from service.api.wire import Id, Reply, Time
+from service.db import operations
+from service.errors import NotFound
+
+router = APIRouter(prefix="/v1/operations", tags=["operations"])
+
+
+class Accepted(Reply):
+    """The work is safe and will be done; ask `url` how far it is."""
+
+    operation_id: Id
+    status: Literal["queued"] = "queued"
+    url: str = Field(examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
+
+
+class ProgressOut(Reply):
+    done: int
+    total: int
+
+
+class OperationOut(Reply):
+    """`result` when done: event and id per message, in order, or how many were deleted. `error` when failed."""
+
+    id: Id
+    kind: str
+    status: Literal["queued", "running", "done", "failed"]
+    progress: ProgressOut | None
+    result: dict[str, Any] | None
+    error: dict[str, Any] | None
+    created_at: Time
+    finished_at: Time | None
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_operation",
+    summary="How far is it?",
+    response_model=OperationOut,
+    responses=errors.documented(401, 403, 404, 503),
+)
+async def get_operation(id: str, who: Reader, res: ResourcesOf) -> OperationOut:
+    try:
+        wanted = UUID(id)
+    except ValueError:
+        raise NotFound("There is no operation with this id.", field="id") from None
+    async with res.db.read(who.workspace_id) as session:
+        found = await operations.get(session, who.workspace_id, wanted)
+    if found is None:
+        raise NotFound("There is no operation with this id.", field="id")
+    return OperationOut(
+        id=found.id,
+        kind=found.kind,
+        status=found.state,
+        progress=ProgressOut(done=found.progress["done"], total=found.progress["total"]) if found.progress else None,
+        result=dict(found.result) if found.result else None,
+        error=dict(found.error) if found.error else None,
+        created_at=found.created_at,
+        finished_at=found.finished_at,
+    )

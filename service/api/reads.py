@@ -1,0 +1,61 @@
+"""What does a read leave in the audit? Nothing, a line, or (verbose) all that was asked and found, without texts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from service.api.auth import CallerOf
+from service.api.deps import ResourcesOf
+from service.db.audit import Entry
+from service.domain.memory import Memory
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.memory.readlog import ReadLog
+
+LEVELS = frozenset({"reads", "verbose"})  # R13.06
+
+Note = Callable[..., None]
+
+
+def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
+    """A function that notes what a read found; it costs nothing while the workspace does not want it."""
+    began = time.perf_counter()
+    level = res.settings.audit_level
+
+    def note(route: str, scope: Scope, found: Sequence[Memory], *, query: str | None = None, **asked: Any) -> None:
+        if level not in LEVELS:
+            return
+        log: ReadLog = request.app.state.reads
+        elsewhere = [str(each.id) for each in found if each.scope.channel != scope.channel]
+        metadata: dict[str, Any] = {"route": route}
+        if elsewhere:
+            metadata["cross_channel_ids"] = elsewhere  # R2.07
+        if level == "verbose":
+            metadata["asked"] = {name: value for name, value in asked.items() if value is not None}
+        if level == "verbose" or query is not None:  # by this the erasure of an agent or a run finds its questions
+            metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
+        log.add(
+            Entry(
+                operation="retrieve",
+                memory_type="semantic",
+                scope=scope,
+                affected_ids=tuple(each.id for each in found),
+                request_id=request.state.request_id,
+                api_key_id=who.key_id,
+                session_id=request.headers.get("x-session-id"),
+                config_snapshot={"audit_level": level},
+                metadata=metadata,
+                target_channels=tuple(dict.fromkeys((scope.channel, GLOBAL_CHANNEL))),
+                query_text=query,
+                result_count=len(found),
+                latency_ms=round((time.perf_counter() - began) * 1000, 3),
+            )
+        )
+
+    return note
+
+
+NoteOf = Annotated[Note, Depends(_note)]

@@ -1,0 +1,133 @@
+"""Reviews over HTTP: what contradicts what is known and waits for a person's word (policy flag_review)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+
+from service.api import cursors, errors, replies, shapes
+from service.api.auth import Reader, Writer
+from service.api.deps import IdempotencyOf, ResourcesOf, ScopeOf, served
+from service.api.memory_models import MemoryOut
+from service.api.wire import Id, Reply, Time
+from service.db import reviews
+from service.errors import NotFound
+from service.memory import review as verb
+from service.memory.review import Reviewed
+
+router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
+
+RESOLVED = errors.documented(401, 403, 404, 409, 503)
+
+
+class ChangeOut(Reply):
+    """What acceptance does: UPDATE gives the target the flagged text, DELETE archives it."""
+
+    verb: Literal["UPDATE", "DELETE"]
+    target_id: Id
+
+
+class ReviewOut(Reply):
+    """`memory` is the one that waits (it reads as archived until then), null once it is gone; `contradicts` are the
+    memories that acceptance changes, as they are now."""
+
+    id: Id
+    state: Literal["pending", "accepted", "rejected"]
+    memory_id: Id
+    memory: MemoryOut | None
+    changes: list[ChangeOut]
+    contradicts: list[MemoryOut]
+    created_at: Time
+    resolved_at: Time | None
+
+
+class ReviewPage(Reply):
+    """Oldest first."""
+
+    results: list[ReviewOut]
+    next_cursor: str | None = None
+
+
+@router.get(
+    "",
+    operation_id="list_reviews",
+    summary="What waits for a word?",
+    response_model=ReviewPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_reviews(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> ReviewPage:
+    """The pending reviews of a scope. Nothing else shows these memories: no search, no list."""
+    after = cursors.decode(cursor)
+    async with res.db.read(who.workspace_id) as session:
+        found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
+        page = await verb.shown(session, who.workspace_id, found[:limit])
+    more = cursors.encode(found[limit - 1].created_at, found[limit - 1].id) if len(found) > limit else None
+    return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
+
+
+@router.post(
+    "/{id}/accept",
+    operation_id="accept_review",
+    summary="Let a flagged memory count",
+    response_model=ReviewOut,
+    responses=RESOLVED,
+)
+async def accept_review(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
+    """It takes the place of what it contradicts, under that one's id; a decision that can be undone."""
+    wanted, served_with = _id(id), served(request, who, key, shape=resolved)
+
+    async def work() -> Response:
+        return replies.send(*resolved(await verb.accept(who.workspace_id, wanted, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.post(
+    "/{id}/reject",
+    operation_id="reject_review",
+    summary="Remove a flagged memory",
+    response_model=ReviewOut,
+    responses=RESOLVED,
+)
+async def reject_review(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
+    """What it contradicts stays as it is. Its history stays too."""
+    wanted, served_with = _id(id), served(request, who, key, shape=resolved)
+
+    async def work() -> Response:
+        return replies.send(*resolved(await verb.reject(who.workspace_id, wanted, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+def resolved(found: Reviewed) -> tuple[int, Mapping[str, Any]]:
+    return 200, _out(found).model_dump(mode="json")
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound("There is no review with this id.", field="id") from None
+
+
+def _out(found: Reviewed) -> ReviewOut:
+    review = found.review
+    return ReviewOut(
+        id=review.id,
+        state=review.state,
+        memory_id=review.memory_id,
+        memory=shapes.memory(found.memory) if found.memory else None,
+        changes=[ChangeOut(verb=each.verb, target_id=each.target_id) for each in review.changes],
+        contradicts=[shapes.memory(each) for each in found.contradicts],
+        created_at=review.created_at,
+        resolved_at=review.resolved_at,
+    )

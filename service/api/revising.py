@@ -1,0 +1,164 @@
+"""Changing one memory over HTTP: PATCH, PUT, restore, promote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.api import change_models as wire
+from service.api import errors, replies, shapes
+from service.api.auth import Writer
+from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.memory_models import MemoryOut
+from service.api.preconditions import OWN, ExpectedOf
+from service.domain.access import Caller, Right
+from service.domain.kinds import Importance, MemoryType
+from service.domain.memory import Memory
+from service.domain.revision import Moment, Revision
+from service.errors import Forbidden, InvalidInput
+from service.language import tags
+from service.memory.ids import memory_id
+from service.memory.promote import Promoted, promote
+from service.memory.restore import restore
+from service.memory.revise import revise
+
+router = APIRouter(prefix="/v1/memories", tags=["memories"])
+
+CHANGED = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+SYSTEM: tuple[Moment, ...] = ("timestamp", "updated_at", "last_accessed")
+MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
+
+
+@router.patch(
+    "/{id}",
+    operation_id="patch_memory",
+    summary="Change parts of a memory",
+    response_model=MemoryOut,
+    responses=CHANGED,
+    dependencies=OWN,
+)
+async def patch_memory(
+    id: str,
+    body: wire.PatchIn,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    """What is not named stays. A new `content` passes PII and is embedded shortly after; by its words it is found at
+    once. `id` never changes; `timestamp`, `updated_at` and `last_accessed` only with `allow_system_fields`."""
+    wanted, asked = memory_id(id), revision(body, who, res.clock())
+    served_with = served(request, who, key, shape=shown)
+
+    async def work() -> Response:
+        return replies.send(*shown(await revise(who.workspace_id, wanted, asked, res, served_with, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.put(
+    "/{id}",
+    operation_id="put_memory",
+    summary="Give a memory another text",
+    response_model=MemoryOut,
+    responses=CHANGED,
+    dependencies=OWN,
+)
+async def put_memory(
+    id: str, body: wire.PutIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
+) -> Response:
+    """Embedded before the answer, so a search finds it at once. Tags, metadata and importance stay."""
+    wanted, asked = memory_id(id), Revision(text=body.text or body.content, embed_now=True)
+    served_with = served(request, who, key, shape=shown)
+
+    async def work() -> Response:
+        return replies.send(*shown(await revise(who.workspace_id, wanted, asked, res, served_with, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.post(
+    "/{id}/restore",
+    operation_id="restore_memory",
+    summary="Bring an archived memory back",
+    response_model=MemoryOut,
+    responses=errors.documented(401, 403, 404, 409, 412, 503),
+    dependencies=OWN,
+)
+async def restore_memory(
+    id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
+) -> Response:
+    """One that is not archived stays as it is. What was deleted cannot be restored: 404."""
+    wanted, served_with = memory_id(id), served(request, who, key, shape=shown)
+
+    async def work() -> Response:
+        return replies.send(*shown(await restore(who.workspace_id, wanted, res, served_with, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.post(
+    "/{id}/promote",
+    operation_id="promote_memory",
+    summary="Make a project's memory known in every channel",
+    status_code=201,
+    response_model=wire.PromotedOut,
+    responses={
+        200: {"model": wire.PromotedOut, "description": "It was known already"},
+        **errors.documented(400, 401, 403, 404, 409, 422, 503),
+    },
+    dependencies=OWN,
+)
+async def promote_memory(
+    id: str,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    body: wire.PromoteIn | None = None,
+) -> Response:
+    """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM. Twice is the same as once."""
+    wanted, served_with = memory_id(id), served(request, who, key, shape=promoted)
+    reason = body.reason if body else None
+
+    async def work() -> Response:
+        return replies.send(*promoted(await promote(who.workspace_id, wanted, reason, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+def revision(body: wire.PatchFields, who: Caller, now: datetime) -> Revision:
+    """What a PATCH asks for; raises InvalidInput or Forbidden for fields that the service keeps (C11)."""
+    given = body.model_fields_set
+    for name in SYSTEM:
+        if name in given and not body.allow_system_fields:
+            raise InvalidInput(f"{name}: is kept by the service and cannot be changed.", field=name)
+    if body.allow_system_fields and not who.may(Right.SYSTEM):
+        raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
+    moments: dict[Moment, datetime | None] = {name: getattr(body, name) for name in MOMENTS if name in given}
+    if {"ttl_s", "expires_at"} & given:
+        moments["expires_at"] = shapes.ending(body.ttl_s, body.expires_at, now)
+    level, value = body.importance_level, body.importance
+    return Revision(
+        text=body.content,
+        tags=tags.normalise(body.tags or ()) if "tags" in given else None,
+        metadata=body.metadata or {},
+        type=MemoryType(body.type) if body.type else None,
+        type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
+        fact_confidence=body.fact_confidence,
+        importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
+        moments=moments,
+    )
+
+
+def shown(found: Memory) -> tuple[int, Mapping[str, Any]]:
+    return 200, shapes.memory(found).model_dump(mode="json")
+
+
+def promoted(found: Promoted) -> tuple[int, Mapping[str, Any]]:
+    body = wire.PromotedOut(**shapes.fields(found.memory), promoted_from=found.original_id)
+    return 201 if found.is_new else 200, body.model_dump(mode="json")

@@ -1,0 +1,129 @@
+"""Users, agents and runs over HTTP: who there is, and how to forget one."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from service.api import change_models as changes
+from service.api import errors, replies
+from service.api.auth import Deleter, Reader
+from service.api.deps import ChannelName, IdempotencyOf, ResourcesOf, served
+from service.api.forgetting import MANY, many
+from service.api.wire import Reply, Time
+from service.db import usage
+from service.db.erase import Extent
+from service.db.usage import KINDS, Kind, Used
+from service.domain.scope import Scope
+from service.errors import InvalidInput
+from service.memory.forget import forget_scope
+
+router = APIRouter(prefix="/v1/scopes", tags=["scopes"])
+
+KindName = Literal["user", "agent", "run"]
+
+
+class ScopeOut(Reply):
+    """One user, agent or run. `memories` counts archived ones too; `last_used`: last change or retrieval."""
+
+    type: KindName
+    id: str
+    memories: int
+    archived: int
+    first_used: Time
+    last_used: Time
+
+
+class ScopePage(Reply):
+    """Users, then agents, then runs, each by name; hand `next_cursor` back to read on."""
+
+    results: list[ScopeOut]
+    next_cursor: str | None = None
+
+
+@router.get(
+    "",
+    operation_id="list_scopes",
+    summary="The users, agents and runs that have memories",
+    response_model=ScopePage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_scopes(
+    who: Reader,
+    res: ResourcesOf,
+    type: KindName | None = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=2_000)] = None,
+) -> ScopePage:
+    wanted: tuple[Kind, ...] = (type,) if type else KINDS
+    since, after = _decode(cursor) if cursor else (wanted[0], None)
+    found: list[Used] = []
+    async with res.db.snapshot(who.workspace_id) as session:
+        for kind in wanted[wanted.index(since) if since in wanted else 0 :]:
+            if len(found) > limit:
+                break
+            behind = after if kind == since else None
+            room = limit + 1 - len(found)
+            found += await usage.page(session, who.workspace_id, kind, after=behind, limit=room, now=res.clock())
+    page = found[:limit]
+    more = _encode(page[-1].kind, page[-1].id) if len(found) > limit else None
+    return ScopePage(results=[_shown(each) for each in page], next_cursor=more)
+
+
+@router.delete(
+    "/{type}/{id:path}",
+    operation_id="delete_scope",
+    summary="Delete every memory of a user, an agent or a run",
+    response_model=changes.DeletedManyOut,
+    responses={**MANY, **errors.documented(400, 401, 403, 503)},
+)
+async def delete_scope(
+    type: KindName,
+    id: Annotated[str, Path(min_length=1, max_length=255)],
+    request: Request,
+    who: Deleter,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    channel: ChannelName = None,
+) -> Response:
+    """The same as DELETE /v1/memories with this one id."""
+    names = {f"{type}_id": id}
+    extent = Extent(Scope(who.workspace_id, **names), channel)
+    served_with = served(request, who, key, shape=many)
+
+    async def work() -> Response:
+        return replies.send(*many(await forget_scope(extent, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+def _shown(found: Used) -> ScopeOut:
+    return ScopeOut(
+        type=found.kind,
+        id=found.id,
+        memories=found.memories,
+        archived=found.archived,
+        first_used=found.first_used,
+        last_used=found.last_used,
+    )
+
+
+def _encode(kind: Kind, last: str) -> str:
+    return base64.urlsafe_b64encode(f"{kind}|{last}".encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> tuple[Kind, str]:
+    try:
+        kind, _, last = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition("|")
+        return KINDS[KINDS.index(kind)], _storable(last)
+    except (ValueError, binascii.Error, UnicodeDecodeError):
+        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError
+    return text

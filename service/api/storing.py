@@ -1,0 +1,129 @@
+"""How does a store request become drafts, and outcomes an answer? What POST and batch share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from service.api import memory_models as wire
+from service.api import shapes
+from service.api.deps import scope_of
+from service.domain.access import Caller
+from service.domain.draft import Draft, Options, Speech
+from service.domain.memory import Event, Outcome
+from service.domain.scope import Scope
+from service.errors import InvalidInput
+from service.memory.record import Conversation
+from service.providers.budget import Budget
+from service.resources import Resources
+
+
+def scope(body: wire.ScopedBody, who: Caller) -> Scope:
+    return scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+
+
+def draft(body: wire.StoreIn, who: Caller, res: Resources, *, later: bool = False) -> Draft:
+    """The draft of a `content` request; raises InvalidInput for fields that only a conversation uses."""
+    assert body.content is not None
+    for name, value in (("prompt", body.prompt), ("filters", body.filters)):
+        if value is not None:
+            raise InvalidInput(f"{name}: is used with messages and infer=true only.", field=name)
+    return _draft(body, body.content, None, scope(body, who), res, record=False, later=later)
+
+
+def conversation(body: wire.StoreIn, who: Caller, res: Resources) -> tuple[Conversation, list[str]]:
+    """The drafts of a `messages` request, and warnings about what was left out."""
+    refuse_single_fields(body)
+    where = scope(body, who)
+    said, warnings = messages(body, res)
+    drafts = [_draft(body, text, spoken, where, res, record=not body.infer) for text, spoken in said]
+    external_id = body.run_id or body.session_id
+    return Conversation(where, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
+
+
+def messages(body: wire.StoreIn, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
+    """The messages that have a text, in order; raises InvalidInput when none has, or there are too many."""
+    given = body.messages
+    listed = [wire.MessageIn(role="user", content=given, name=None)] if isinstance(given, str) else given or []
+    if len(listed) > res.settings.messages_max_items:
+        raise InvalidInput(
+            f"messages: {len(listed)} were sent, at most {res.settings.messages_max_items} are taken at once.",
+            field="messages",
+        )
+    said: list[tuple[str, Speech]] = []
+    warnings: list[str] = []
+    for place, message in enumerate(listed):
+        text, spoken, hints = shapes.speech(message, place)
+        warnings.extend(hints)
+        if text is not None:
+            said.append((text, spoken))
+    if not said:
+        raise InvalidInput("messages: none of them has a text.", field="messages")
+    return said, warnings
+
+
+def refuse_single_fields(body: wire.StoreIn) -> None:
+    """A conversation has many texts, so what belongs to one of them cannot be set for all."""
+    for name in ("id", "embedding"):
+        if getattr(body, name) is not None:
+            raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
+
+
+def _draft(
+    body: wire.StoreIn,
+    text: str,
+    spoken: Speech | None,
+    where: Scope,
+    res: Resources,
+    *,
+    record: bool,
+    later: bool = False,
+) -> Draft:
+    settings, now = res.settings, res.clock()
+    return Draft(
+        scope=where,
+        raw=text,
+        asked=shapes.asked(body, dimension=res.embedder.dimension, timezone=settings.timezone, now=now),
+        options=Options(
+            dedup=body.dedup,
+            use_llm=body.use_llm is not False,
+            summarise=body.summarise,
+            strict_size=(body.limits or settings.content_limits) == "strict",
+            record=record,
+            embed_later=later,
+            dry_run=body.dry_run,
+        ),
+        received_at=now,
+        speech=spoken,
+    )
+
+
+class Answer:
+    """Shapes the outcomes of one request. An Idempotency-Key keeps it too, so it is called before the commit."""
+
+    def __init__(
+        self, budget: Budget, *, warnings: Sequence[str] = (), dry_run: bool = False, curated: bool = False
+    ) -> None:
+        self._budget = budget
+        self._warnings = list(warnings)
+        self._dry_run = dry_run
+        self._curated = curated
+        self._began = time.perf_counter()
+        self._took_ms: float | None = None
+
+    def __call__(self, outcomes: Sequence[Outcome], warnings: Sequence[str] = ()) -> tuple[int, Mapping[str, Any]]:
+        """201 when a row was made, else 200, also for a curated conversation's events (C49); and the body."""
+        timings = shapes.stages([outcome.draft for outcome in outcomes])
+        if self._took_ms is None:  # once, so that the answer that is kept and the one that is sent are the same
+            self._took_ms = round((time.perf_counter() - self._began) * 1000, 3)
+        timings["total"] = self._took_ms
+        body = wire.StoreOut(
+            results=[shapes.result(outcome) for outcome in outcomes],
+            warnings=[*self._warnings, *warnings],
+            usage=shapes.usage(self._budget.spent),
+            timings_ms=timings,
+            dry_run=self._dry_run,
+        )
+        added = any(outcome.event is Event.ADD for outcome in outcomes) and not self._dry_run and not self._curated
+        return 201 if added else 200, body.model_dump(mode="json")

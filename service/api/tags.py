@@ -1,0 +1,89 @@
+"""Memories by their tags, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from service.api import errors, shapes
+from service.api.auth import Reader
+from service.api.deps import ResourcesOf, ScopeOf
+from service.api.memory_models import MemoryOut
+from service.api.reads import NoteOf
+from service.api.wire import Id, Reply
+from service.db import edges, memories, tags
+from service.domain.memory import Memory
+from service.domain.relation import RelationType, Step
+from service.errors import InvalidInput
+from service.language.tags import normalise
+
+router = APIRouter(prefix="/v1/memories", tags=["memories"])
+
+CONNECTED = 5  # R6.19
+
+
+class ConnectedOut(Reply):
+    """A memory at the other end of an edge."""
+
+    id: Id
+    memory: str
+    type: RelationType
+    strength: float
+
+
+class TaggedOut(MemoryOut):
+    """`score` is the importance, by which the list is ordered."""
+
+    score: float
+    similarity: float | None = None
+    connected: list[ConnectedOut] = Field(default_factory=list, description="Its strongest relations, 5 at most")
+
+
+class TaggedPage(Reply):
+    results: list[TaggedOut]
+    next_cursor: str | None = None
+
+
+@router.get(
+    "/by-tag",
+    operation_id="list_memories_by_tag",
+    summary="The memories of a scope that bear a tag",
+    response_model=TaggedPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_memories_by_tag(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    note: NoteOf,
+    tags_wanted: Annotated[list[str], Query(alias="tags", description="Repeatable, or one comma-separated list")],
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    tag_match: Annotated[tags.Match, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
+    tag_mode: Annotated[tags.Mode, Query(description="One of the tags is enough, or all are needed")] = "any",
+    include_archived: bool = False,
+) -> TaggedPage:
+    """The most important first, then the latest."""
+    wanted = normalise([part for each in tags_wanted for part in each.split(",")])
+    if not wanted:
+        raise InvalidInput("tags: name at least one tag.", field="tags")
+    now = res.clock()
+    async with res.db.snapshot(who.workspace_id) as session:
+        asked = tags.Wanted(wanted, tag_match, tag_mode)
+        ids = await tags.find(session, scope, asked, limit=limit, now=now, include_archived=include_archived)
+        around = await edges.around(session, who.workspace_id, ids, each=CONNECTED, now=now)
+        ends = {step.memory_id for steps in around.values() for step in steps}
+        found = await memories.get_many(session, who.workspace_id, [*ids, *(ends - set(ids))])
+    listed = [found[each] for each in ids]
+    note("by-tag", scope, listed, tags=list(wanted), tag_match=tag_match, tag_mode=tag_mode, limit=limit)
+    return TaggedPage(results=[_tagged(each, around.get(each.id, []), found) for each in listed])
+
+
+def _tagged(memory: Memory, steps: list[Step], found: dict[Id, Memory]) -> TaggedOut:
+    connected = [
+        ConnectedOut(id=step.memory_id, memory=found[step.memory_id].text, type=step.by.type, strength=step.by.strength)
+        for step in steps
+        if step.memory_id in found
+    ]
+    return TaggedOut(**shapes.fields(memory), score=memory.importance.value, connected=connected)

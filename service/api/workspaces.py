@@ -1,0 +1,264 @@
+"""Workspaces and API keys over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from pydantic import Field, model_validator
+
+from service.api import errors
+from service.api.auth import Admin, CallerOf, Operator
+from service.api.deps import ResourcesOf
+from service.api.wire import Body, Channel, Id, Metadata, Name, Reply, Time, Title
+from service.db import keys
+from service.domain.access import Caller, Right
+from service.errors import Forbidden, InvalidInput, NotFound
+from service.settings import PER_WORKSPACE, Settings
+
+router = APIRouter(prefix="/v1", tags=["workspaces"])
+
+RightName = Annotated[str, Field(examples=["memory:read"])]
+
+
+class WorkspaceIn(Body):
+    name: Title = Field(examples=["acme"])
+
+
+class WorkspaceChange(Body):
+    name: Title | None = None
+    settings: Metadata | None = Field(None, description="Replaces the workspace's own settings", examples=[{}])
+
+
+class WorkspaceOut(Reply):
+    id: Id
+    name: str
+    settings: dict[str, Any]
+    created_at: Time
+
+
+class WorkspaceMade(Reply):
+    """A workspace and its first key, which is shown this once."""
+
+    id: Id
+    name: str
+    api_key: str
+    api_key_id: Id
+
+
+class KeyIn(Body):
+    """What a key may do, until when, and the scope that its calls have when they name none."""
+
+    name: Title = Field(examples=["checkout agent"])
+    rights: list[RightName] = Field(min_length=1, examples=[["memory:read", "memory:write"]])
+    user_id: Name | None = None
+    agent_id: Name | None = None
+    run_id: Name | None = None
+    channel: Channel | None = None
+    expires_at: Time | None = None
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        known = {str(right) for right in Right}
+        for right in self.rights:
+            if right not in known:
+                raise ValueError(f"rights: each is one of {', '.join(sorted(known))}")
+        return self
+
+
+class KeyOut(Reply):
+    """A key without its secret; `hint` is its last four characters."""
+
+    id: Id
+    name: str
+    hint: str
+    rights: list[str]
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str | None
+    created_at: Time
+    expires_at: Time | None
+    revoked_at: Time | None
+
+
+class KeyMade(Reply):
+    """The key is shown this once; only its hash is kept."""
+
+    id: Id
+    api_key: str
+
+
+class KeyList(Reply):
+    results: list[KeyOut]
+    next_cursor: str | None = None
+
+
+class WhoAmI(Reply):
+    """What the key of this call is."""
+
+    workspace_id: Id
+    api_key_id: Id
+    rights: list[str]
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str | None
+    expires_at: Time | None
+
+
+@router.get(
+    "/whoami",
+    operation_id="whoami",
+    summary="Who is this key?",
+    response_model=WhoAmI,
+    responses=errors.documented(401, 503),
+)
+async def whoami(who: CallerOf) -> WhoAmI:
+    return WhoAmI(
+        workspace_id=who.workspace_id,
+        api_key_id=who.key_id,
+        rights=sorted(str(right) for right in who.rights),
+        user_id=who.user_id,
+        agent_id=who.agent_id,
+        run_id=who.run_id,
+        channel=who.channel,
+        expires_at=who.expires_at,
+    )
+
+
+@router.post(
+    "/workspaces",
+    operation_id="create_workspace",
+    summary="Make a workspace",
+    status_code=201,
+    response_model=WorkspaceMade,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def create_workspace(body: WorkspaceIn, who: Operator, res: ResourcesOf) -> WorkspaceMade:
+    """Needs the right `operator`. The first key holds every right inside the new workspace, and no other."""
+    rights = [right for right in keys.EVERY_RIGHT if right is not Right.OPERATOR]
+    issued = await keys.create_workspace(res.db, body.name, rights=rights)
+    return WorkspaceMade(id=issued.workspace_id, name=body.name, api_key=issued.secret, api_key_id=issued.key_id)
+
+
+@router.get(
+    "/workspaces/current",
+    operation_id="get_workspace",
+    summary="The key's workspace",
+    response_model=WorkspaceOut,
+    responses=errors.documented(401, 403, 503),
+)
+async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceOut:
+    async with res.db.read(who.workspace_id) as session:
+        found = await keys.workspace(session, who.workspace_id)
+    return WorkspaceOut(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
+
+
+@router.patch(
+    "/workspaces/current",
+    operation_id="update_workspace",
+    summary="Rename or configure the key's workspace",
+    response_model=WorkspaceOut,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def update_workspace(body: WorkspaceChange, who: Admin, res: ResourcesOf, request: Request) -> WorkspaceOut:
+    """`settings` replaces the workspace's own settings; other processes follow within seconds."""
+    if body.settings is not None:
+        _check_settings(body.settings)
+    async with res.db.begin(who.workspace_id) as session:
+        await keys.change_workspace(session, who.workspace_id, name=body.name, settings=body.settings)
+        found = await keys.workspace(session, who.workspace_id)
+    request.app.state.keys.forget()
+    return WorkspaceOut(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
+
+
+@router.post(
+    "/api-keys",
+    operation_id="create_api_key",
+    summary="Make an API key",
+    status_code=201,
+    response_model=KeyMade,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def create_api_key(body: KeyIn, who: Admin, res: ResourcesOf) -> KeyMade:
+    rights = [Right(right) for right in body.rights]
+    _may_give(who, rights)
+    if body.expires_at is not None and body.expires_at <= res.clock():
+        raise InvalidInput("expires_at: lies in the past.", field="expires_at")
+    new = keys.NewKey(body.name, rights, body.user_id, body.agent_id, body.run_id, body.channel, body.expires_at)
+    async with res.db.begin(who.workspace_id) as session:
+        issued = await keys.issue(session, who.workspace_id, new)
+    return KeyMade(id=issued.key_id, api_key=issued.secret)
+
+
+@router.get(
+    "/api-keys",
+    operation_id="list_api_keys",
+    summary="The workspace's keys",
+    response_model=KeyList,
+    responses=errors.documented(401, 403, 503),
+)
+async def list_api_keys(who: Admin, res: ResourcesOf) -> KeyList:
+    async with res.db.read(who.workspace_id) as session:
+        found = await keys.listing(session, who.workspace_id)
+    return KeyList(results=[_key(each) for each in found])
+
+
+@router.delete(
+    "/api-keys/{id}",
+    operation_id="revoke_api_key",
+    summary="End an API key",
+    status_code=204,
+    responses=errors.documented(401, 403, 404, 503),
+)
+async def revoke_api_key(id: str, who: Admin, res: ResourcesOf, request: Request) -> None:
+    """At once in this process, within five seconds in the others. Revoking twice is fine."""
+    try:
+        wanted = UUID(id)
+    except ValueError:
+        raise NotFound("There is no key with this id.", field="id") from None
+    async with res.db.begin(who.workspace_id) as session:
+        found = await keys.revoke(session, who.workspace_id, wanted)
+    if not found:
+        raise NotFound("There is no key with this id.", field="id")
+    request.app.state.keys.forget()
+
+
+def _may_give(who: Caller, rights: list[Right]) -> None:
+    """A key can only give what it holds, or it could raise itself."""
+    for right in rights:
+        if not who.may(right):
+            raise Forbidden(f"This key cannot give the right {right}, which it does not hold.", field="rights")
+
+
+def _check_settings(wanted: dict[str, Any]) -> None:
+    for name in wanted:
+        if name not in PER_WORKSPACE:
+            raise InvalidInput(
+                f"settings.{name}: is not one of {', '.join(sorted(PER_WORKSPACE))}.", field=f"settings.{name}"
+            )
+    try:
+        Settings.model_validate_json(json.dumps(wanted), strict=True)
+    except ValueError as exc:
+        first = exc.errors()[0]  # type: ignore[attr-defined]
+        field = ".".join(("settings", *map(str, first["loc"])))
+        raise InvalidInput(f"{field}: {first['msg']}", field=field) from None
+
+
+def _key(found: keys.KeyInfo) -> KeyOut:
+    return KeyOut(
+        id=found.id,
+        name=found.name,
+        hint=found.hint,
+        rights=list(found.rights),
+        user_id=found.user_id,
+        agent_id=found.agent_id,
+        run_id=found.run_id,
+        channel=found.channel,
+        created_at=found.created_at,
+        expires_at=found.expires_at,
+        revoked_at=found.revoked_at,
+    )

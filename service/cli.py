@@ -1,0 +1,105 @@
+"""Which commands are there?
+
+`run` is for one machine and does everything. `api`, `worker` and `migrate` are its parts, for containers: they expect
+DATABASE_URL. Imports stand inside the commands: the supervisor must start at once and stay small.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from service.launch import leash
+from service.launch.problems import LaunchError
+from service.settings import Settings, SettingsError
+
+app = typer.Typer(
+    name="loxodon",
+    help="A memory service for AI agents on one Postgres database with pgvector.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+CANNOT_START, BAD_SETTINGS = 1, 2
+
+
+@app.command()
+def run(
+    reload: Annotated[bool, typer.Option("--reload", help="Restart the API when a source file changes.")] = False,
+    parent: Annotated[int, typer.Option(hidden=True, help="Stop when this process dies: make, killed with -9.")] = 0,
+) -> None:
+    """Start everything on this machine: Postgres, migrations, a first key, API and worker."""
+    from service.launch.run import run as run_everything
+
+    if parent:
+        leash.arm(signal.SIGTERM, parent)
+    with told_plainly():
+        raise typer.Exit(run_everything(settings(), reload=reload))
+
+
+@app.command()
+def api(
+    fd: Annotated[int, typer.Option(hidden=True, help="A listening socket to take over.")] = -1,
+    gate: Annotated[int, typer.Option(hidden=True, help="A pipe to wait at until the database is ready.")] = -1,
+    reload: Annotated[bool, typer.Option("--reload", help="Restart when a source file changes.")] = False,
+) -> None:
+    """Serve the REST API on LOXODON_HOST and LOXODON_PORT."""
+    from service.launch.serve import serve
+
+    with told_plainly():
+        raise typer.Exit(serve(settings(), fd=_given(fd), gate=_given(gate), reload=reload))
+
+
+@app.command()
+def worker() -> None:
+    """Work off the jobs: enrichment, decay, partitions."""
+    from service.launch.work import work
+
+    with told_plainly():
+        raise typer.Exit(work(settings()))
+
+
+@app.command()
+def migrate(
+    revision: Annotated[str, typer.Option(help="Where to go to.")] = "head",
+) -> None:
+    """Bring the database to the newest revision; ensure LOXODON_BOOTSTRAP_API_KEY when it is set."""
+    from service.launch.schema import migrate as migrate_database
+
+    with told_plainly():
+        migrate_database(settings(), revision)
+
+
+def _given(fd: int) -> int | None:
+    return fd if fd >= 0 else None
+
+
+def settings() -> Settings:
+    return Settings.from_env(os.environ)
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback."""
+    from service.errors import ServiceError
+
+    try:
+        yield
+    except SettingsError as exc:
+        _leave(str(exc), BAD_SETTINGS)
+    except LaunchError as exc:
+        _leave(str(exc), CANNOT_START)
+    except ServiceError as exc:
+        _leave(exc.detail, CANNOT_START)
+
+
+def _leave(message: str, code: int) -> None:
+    print(f"\nloxodon: {message}\n", file=sys.stderr, flush=True)
+    raise typer.Exit(code)

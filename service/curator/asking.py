@@ -1,0 +1,45 @@
+"""How is the language model asked? Through the workspace's answer cache, within the request's budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from service.db.caches import AnswerTable
+from service.errors import LlmError
+from service.providers.answer_cache import CachedLlm
+from service.providers.json_reply import validate
+from service.providers.protocols import Ask, Reply
+from service.resources import Resources
+from service.settings import Settings
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+async def ask(res: Resources, workspace_id: UUID, question: Ask) -> Reply:
+    """The model's answer; raises LlmError. The caller has checked that there is a model."""
+    assert res.llm is not None
+    store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s)
+    return await CachedLlm(res.llm, store, workspace_id).complete(tuned(question, res.settings))
+
+
+def tuned(question: Ask, settings: Settings) -> Ask:
+    """The question under the deployment's settings; a task with a temperature of its own keeps it (C28)."""
+    return replace(
+        question,
+        temperature=question.temperature or settings.llm_temperature,
+        max_tokens=min(question.max_tokens, settings.llm_max_tokens),
+        deadline_s=min(question.deadline_s, settings.llm_timeout_s),
+    )
+
+
+async def ask_for(res: Resources, workspace_id: UUID, question: Ask, shape: type[Model]) -> tuple[Model, Reply]:
+    """The answer read as `shape`; raises LlmError when nothing in it fits."""
+    reply = await ask(res, workspace_id, question)
+    found = validate(reply.text, shape)
+    if found is None:
+        raise LlmError("The language model's answer could not be read.")
+    return found, reply

@@ -1,0 +1,174 @@
+"""What does one new fact do to the memories nearest to it?
+
+ADD, UPDATE, DELETE, NONE, several at once if need be. The model's answer is checked before it counts: memories that
+were not shown are not touched, and no answer may retire more than it puts in place. One that fails the check is kept
+as rejected evidence and the rules decide. One call per fact: a batched call would mix up which numbers belong to which.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from service.curator import asking, offline, prompts
+from service.curator.decide import BRIEF, RULES
+from service.domain.draft import Judgement, Neighbour
+from service.domain.temporal import TemporalTag
+from service.domain.text import CleanText
+from service.errors import LlmError
+from service.language import facts
+from service.language.facts import Fact as Stated
+from service.providers.json_reply import as_list, parse_reply
+from service.resources import Resources
+
+
+class Verb(StrEnum):
+    ADD = "ADD"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    NONE = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One verb; `target` with all but ADD, `text` with ADD and UPDATE."""
+
+    verb: Verb
+    target: Neighbour | None = None
+    text: CleanText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What happens, who said so, and what was odd about it."""
+
+    operations: tuple[Operation, ...]
+    judgement: Judgement
+    warnings: tuple[str, ...] = ()
+
+
+async def rule(fact: CleanText, shown: Sequence[Neighbour], workspace_id: UUID, res: Resources, *, llm: bool) -> Ruling:
+    """The ruling on a fact next to `shown` (nearest first). Never raises for a failing model."""
+    if not llm or res.llm is None:
+        return await res.threads.run(by_rules, fact, shown) if len(fact) > BRIEF else by_rules(fact, shown)
+    if not shown:
+        nothing_near = Judgement("rules", RULES, "ADD", "no stored memory is near", ())
+        return Ruling((Operation(Verb.ADD, None, fact),), nothing_near)
+    question = prompts.decide_fact(
+        fact, [each.text for each in shown], instruction=res.settings.custom_prompts.update_decision
+    )
+    prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
+    try:
+        reply = await asking.ask(res, workspace_id, question)
+    except LlmError as exc:
+        fallback = by_rules(fact, shown)
+        reason = f"model failed: {exc.detail} {fallback.judgement.reason}"
+        warning = "llm_unavailable: a fact was decided by the rules."
+        return replace(fallback, judgement=replace(fallback.judgement, reason=reason), warnings=(warning,))
+    ids = tuple(each.id for each in shown)
+    evidence = Judgement("llm", reply.model or res.llm.model, "", "", ids, prompt_sha256, reply.text)
+    return checked(fact, shown, reply.text, evidence)
+
+
+def by_rules(fact: CleanText, shown: Sequence[Neighbour]) -> Ruling:
+    """The offline ruling; pure, so it also runs inside the lock."""
+    known = [offline.Known(number, each.text, each.similarity) for number, each in enumerate(shown)]
+    verdicts = offline.decide(_read(fact), known)
+    operations = tuple(
+        Operation(
+            Verb(str(verdict.action).upper()),
+            None if verdict.target is None else shown[verdict.target],
+            CleanText(verdict.text) if verdict.text else None,
+        )
+        for verdict in verdicts
+    )
+    verbs = "+".join(each.verb for each in operations)
+    reason = "; ".join(dict.fromkeys(verdict.reason for verdict in verdicts))
+    ids = tuple(each.id for each in shown)
+    return Ruling(_never_less(operations, fact), Judgement("rules", RULES, verbs, reason, ids))
+
+
+def _read(fact: CleanText) -> Stated:
+    """The fact taken apart; one that has no form we know is compared by its words alone."""
+    return facts.read(fact) or Stated(fact, "user", None, None, "positive", "implied", TemporalTag.CURRENT)
+
+
+def checked(fact: CleanText, shown: Sequence[Neighbour], answer: str, evidence: Judgement) -> Ruling:
+    """The model's answer as far as it may count. Pure."""
+    listed = _listed(parse_reply(answer))
+    if listed is None:
+        return _rejected(fact, shown, evidence, "the answer could not be read")
+    read = [_operation(each, fact, shown) for each in listed]
+    operations = tuple(each for each in read if each is not None)
+    if not operations:
+        return _rejected(fact, shown, evidence, "it names no memory that was shown")
+    deletes = [each for each in operations if each.verb is Verb.DELETE]
+    touched = [each.target.id for each in operations if each.target is not None and each.verb is not Verb.NONE]
+    if len(deletes) > 1 or len(set(touched)) < len(touched):
+        return _rejected(fact, shown, evidence, "it would retire more than it puts in place")
+    verbs = "+".join(each.verb for each in operations)
+    warnings = ("unknown_id: an operation on a memory that was not shown was dropped.",) if None in read else ()
+    judged = replace(evidence, verdict=verbs, reason="")
+    return Ruling(_never_less(_meaningful(operations), fact), judged, warnings)
+
+
+def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Operation | None:
+    """One entry, None when it cannot count. An update of something unknown is still a new fact (R3.09)."""
+    if not isinstance(value, dict):
+        return None
+    name = next((value[key] for key in ("event", "action", "operation", "op") if isinstance(value.get(key), str)), "")
+    if name.upper() not in set(Verb):
+        return None
+    verb = Verb(name.upper())
+    texts = (value.get(key) for key in ("data", "text", "new_memory", "memory"))
+    text = CleanText(next((each.strip() for each in texts if isinstance(each, str) and each.strip()), ""))
+    target = _target(value.get("id"), shown)
+    if verb is Verb.ADD:
+        return Operation(Verb.ADD, None, text or fact)
+    if verb is Verb.UPDATE and target is not None and text == target.text:
+        return Operation(Verb.NONE, target)
+    if verb is Verb.UPDATE:
+        return Operation(Verb.UPDATE, target, text or fact) if target else Operation(Verb.ADD, None, text or fact)
+    if target is None:
+        return Operation(Verb.NONE, shown[0]) if verb is Verb.NONE else None
+    return Operation(verb, target)
+
+
+def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
+    """The memory behind a local number; models also echo it in brackets, as a string, or give a full id."""
+    if isinstance(given, bool) or given is None:
+        return None
+    word = str(given).strip("[]#. ")
+    if word.isdigit() and 1 <= int(word) <= len(shown):
+        return shown[int(word) - 1]
+    return next((each for each in shown if str(each.id) == word), None)
+
+
+def _listed(value: object) -> list[Any] | None:
+    if isinstance(value, dict) and any(key in value for key in ("event", "action", "operation", "op")):
+        return [value]
+    return as_list(value)
+
+
+def _meaningful(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    """NONE beside another verb says nothing."""
+    real = tuple(each for each in operations if each.verb is not Verb.NONE)
+    return real or operations[:1]
+
+
+def _never_less(operations: tuple[Operation, ...], fact: CleanText) -> tuple[Operation, ...]:
+    """A bare DELETE puts the fact that caused it in place: what is known changes, it does not vanish."""
+    retires = any(each.verb is Verb.DELETE for each in operations)
+    places = any(each.verb is not Verb.DELETE for each in operations)
+    return (*operations, Operation(Verb.ADD, None, fact)) if retires and not places else operations
+
+
+def _rejected(fact: CleanText, shown: Sequence[Neighbour], evidence: Judgement, why: str) -> Ruling:
+    fallback = by_rules(fact, shown)
+    reason = f"{why}; the rules decided {fallback.judgement.verdict}"
+    judged = replace(evidence, verdict=fallback.judgement.verdict, reason=reason, rejected=True)
+    return replace(fallback, judgement=judged, warnings=(f"decision_rejected: {why}.",))

@@ -1,0 +1,260 @@
+"""How does a transaction begin and end?
+
+`Database.begin(workspace)` and `.read(workspace)` open one short transaction with the workspace set for row-level
+security: BEGIN and all settings travel in one simple-protocol string, so a read costs three round trips (B1).
+Settings are transaction-local, so a pooled connection never carries the previous request's workspace. Nothing may
+wait for a network inside: `holding()` tells, and the providers refuse when it is true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+from sqlalchemy import exc as sa_exc
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from service.db import roles
+from service.domain.scope import NIL_WORKSPACE
+from service.errors import Conflict, OutcomeUnknown, ServiceError, StoreUnavailable
+
+Session = AsyncConnection
+
+_open: ContextVar[int] = ContextVar("open_sessions", default=0)
+
+LOCK_TIMEOUT, QUERY_CANCELLED, TOO_MANY = "55P03", "57014", "53300"
+SHUTTING_DOWN = frozenset({"57P01", "57P02", "57P03"})
+LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError)
+RETRY_AFTER_S = 1.0
+
+CLASHES: Mapping[str, Callable[[], Conflict]] = {
+    "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
+    "uq_memory_dedup": lambda: Conflict("The scope holds an equal memory already.", field="content"),
+}
+"""What a race that ended at a named constraint means to the caller."""
+
+
+def holding() -> bool:
+    """Is a transaction open in this task? Then nothing may be awaited but the database."""
+    return _open.get() > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a process connects: `url` for SQLAlchemy, the role to take, and whether a transaction pooler is between."""
+
+    url: str
+    role: str | None
+    pooled: bool = False
+
+
+class Database:
+    """One pool of connections that serve requests under row-level security."""
+
+    def __init__(self, engine: AsyncEngine, *, lock_timeout_s: float, statement_timeout_s: float) -> None:
+        self.engine = engine
+        self._write = (
+            f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
+            f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
+        )
+        self._read = f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
+
+    @classmethod
+    def open(
+        cls,
+        access: Access,
+        *,
+        pool_size: int,
+        pool_timeout_s: float,
+        lock_timeout_s: float = 5.0,
+        statement_timeout_s: float = 20.0,
+    ) -> Database:
+        engine = create_async_engine(
+            access.url,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=pool_timeout_s,
+            hide_parameters=True,  # an error that is logged must not hold memory text
+            isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are ours, see _transaction
+            connect_args=connect_arguments(access),
+        )
+        return cls(engine, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
+
+    @asynccontextmanager
+    async def begin(self, workspace_id: UUID) -> AsyncIterator[Session]:
+        """A READ COMMITTED transaction that commits at the end of the block, before any reply.
+
+        Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
+        """
+        async with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", self._write, workspace_id) as session:
+            yield session
+
+    @asynccontextmanager
+    async def read(self, workspace_id: UUID = NIL_WORKSPACE) -> AsyncIterator[Session]:
+        """A short read-only transaction. The nil workspace sees no tenant's rows; functions before login use it."""
+        async with self._transaction("BEGIN READ ONLY", self._read, workspace_id) as session:
+            yield session
+
+    @asynccontextmanager
+    async def snapshot(self, workspace_id: UUID) -> AsyncIterator[Session]:
+        """A read-only transaction in which every statement sees the same state."""
+        mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        async with self._transaction(mode, self._read, workspace_id) as session:
+            yield session
+
+    @asynccontextmanager
+    async def _transaction(self, mode: str, settings: str, workspace_id: UUID) -> AsyncIterator[Session]:
+        opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}"
+        connection = await self._connect(opening)
+        depth = _open.set(_open.get() + 1)
+        try:
+            with translated():
+                yield connection
+            await _commit(connection)
+        except BaseException:
+            await _abandon(connection)
+            raise
+        finally:
+            _open.reset(depth)
+            await connection.close()
+
+    async def _connect(self, opening: str) -> Session:
+        """A connection with its transaction begun. One that died in the pool is replaced once: nothing was sent yet."""
+        with translated():
+            for last in (False, True):
+                connection = await self.engine.connect()
+                try:
+                    await (await driver(connection)).execute(opening)
+                    return connection
+                except LOST:
+                    await connection.invalidate()
+                    await connection.close()
+                    if last:
+                        raise
+                except BaseException:
+                    await _abandon(connection)
+                    await connection.close()
+                    raise
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+async def driver(session: Session) -> asyncpg.Connection[Any]:
+    """The asyncpg connection below a session, for simple-protocol strings."""
+    raw = (await session.get_raw_connection()).driver_connection
+    assert raw is not None
+    connection: asyncpg.Connection[Any] = raw
+    return connection
+
+
+async def _commit(session: Session) -> None:
+    try:
+        await (await driver(session)).execute("COMMIT")
+    except (*LOST, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError) as exc:
+        raise OutcomeUnknown(
+            "The connection was lost while committing; repeat with the same Idempotency-Key to learn the outcome.",
+            retry_after_s=RETRY_AFTER_S,
+        ) from exc
+    except asyncpg.PostgresError as exc:  # a deferred constraint, or a cancelled statement: nothing was written
+        raise _named(exc) from exc
+
+
+async def _abandon(session: Session) -> None:
+    """Rolls back; a connection that cannot even do that is thrown away, never given back with an open transaction."""
+    with suppress(BaseException):
+        raw = await driver(session)
+        if not raw.is_closed():  # even when it seems idle: the driver does not know of a BEGIN it did not wait for
+            await asyncio.shield(asyncio.wait_for(raw.execute("ROLLBACK"), 2.0))
+        if not raw.is_closed() and not raw.is_in_transaction():
+            return
+    with suppress(BaseException):
+        await session.invalidate()
+
+
+class translated:  # noqa: N801 - reads as a statement: with translated()
+    """A context that turns driver errors into ours, so that no SQL and no parameter leaves db/."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None or isinstance(error, ServiceError | asyncio.CancelledError):
+            return
+        if isinstance(error, sa_exc.TimeoutError):
+            raise StoreUnavailable("Every database connection is busy.", retry_after_s=RETRY_AFTER_S) from error
+        if isinstance(error, sa_exc.DBAPIError) and error.connection_invalidated:
+            raise StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S) from error
+        cause = getattr(getattr(error, "orig", None), "__cause__", None) or error
+        if isinstance(cause, LOST):
+            raise StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S) from error
+        if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
+            raise CLASHES[cause.constraint_name]() from error
+        if isinstance(cause, asyncpg.PostgresError) and _is_ours(cause):
+            raise _named(cause) from error
+
+
+def _is_ours(error: asyncpg.PostgresError) -> bool:
+    state = error.sqlstate or ""
+    return state in {LOCK_TIMEOUT, QUERY_CANCELLED, TOO_MANY} | SHUTTING_DOWN or state.startswith("53")
+
+
+def _named(error: asyncpg.PostgresError) -> StoreUnavailable:
+    if error.sqlstate == LOCK_TIMEOUT:
+        return StoreUnavailable("Another write to this scope takes too long.", retry_after_s=RETRY_AFTER_S)
+    if error.sqlstate == QUERY_CANCELLED:
+        return StoreUnavailable("The database took too long.", retry_after_s=RETRY_AFTER_S)
+    return StoreUnavailable("The database cannot do this right now.", retry_after_s=RETRY_AFTER_S)
+
+
+def connect_arguments(access: Access) -> dict[str, Any]:
+    """What asyncpg is told. Behind a transaction pooler: unnamed statements and no start-up settings (B23)."""
+    if access.pooled:
+        return {
+            "statement_cache_size": 0,
+            "prepared_statement_cache_size": 0,
+            "prepared_statement_name_func": lambda: "",
+        }
+    settings: Mapping[str, str] = {"application_name": "loxodon", **roles.SESSION_SETTINGS}
+    return {"server_settings": {**settings, **({"role": access.role} if access.role else {})}}
+
+
+async def find_access(url: str, *, wanted_role: str, own_login: bool, pooled: bool) -> Access:
+    """How to connect with `url`: as it is, or, when it is the owner's or a superuser's, as `wanted_role` (A4).
+
+    `own_login`: the owner has a URL of its own, so this one is taken as it is. Raises StoreUnavailable when the role
+    that results must not serve requests.
+    """
+    engine = create_async_engine(url, connect_args={"timeout": 10}, pool_size=1)
+    try:
+        with translated():
+            async with engine.connect() as session:
+                privileged = await session.scalar(text(roles.FORBIDDEN))
+                login = await session.scalar(text("SELECT current_user"))
+    finally:
+        await engine.dispose()
+    if privileged and (own_login or pooled):
+        raise StoreUnavailable(
+            f"The database role {login} {privileged}: row-level security would not hold. Use a role that is only a "
+            f"member of {wanted_role}."
+        )
+    return Access(url, wanted_role if privileged else None, pooled)
+
+
+async def check_role(database: Database) -> None:
+    """Refuses to serve under a role that row-level security does not hold back."""
+    async with database.read() as session:
+        privileged = await session.scalar(text(roles.FORBIDDEN))
+    if privileged:
+        raise StoreUnavailable(f"The current database role {privileged}: row-level security would not hold.")
+
+
+__all__ = ["Access", "Database", "Session", "check_role", "find_access", "holding"]

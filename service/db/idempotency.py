@@ -1,0 +1,95 @@
+"""Was this request answered before?
+
+The row is the first insert of the write transaction: a second request with the same key waits there, and when the
+first has committed it gets the stored answer. What rolls back stores nothing (B3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select, text, update
+
+from service.db.engine import Session
+from service.db.tables import Idempotency as Table
+from service.domain.request import IdempotencyKey
+from service.domain.scope import Scope
+from service.errors import IdempotencyMismatch
+
+# An expired row is taken over in place; a living one is left alone and nothing is returned.
+CLAIM = text(
+    """
+    INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at, user_id, agent_id, run_id)
+    VALUES (:workspace, :key, :print, now() + :ttl, :user_id, :agent_id, :run_id)
+    ON CONFLICT (workspace_id, key) DO UPDATE
+        SET fingerprint = excluded.fingerprint, status = NULL, body = NULL, created_at = now(),
+            expires_at = excluded.expires_at, user_id = excluded.user_id, agent_id = excluded.agent_id,
+            run_id = excluded.run_id
+        WHERE idempotency.expires_at <= now()
+    RETURNING key
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP status and a JSON body, to be sent again."""
+
+    status: int
+    body: Mapping[str, Any]
+
+
+class Replay(Exception):
+    """The request was answered before; roll back and send `answer`."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__("answered before")
+        self.answer = answer
+
+
+async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> Answer | None:
+    """The stored answer; raises IdempotencyMismatch when the key came with another request."""
+    row = (
+        await session.execute(
+            select(Table.fingerprint, Table.status, Table.body).where(
+                Table.workspace_id == workspace_id, Table.key == key.key, Table.expires_at > func.now()
+            )
+        )
+    ).one_or_none()
+    if row is None:
+        return None
+    if row.fingerprint != key.fingerprint:
+        raise IdempotencyMismatch("This Idempotency-Key was used with another request.", field="Idempotency-Key")
+    return Answer(row.status, row.body)
+
+
+async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope: Scope | None = None) -> None:
+    """Takes the key inside the write transaction; raises Replay or IdempotencyMismatch when somebody was first.
+    `scope`: whose the write is, where that is known better than from the request."""
+    user_id, agent_id, run_id = (scope.user_id, scope.agent_id, scope.run_id) if scope else key.owner
+    values = {
+        "user_id": user_id,
+        "agent_id": agent_id,
+        "run_id": run_id,
+        "workspace": workspace_id,
+        "key": key.key,
+        "print": key.fingerprint,
+        "ttl": timedelta(seconds=key.ttl_s),
+    }
+    if (await session.execute(CLAIM, values)).first() is None:
+        answer = await find(session, workspace_id, key)
+        assert answer is not None, "the row that stood in the way is visible after its commit"
+        raise Replay(answer)
+
+
+async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: Answer) -> None:
+    """Stores the answer beside the data it speaks of, in the same commit."""
+    await session.execute(
+        update(Table)
+        .where(Table.workspace_id == workspace_id, Table.key == key.key)
+        .values(status=answer.status, body=dict(answer.body))
+    )

@@ -1,0 +1,395 @@
+"""How are memories written and read back?
+
+Bulk writes are multi-row INSERTs: COPY is refused under row-level security (B22). Functions take a session and never
+commit; rows leave as domain values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import SparseVector
+from sqlalchemy import Row, and_, delete, func, insert, or_, select, text, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.sql import Select
+
+from service.db import scopes, visible
+from service.db.engine import Session
+from service.db.tables import (
+    TERM_DIMENSIONS,
+    Entity,
+    MemoryEntity,
+    MemoryStat,
+    MemoryVector,
+)
+from service.db.tables import Memory as Table
+from service.domain.draft import EmbeddingStatus, NewMemory
+from service.domain.kinds import Importance, Kind, KindSource, MemoryType
+from service.domain.memory import Memory
+from service.domain.scope import Scope
+from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
+from service.domain.text import CleanText
+from service.errors import Conflict
+from service.language import lexemes
+
+AVERAGE_LENGTH = 12.0
+"""Lexemes in an average memory, fixed in the stored BM25 weights so that rows need no rewrite (dependencies 8)."""
+
+
+AVERAGE_CONTEXT_LENGTH = 30.0
+"""The same for a turn with the two turns before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A new memory with the place its turn got in a conversation, if it is one."""
+
+    memory: NewMemory
+    conversation_id: UUID | None = None
+    turn_index: int | None = None
+
+
+async def add(session: Session, placed: Sequence[Placed], *, generation: int, now: datetime) -> None:
+    """Inserts rows, their stats and their vectors. Raises Conflict for an id that another scope took meanwhile, or an
+    equal live row (uq_memory_dedup), which the scope lock makes rare."""
+    await make_way(session, placed[0].memory.scope.workspace_id, [each.memory.hash for each in placed], now=now)
+    try:
+        await session.execute(insert(Table), [_row(each, now) for each in placed])
+    except IntegrityError as exc:
+        if (
+            getattr(getattr(exc.orig, "__cause__", None), "constraint_name", None) == "pk_memory"
+        ):  # scopes do not wait for each other
+            raise Conflict("A memory with this id exists in another scope.", field="id") from exc
+        raise
+    await session.execute(insert(MemoryStat), [_stat(each.memory, now) for each in placed])
+    vectors = [row for each in placed for row in _vectors(each.memory, generation)]
+    if vectors:
+        await session.execute(insert(MemoryVector), vectors)
+
+
+# An expired row is as good as gone, but it stands in uq_memory_dedup until upkeep comes by. Uses ix_memory_hash.
+MAKE_WAY = text("""
+    UPDATE memory SET dedup_key = NULL
+    WHERE workspace_id = :workspace AND hash = ANY (CAST(:hashes AS text[])) AND dedup_key IS NOT NULL
+      AND expires_at <= :now
+""")
+
+
+async def make_way(session: Session, workspace_id: UUID, hashes: Sequence[str], *, now: datetime) -> None:
+    """Takes expired rows with these texts out of the unique index."""
+    await session.execute(MAKE_WAY, {"workspace": workspace_id, "hashes": list(hashes), "now": now})
+
+
+async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, generation: int, now: datetime) -> Memory:
+    """Gives an existing row the text, vector and annotation of `new`; tags, categories and metadata are united."""
+    await make_way(session, new.scope.workspace_id, [new.hash], now=now)
+    old = await get(session, new.scope.workspace_id, memory_id)
+    assert old is not None, "the row was confirmed under the scope lock"
+    here = and_(Table.workspace_id == new.scope.workspace_id, Table.id == memory_id)
+    values = {name: value for name, value in _row(Placed(new), now).items() if name in REPLACED}
+    values |= {
+        "tags": _union(old.tags, new.tags),
+        "tag_prefixes": _union(old.tag_prefixes, new.tag_prefixes),
+        "categories": _union(old.categories, new.categories),
+        "extra": {**old.metadata, **new.metadata},
+        "expires_at": _until(old, new),
+        # the context held the old text; without one the memory is its own context
+        "context_terms": [],
+        "context_bm25": None,
+        "version": Table.version + 1,
+        "enriched_at": None,
+        "enrichment_attempts": 0,
+    }
+    await session.execute(update(Table).where(here).values(**values))
+    await session.execute(
+        delete(MemoryVector).where(
+            MemoryVector.workspace_id == new.scope.workspace_id, MemoryVector.memory_id == memory_id
+        )
+    )
+    vectors = [{**row, "memory_id": memory_id} for row in _vectors(new, generation)]
+    if vectors:
+        await session.execute(insert(MemoryVector), vectors)
+    return old
+
+
+async def ends_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:
+    """Does it expire before `moment` (None: ever)?"""
+    query = select(Table.expires_at).where(Table.workspace_id == workspace_id, Table.id == memory_id)
+    until = await session.scalar(query)
+    return until is not None and (moment is None or until < moment)
+
+
+async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
+    """Takes a memory out of every search; it can be restored."""
+    here = and_(Table.workspace_id == workspace_id, Table.id == memory_id)
+    await session.execute(update(Table).where(here).values(archived=True, version=Table.version + 1, updated_at=now))
+
+
+REPLACED = frozenset(
+    {
+        "content",
+        "hash",
+        "dedup_key",
+        "terms",
+        "bm25",
+        "type",
+        "type_confidence",
+        "classification_source",
+        "fact_confidence",
+        "importance",
+        "importance_level",
+        "temporal_type",
+        "valid_until",
+        "temporal_tag",
+        "mentions",
+        "embedding_status",
+        "updated_at",
+    }
+)
+"""What an update takes over from the new text; the id, the scope, the timestamp and created_at stay."""
+
+
+async def get(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, alive_at: datetime | None = None
+) -> Memory | None:
+    """One memory with its entities, archived or not; with `alive_at` only if it has not expired by then."""
+    return (await get_many(session, workspace_id, [memory_id], alive_at=alive_at)).get(memory_id)
+
+
+async def get_many(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
+) -> dict[UUID, Memory]:
+    """The memories among `ids` that exist; with `alive_at` only those that have not expired by then."""
+    query = _select().where(Table.workspace_id == workspace_id, Table.id.in_(ids))
+    if alive_at is not None:
+        query = query.where(visible.alive("memory", alive_at).clause)
+    rows = (await session.execute(query)).all()
+    entities = await entities_of(session, workspace_id, [row.id for row in rows])
+    return {row.id: _memory(row, entities) for row in rows}
+
+
+async def page(
+    session: Session,
+    scope: Scope,
+    *,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+    now: datetime,
+    include_archived: bool = False,
+) -> list[Memory]:
+    """Memories of a scope that have not expired, newest first, behind the key `after`. Walks ix_memory_user, _agent or
+    _run."""
+    query = _select().where((scopes.matching("memory", scope) & visible.alive("memory", now)).clause)
+    if not include_archived:
+        query = query.where(~Table.archived)
+    if after is not None:
+        created_at, last = after
+        query = query.where(or_(Table.created_at < created_at, and_(Table.created_at == created_at, Table.id < last)))
+    rows = (await session.execute(query.order_by(Table.created_at.desc(), Table.id.desc()).limit(limit))).all()
+    entities = await entities_of(session, scope.workspace_id, [row.id for row in rows])
+    return [_memory(row, entities) for row in rows]
+
+
+async def entities_of(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID]
+) -> dict[UUID, dict[str, tuple[str, ...]]]:
+    """Entity names by type for each memory, names in order."""
+    if not ids:
+        return {}
+    rows = await session.execute(
+        select(MemoryEntity.memory_id, Entity.type, func.array_agg(Entity.name.op("ORDER BY")(Entity.name)))
+        .join(Entity, and_(Entity.workspace_id == MemoryEntity.workspace_id, Entity.id == MemoryEntity.entity_id))
+        .where(MemoryEntity.workspace_id == workspace_id, MemoryEntity.memory_id.in_(ids))
+        .group_by(MemoryEntity.memory_id, Entity.type)
+    )
+    found: dict[UUID, dict[str, tuple[str, ...]]] = {}
+    for memory_id, kind, names in rows:
+        found.setdefault(memory_id, {})[kind] = tuple(names)
+    return found
+
+
+COLUMNS = tuple(
+    column
+    for column in Table.__table__.c
+    if column.name not in {"dedup_key", "terms", "bm25", "context_terms", "context_bm25"}
+)
+
+
+def _select() -> Select[Any]:
+    stat = MemoryStat
+    return select(*COLUMNS, stat.relevance, stat.salience, stat.access_count, stat.last_accessed).join(
+        stat, and_(stat.workspace_id == Table.workspace_id, stat.memory_id == Table.id)
+    )
+
+
+def _row(placed: Placed, now: datetime) -> dict[str, Any]:
+    new = placed.memory
+    scope, asked, temporal, speech = new.scope, new.asked, new.temporal, new.speech
+    weights = lexemes.weights(new.text, avgdl=AVERAGE_LENGTH)
+    near = lexemes.weights(new.context.text, avgdl=AVERAGE_CONTEXT_LENGTH) if new.context else {}
+    return {
+        "workspace_id": scope.workspace_id,
+        "id": new.id,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "channel": scope.channel,
+        "session_id": asked.session_id,
+        "content": new.text,
+        "hash": new.hash,
+        "dedup_key": new.hash if new.takes_part_in_dedup else None,
+        "terms": sorted(weights),
+        "bm25": SparseVector(weights, TERM_DIMENSIONS) if weights else None,
+        "context_terms": sorted(near),
+        "context_bm25": SparseVector(near, TERM_DIMENSIONS) if near else None,
+        "type": str(new.kind.type),
+        "type_confidence": new.kind.confidence,
+        "classification_source": str(new.kind.source),
+        "fact_confidence": new.fact_confidence,
+        "importance": new.importance.value,
+        "importance_level": new.importance.level,
+        "tags": list(new.tags),
+        "tag_prefixes": list(new.tag_prefixes),
+        "categories": list(new.categories),
+        "metadata": dict(new.metadata),
+        "timestamp": new.timestamp,
+        "t_valid": asked.t_valid,
+        "t_invalid": asked.t_invalid,
+        "expires_at": asked.expires_at,
+        "temporal_type": str(temporal.type),
+        "valid_until": temporal.valid_until,
+        "temporal_tag": temporal.tag and str(temporal.tag),
+        "mentions": [mention_json(mention) for mention in temporal.mentions],
+        "role": speech.role if speech else None,
+        "speaker": speech.speaker if speech else None,
+        "conversation_id": placed.conversation_id,
+        "turn_index": placed.turn_index,
+        "embedding_status": str(new.embedding_status),
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _stat(new: NewMemory, now: datetime) -> dict[str, Any]:
+    return {
+        "workspace_id": new.scope.workspace_id,
+        "memory_id": new.id,
+        "salience": new.importance.value,
+        "base_confidence": new.fact_confidence,
+        "base_salience": new.importance.value,
+        "last_accessed": now,
+    }
+
+
+def _vectors(new: NewMemory, generation: int) -> list[dict[str, Any]]:
+    """The rows of a memory in memory_vector: its text's, and its context's if it is a turn."""
+    own = "placeholder" if new.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
+    kinds = {own: new.vector, "context": new.context.vector if new.context else None}
+    return [_vector(new, generation, kind, vector) for kind, vector in kinds.items() if vector is not None]
+
+
+def _vector(new: NewMemory, generation: int, kind: str, vector: NDArray[np.float32]) -> dict[str, Any]:
+    return {
+        "workspace_id": new.scope.workspace_id,
+        "memory_id": new.id,
+        "generation": generation,
+        "kind": kind,
+        "user_id": new.scope.user_id,
+        "agent_id": new.scope.agent_id,
+        "run_id": new.scope.run_id,
+        "channel": new.scope.channel,
+        "embedding": half(vector),
+    }
+
+
+def half(vector: NDArray[np.float32]) -> Any:
+    """The vector as the driver wants it for a halfvec parameter."""
+    return vector.tolist()
+
+
+def mention_json(mention: Mention) -> dict[str, Any]:
+    """The stored form of a temporal expression."""
+    return {
+        "text": mention.text,
+        "start": mention.start,
+        "end": mention.end,
+        "kind": mention.kind,
+        "begins_at": mention.begins_at and mention.begins_at.isoformat(),
+        "ends_at": mention.ends_at and mention.ends_at.isoformat(),
+    }
+
+
+def _mention(stored: dict[str, Any]) -> Mention:
+    begins, ends = stored["begins_at"], stored["ends_at"]
+    return Mention(
+        stored["text"],
+        stored["start"],
+        stored["end"],
+        stored["kind"],
+        datetime.fromisoformat(begins) if begins else None,
+        datetime.fromisoformat(ends) if ends else None,
+    )
+
+
+def _until(old: Memory, new: NewMemory) -> datetime | None:
+    """When two memories become one, the longer life counts, so nothing that was to stay goes; an id that the caller
+    chose is overwritten."""
+    if new.asked.id == old.id:
+        return new.asked.expires_at
+    if old.expires_at is None or new.asked.expires_at is None:
+        return None
+    return max(old.expires_at, new.asked.expires_at)
+
+
+def _union(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys((*first, *second)))
+
+
+def _memory(row: Row[Any], entities: dict[UUID, dict[str, tuple[str, ...]]]) -> Memory:
+    return Memory(
+        id=row.id,
+        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+        text=CleanText(row.content),
+        hash=row.hash,
+        kind=Kind(MemoryType(row.type), row.type_confidence, KindSource(row.classification_source)),
+        fact_confidence=row.fact_confidence,
+        importance=Importance(row.importance, row.importance_level),
+        tags=tuple(row.tags),
+        tag_prefixes=tuple(row.tag_prefixes),
+        categories=tuple(row.categories),
+        metadata=row.metadata,
+        temporal=Temporal(
+            TemporalType(row.temporal_type or "persistent"),
+            row.valid_until,
+            TemporalTag(row.temporal_tag) if row.temporal_tag else None,
+            tuple(_mention(each) for each in row.mentions),
+        ),
+        timestamp=row.timestamp,
+        t_valid=row.t_valid,
+        t_invalid=row.t_invalid,
+        session_id=row.session_id,
+        role=row.role,
+        speaker=row.speaker,
+        conversation_id=row.conversation_id,
+        turn_index=row.turn_index,
+        summary=row.summary,
+        enriched_at=row.enriched_at,
+        enrichment_attempts=row.enrichment_attempts,
+        embedding_status=EmbeddingStatus(row.embedding_status),
+        archived=row.archived,
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        relevance=row.relevance,
+        salience=row.salience,
+        access_count=row.access_count,
+        last_accessed=row.last_accessed,
+        entities=entities.get(row.id, {}),
+    )

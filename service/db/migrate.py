@@ -1,0 +1,121 @@
+"""How does the schema come to the newest revision?
+
+`upgrade` makes roles and extension where absent, becomes the owner role and runs Alembic under one lock, so that
+several starting processes wait for each other. It records the first embedding generation: from then on the
+embedder in use is the one recorded there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Literal
+
+from alembic import command, op
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from service.db import roles
+from service.errors import StoreUnavailable
+from service.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
+
+ObjectKind = Literal[
+    "schema", "table", "column", "index", "unique_constraint", "foreign_key_constraint", "check_constraint"
+]
+
+
+def is_ours(name: str | None, kind: ObjectKind, _parents: object) -> bool:
+    """What autogenerate compares: not partitions (reflected as tables), nor indexes, nor Alembic's own table."""
+    if kind == "table":
+        return name not in NOT_MAPPED and not any(name and name.startswith(prefix) for prefix in PARTITION_PREFIXES)
+    return kind != "index"
+
+
+def default_differs(
+    _context: object, _there: object, _ours: object, found: str | None, _default: object, written: str | None
+) -> bool | None:
+    """For sequences by their text: Alembic asks the server whether both are equal, and no number comes twice."""
+    return found != written if found and found.startswith("nextval(") else None
+
+
+PARTITION_PREFIXES = ("memory_vector_p", "memory_history_", "audit_log_")
+NOT_MAPPED = frozenset({"partitioned_table", "alembic_version"})
+
+
+def script(sql: str) -> None:
+    """Runs several statements of a migration in one simple-protocol string, inside the migration's transaction."""
+    raw = op.get_bind().connection.dbapi_connection
+    raw.run_async(lambda connection: connection.execute(sql))  # type: ignore[union-attr]
+
+
+def config(settings: Settings, connection: Connection | None = None) -> Config:
+    found = Config(str(ROOT / "alembic.ini"))
+    found.attributes["settings"] = settings
+    found.attributes["connection"] = connection
+    return found
+
+
+def head() -> str:
+    """The revision this code was written for."""
+    revision = ScriptDirectory.from_config(Config(str(ROOT / "alembic.ini"))).get_current_head()
+    assert revision is not None
+    return revision
+
+
+def upgrade(owner_url: str, settings: Settings, revision: str = "head") -> None:
+    """Brings the database to `revision`; raises StoreUnavailable when the server or pgvector is too old."""
+    asyncio.run(upgrade_async(owner_url, settings, revision))
+
+
+async def upgrade_async(owner_url: str, settings: Settings, revision: str = "head") -> None:
+    await _as_owner(owner_url, lambda connection: _upgrade(connection, settings, revision))
+
+
+async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> None:
+    """Takes the database back to `revision` ("base" empties it); roles stay."""
+    await _as_owner(owner_url, lambda connection: command.downgrade(config(settings, connection), revision))
+
+
+async def _as_owner(url: str, work: object) -> None:
+    engine = create_async_engine(url, poolclass=NullPool)
+    try:
+        async with engine.connect() as connection:
+            await connection.run_sync(_become_owner)
+            await connection.run_sync(work)  # type: ignore[arg-type]
+            await connection.commit()
+    finally:
+        await engine.dispose()
+
+
+def _become_owner(connection: Connection) -> None:
+    _check_versions(connection)
+    roles.prepare(connection)
+    connection.commit()
+    connection.execute(text("SELECT pg_advisory_lock(hashtextextended('loxodon:migrate', 0))"))
+    connection.execute(text(f"SET ROLE {roles.OWNER}"))
+    connection.commit()
+
+
+def _check_versions(connection: Connection) -> None:
+    server = int(connection.scalar(text("SHOW server_version_num")) or 0)
+    if server < MIN_POSTGRES:
+        raise StoreUnavailable(f"Postgres 16 or newer is needed, this one is {server // 10000}.")
+    offered = connection.scalar(text("SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"))
+    if offered is None or tuple(int(part) for part in offered.split(".")[:2]) < MIN_PGVECTOR:
+        raise StoreUnavailable(f"pgvector 0.8 or newer is needed, this server offers {offered or 'none'}.")
+
+
+def _upgrade(connection: Connection, settings: Settings, revision: str) -> None:
+    command.upgrade(config(settings, connection), revision)
+
+
+def current(connection: Connection) -> str | None:
+    """The revision the database is at."""
+    return MigrationContext.configure(connection).get_current_revision()

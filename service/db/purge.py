@@ -1,0 +1,54 @@
+"""Which rows of which tables hold a subject's words, and how do they go?
+
+`purge_subject` (migration 0011) does it in one statement: history and audit give no right to delete, and an erasure
+that stops half-way would be none.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import select, text
+
+from service.db.engine import Session
+from service.db.tables import Memory, MemoryHistory
+from service.domain.scope import Scope
+
+# The walk over a workspace's history and audit has no index to count on: it may take longer than a request's statement.
+PATIENCE = text("SELECT set_config('statement_timeout', '600000', true)")
+
+PURGE = text("""
+    SELECT name, affected FROM purge_subject(CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text),
+                                             CAST(:channel AS text), CAST(:memory_id AS uuid))
+""")
+
+
+async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
+    """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+    return await _purge(session, {**ids, "channel": channel, "memory_id": None})
+
+
+async def purge_memory(session: Session, memory_id: UUID) -> dict[str, int]:
+    """The same for one memory, its promoted copies, and the turns it came from."""
+    nobody = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
+    return await _purge(session, {**nobody, "memory_id": memory_id})
+
+
+async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
+    await session.execute(PATIENCE)
+    return {row.name: row.affected for row in await session.execute(PURGE, values)}
+
+
+async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:
+    """Whose the memory is, or was, and its version while it is there; None for an id that was never seen."""
+    columns = Memory.user_id, Memory.agent_id, Memory.run_id
+    here = Memory.workspace_id == workspace_id, Memory.id == memory_id
+    row = (await session.execute(select(*columns, Memory.version).where(*here))).one_or_none()
+    if row is not None:
+        return Scope(workspace_id, row[0], row[1], row[2]), row.version
+    told = select(MemoryHistory.user_id, MemoryHistory.agent_id, MemoryHistory.run_id).where(
+        MemoryHistory.workspace_id == workspace_id, MemoryHistory.memory_id == memory_id
+    )
+    past = (await session.execute(told.limit(1))).one_or_none()
+    return None if past is None else (Scope(workspace_id, *past), None)

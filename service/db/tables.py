@@ -1,0 +1,605 @@
+"""Which tables are there? Every column, key and constraint by name; indexes and partitions stand in migrations/.
+
+Every tenant table starts its primary key with `workspace_id` and is under forced row-level security. No
+relationships: nothing loads lazily, rows leave db/ as domain values.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+from uuid import UUID
+
+from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    DateTime,
+    Double,
+    ForeignKeyConstraint,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from service.domain.relation import RelationType
+
+TERM_DIMENSIONS = 1_000_000_000
+"""Length of the sparse BM25 vectors: term ids are hashes below it (pgvector's maximum)."""
+
+NAMING = {
+    "pk": "pk_%(table_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(referred_table_name)s",
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+}
+
+ChannelName = String(100)
+Terms = ARRAY(Integer)
+Words = ARRAY(Text)
+
+
+class Table(DeclarativeBase):
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        UUID: Uuid(),
+        datetime: DateTime(timezone=True),
+        str: Text(),
+        int: Integer(),
+        float: Double(),
+        bool: Boolean(),
+        dict[str, Any]: JSONB(),
+        list[Any]: JSONB(),
+        list[str]: Words,
+    }
+
+
+def _key() -> Mapped[UUID]:
+    return mapped_column(primary_key=True)
+
+
+def _now() -> Mapped[datetime]:
+    return mapped_column(server_default=text("now()"))
+
+
+def _empty_object() -> Mapped[dict[str, Any]]:
+    return mapped_column(server_default=text("'{}'::jsonb"))
+
+
+def _empty_words() -> Mapped[list[str]]:
+    return mapped_column(server_default=text("'{}'::text[]"))
+
+
+def _channel() -> Mapped[str]:
+    return mapped_column(ChannelName, server_default=text("'_global'::character varying"))
+
+
+def _flag() -> Mapped[bool]:
+    return mapped_column(server_default=text("false"))
+
+
+def _parent(table: str, *columns: str, target: str = "id", name: str | None = None) -> ForeignKeyConstraint:
+    """A foreign key inside the workspace that goes with its parent; `name` where two lead to the same table."""
+    return ForeignKeyConstraint(
+        ["workspace_id", *columns], [f"{table}.workspace_id", f"{table}.{target}"], name=name, ondelete="CASCADE"
+    )
+
+
+class SchemaVersion(Table):
+    __tablename__ = "schema_version"
+
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    description: Mapped[str]
+    applied_at: Mapped[datetime] = _now()
+
+
+# -- tenants ----------------------------------------------------------------------------------------------------
+
+
+class Workspace(Table):
+    __tablename__ = "workspace"
+
+    workspace_id: Mapped[UUID] = _key()
+    name: Mapped[str] = mapped_column(String(200))
+    settings: Mapped[dict[str, Any]] = _empty_object()
+    created_at: Mapped[datetime] = _now()
+
+
+class ApiKey(Table):
+    __tablename__ = "api_key"
+    __table_args__ = (
+        UniqueConstraint("key_hash"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.workspace_id"], ondelete="CASCADE"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    name: Mapped[str] = mapped_column(String(200))
+    key_hash: Mapped[str] = mapped_column(String(64))
+    hint: Mapped[str] = mapped_column(String(16))
+    rights: Mapped[list[str]]
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    channel: Mapped[str | None] = mapped_column(ChannelName)
+    created_at: Mapped[datetime] = _now()
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+
+
+# -- memories ---------------------------------------------------------------------------------------------------
+
+
+class Memory(Table):
+    __tablename__ = "memory"
+    __table_args__ = (
+        CheckConstraint("char_length(content) >= 1", "content"),
+        CheckConstraint(
+            "type = ANY (ARRAY['Decision'::text, 'Pattern'::text, 'Preference'::text, 'Style'::text, "
+            "'Habit'::text, 'Insight'::text, 'Context'::text])",
+            "type",
+        ),
+        CheckConstraint("type_confidence >= 0 AND type_confidence <= 1", "type_confidence"),
+        CheckConstraint("fact_confidence >= 0 AND fact_confidence <= 1", "fact_confidence"),
+        CheckConstraint("importance >= 0 AND importance <= 1", "importance"),
+        CheckConstraint("importance_level >= 1 AND importance_level <= 10", "importance_level"),
+        CheckConstraint("t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid", "validity"),
+        CheckConstraint("temporal_type IN ('persistent', 'temporal')", "temporal_type"),
+        CheckConstraint("temporal_tag IN ('current', 'past', 'future')", "temporal_tag"),
+        CheckConstraint("embedding_status IN ('stored', 'queued', 'placeholder')", "embedding_status"),
+        CheckConstraint("enrichment_attempts >= 0 AND enrichment_attempts <= 3", "enrichment_attempts"),
+        CheckConstraint("review_status IN ('flagged')", "review_status"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    session_id: Mapped[str | None]
+
+    content: Mapped[str]
+    hash: Mapped[str] = mapped_column(String(32))
+    dedup_key: Mapped[str | None] = mapped_column(String(32))
+    terms: Mapped[list[int]] = mapped_column(Terms, server_default=text("'{}'::integer[]"))
+    bm25: Mapped[Any | None] = mapped_column(SPARSEVEC(TERM_DIMENSIONS))
+    context_terms: Mapped[list[int]] = mapped_column(Terms, server_default=text("'{}'::integer[]"))
+    context_bm25: Mapped[Any | None] = mapped_column(SPARSEVEC(TERM_DIMENSIONS))
+
+    type: Mapped[str]
+    type_confidence: Mapped[float]
+    classification_source: Mapped[str]
+    fact_confidence: Mapped[float | None]
+    importance: Mapped[float]
+    importance_level: Mapped[int] = mapped_column(SmallInteger)
+    tags: Mapped[list[str]] = _empty_words()
+    tag_prefixes: Mapped[list[str]] = _empty_words()
+    categories: Mapped[list[str]] = _empty_words()
+    # "metadata" is taken on declarative classes, so the attribute has a name of its own
+    extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
+
+    timestamp: Mapped[datetime]
+    t_valid: Mapped[datetime | None]
+    t_invalid: Mapped[datetime | None]
+    temporal_type: Mapped[str | None]
+    valid_until: Mapped[datetime | None]
+    temporal_tag: Mapped[str | None]
+    mentions: Mapped[list[Any]] = mapped_column(server_default=text("'[]'::jsonb"))
+
+    role: Mapped[str | None] = mapped_column(String(20))
+    speaker: Mapped[str | None] = mapped_column(String(200))
+    conversation_id: Mapped[UUID | None]
+    turn_index: Mapped[int | None]
+
+    summary: Mapped[str | None] = mapped_column(String(240))
+    enriched_at: Mapped[datetime | None]
+    enrichment_attempts: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    embedding_status: Mapped[str]
+    archived: Mapped[bool] = _flag()
+    version: Mapped[int] = mapped_column(BigInteger, server_default=text("1"))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    review_status: Mapped[str | None] = mapped_column(String(16))
+
+
+class MemoryStat(Table):
+    """Everything that reads and jobs change: narrow, fillfactor 70, no index but the key, so updates stay HOT (A3)."""
+
+    __tablename__ = "memory_stat"
+    __table_args__ = (_parent("memory", "memory_id"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    memory_id: Mapped[UUID] = _key()
+    relevance: Mapped[float] = mapped_column(server_default=text("1"))
+    salience: Mapped[float] = mapped_column(server_default=text("0.5"))
+    access_count: Mapped[int] = mapped_column(server_default=text("0"))
+    last_accessed: Mapped[datetime]
+    base_relevance: Mapped[float] = mapped_column(server_default=text("1"))
+    base_salience: Mapped[float] = mapped_column(server_default=text("0.5"))
+    base_confidence: Mapped[float | None]
+    stale_at: Mapped[datetime | None]
+
+
+class MemoryEdge(Table):
+    """What leads from one memory to another, with how much strength (0..1) and from when to when."""
+
+    __tablename__ = "memory_edge"
+    __table_args__ = (
+        _parent("memory", "source_id", name="fk_memory_edge_source"),
+        _parent("memory", "target_id", name="fk_memory_edge_target"),
+        CheckConstraint(f"rel_type IN ({', '.join(repr(str(each)) for each in RelationType)})", "rel_type"),
+        CheckConstraint("strength >= 0 AND strength <= 1", "strength"),
+        CheckConstraint("t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid", "validity"),
+        CheckConstraint("source_id <> target_id", "ends"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    source_id: Mapped[UUID] = _key()
+    rel_type: Mapped[str] = mapped_column(String(32), primary_key=True)
+    target_id: Mapped[UUID] = _key()
+    strength: Mapped[float] = mapped_column(server_default=text("1"))
+    properties: Mapped[dict[str, Any]] = _empty_object()
+    t_valid: Mapped[datetime | None]
+    t_invalid: Mapped[datetime | None]
+    created_at: Mapped[datetime] = _now()
+
+
+class EmbeddingGeneration(Table):
+    """Which embedder made the vectors. One row per generation, for all workspaces (A6)."""
+
+    __tablename__ = "embedding_generation"
+    __table_args__ = (CheckConstraint("state IN ('active', 'building', 'retired')", "state"),)
+
+    generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    model: Mapped[str]
+    dimension: Mapped[int]
+    calibration: Mapped[dict[str, Any]] = _empty_object()
+    state: Mapped[str]
+    created_at: Mapped[datetime] = _now()
+
+
+class MemoryVector(Table):
+    """Vectors apart from the row: narrow for exact scans, a length per generation, the columns a search filters by."""
+
+    __tablename__ = "memory_vector"
+    __table_args__ = (
+        _parent("memory", "memory_id"),
+        CheckConstraint("kind IN ('text', 'context', 'placeholder')", "kind"),
+        {"postgresql_partition_by": "HASH (workspace_id)"},
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    memory_id: Mapped[UUID] = _key()
+    generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16), primary_key=True)
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    embedding: Mapped[Any] = mapped_column(HALFVEC())
+    created_at: Mapped[datetime] = _now()
+
+
+# -- what happened ------------------------------------------------------------------------------------------------
+
+
+class MemoryHistory(Table):
+    """A row per change; `before` is the memory as it was. Known in [recorded_at, recorded_to) (B6, B7)."""
+
+    __tablename__ = "memory_history"
+    __table_args__ = (
+        CheckConstraint("event IN ('ADD', 'UPDATE', 'DELETE')", "event"),
+        {"postgresql_partition_by": "RANGE (recorded_at)"},
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    recorded_at: Mapped[datetime] = mapped_column(primary_key=True, server_default=text("clock_timestamp()"))
+    id: Mapped[UUID] = _key()
+    seq: Mapped[int] = mapped_column(BigInteger, server_default=text("nextval('memory_history_seq'::regclass)"))
+    memory_id: Mapped[UUID]
+    event: Mapped[str] = mapped_column(String(8))
+    old_memory: Mapped[str | None]
+    new_memory: Mapped[str | None]
+    before: Mapped[dict[str, Any] | None]
+    before_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    before_generation: Mapped[int | None] = mapped_column(SmallInteger)
+    is_deleted: Mapped[bool] = _flag()
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    recorded_to: Mapped[datetime | None]
+
+
+class AuditLog(Table):
+    __tablename__ = "audit_log"
+    __table_args__ = ({"postgresql_partition_by": "RANGE (recorded_at)"},)
+
+    workspace_id: Mapped[UUID] = _key()
+    recorded_at: Mapped[datetime] = mapped_column(primary_key=True, server_default=text("clock_timestamp()"))
+    id: Mapped[UUID] = _key()
+    operation: Mapped[str] = mapped_column(String(50))
+    memory_type: Mapped[str | None] = mapped_column(String(50))
+    affected_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid()), server_default=text("'{}'::uuid[]"))
+    request_id: Mapped[str | None] = mapped_column(String(100))
+    api_key_id: Mapped[UUID | None]
+    user_id: Mapped[str | None]
+    session_id: Mapped[str | None]
+    conversation_id: Mapped[UUID | None]
+    source_channel: Mapped[str | None] = mapped_column(ChannelName)
+    target_channels: Mapped[list[str]] = _empty_words()
+    query_text: Mapped[str | None]
+    result_count: Mapped[int | None]
+    latency_ms: Mapped[float | None]
+    success: Mapped[bool] = mapped_column(server_default=text("true"))
+    error_message: Mapped[str | None]
+    promoted_from_channel: Mapped[str | None] = mapped_column(ChannelName)
+    promotion_confidence: Mapped[float | None]
+    promotion_access_count: Mapped[int | None]
+    promotion_conversation_count: Mapped[int | None]
+    config_snapshot: Mapped[dict[str, Any]] = _empty_object()
+    extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
+
+
+class Decision(Table):
+    """What was decided about a text next to what was known, by whom and on which evidence."""
+
+    __tablename__ = "decision"
+    __table_args__ = (
+        CheckConstraint("state IN ('applied', 'rejected', 'undone')", "state"),
+        CheckConstraint("event IN ('ADD', 'UPDATE', 'DELETE', 'NONE')", "event"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    memory_id: Mapped[UUID | None]
+    source: Mapped[str] = mapped_column(String(16))
+    model: Mapped[str]
+    prompt_sha256: Mapped[str | None] = mapped_column(String(64))
+    candidates: Mapped[list[Any]] = mapped_column(server_default=text("'[]'::jsonb"))
+    reply: Mapped[str | None]
+    verdict: Mapped[dict[str, Any]]
+    state: Mapped[str] = mapped_column(String(16))
+    created_at: Mapped[datetime] = _now()
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    event: Mapped[str | None] = mapped_column(String(8))
+    ruling_id: Mapped[UUID | None]
+    history_id: Mapped[UUID | None]
+    undone_at: Mapped[datetime | None]
+    undo_history_id: Mapped[UUID | None]
+
+
+class Review(Table):
+    """A memory that waits for a person's word, and what its acceptance would change."""
+
+    __tablename__ = "review"
+    __table_args__ = (CheckConstraint("state IN ('pending', 'accepted', 'rejected')", "state"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    memory_id: Mapped[UUID]
+    changes: Mapped[list[Any]]
+    state: Mapped[str] = mapped_column(String(8), server_default=text("'pending'::character varying"))
+    created_at: Mapped[datetime] = _now()
+    resolved_at: Mapped[datetime | None]
+
+
+# -- conversations ------------------------------------------------------------------------------------------------
+
+
+class Conversation(Table):
+    __tablename__ = "conversation"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "user_id", "agent_id", "external_id", postgresql_nulls_not_distinct=True),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    external_id: Mapped[str]
+    title: Mapped[str | None]
+    started_at: Mapped[datetime]
+    turn_count: Mapped[int] = mapped_column(server_default=text("0"))
+    consolidated_at: Mapped[datetime | None]
+    patterns_extracted: Mapped[bool] = _flag()
+    archived: Mapped[bool] = _flag()
+    created_at: Mapped[datetime] = _now()
+
+
+class Turn(Table):
+    __tablename__ = "turn"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "conversation_id", "turn_index"),
+        _parent("conversation", "conversation_id"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    conversation_id: Mapped[UUID]
+    turn_index: Mapped[int]
+    user_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    role: Mapped[str] = mapped_column(String(20))
+    speaker: Mapped[str | None] = mapped_column(String(200))
+    content: Mapped[str]
+    content_hash: Mapped[str] = mapped_column(String(64))
+    timestamp: Mapped[datetime]
+    archived: Mapped[bool] = _flag()
+    created_at: Mapped[datetime] = _now()
+
+
+class MemorySource(Table):
+    """Which turn a memory came from; `start` and `end` are the half-open character span, where known."""
+
+    __tablename__ = "memory_source"
+    __table_args__ = (_parent("memory", "memory_id"), _parent("turn", "turn_id"))
+
+    workspace_id: Mapped[UUID] = _key()
+    memory_id: Mapped[UUID] = _key()
+    turn_id: Mapped[UUID] = _key()
+    start: Mapped[int | None]
+    end: Mapped[int | None]
+    created_at: Mapped[datetime] = _now()
+
+
+# -- entities -----------------------------------------------------------------------------------------------------
+
+
+class Entity(Table):
+    __tablename__ = "entity"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "user_id", "channel", "name_key", postgresql_nulls_not_distinct=True),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    user_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    name: Mapped[str]
+    name_key: Mapped[str]
+    type: Mapped[str]
+    aliases: Mapped[list[str]] = _empty_words()
+    description: Mapped[str | None]
+    extracted_by: Mapped[str] = mapped_column(String(16))
+    properties: Mapped[dict[str, Any]] = _empty_object()
+    first_seen: Mapped[datetime] = _now()
+    created_at: Mapped[datetime] = _now()
+
+
+class MemoryEntity(Table):
+    __tablename__ = "memory_entity"
+    __table_args__ = (_parent("memory", "memory_id"), _parent("entity", "entity_id"))
+
+    workspace_id: Mapped[UUID] = _key()
+    memory_id: Mapped[UUID] = _key()
+    entity_id: Mapped[UUID] = _key()
+    created_at: Mapped[datetime] = _now()
+
+
+# -- work and answers ---------------------------------------------------------------------------------------------
+
+
+class Job(Table):
+    __tablename__ = "job"
+    __table_args__ = (CheckConstraint("state IN ('ready', 'running', 'done', 'dead')", "state"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    kind: Mapped[str] = mapped_column(String(50))
+    memory_id: Mapped[UUID | None]
+    payload: Mapped[dict[str, Any]] = _empty_object()
+    state: Mapped[str] = mapped_column(String(8), server_default=text("'ready'::character varying"))
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    run_after: Mapped[datetime] = _now()
+    attempts: Mapped[int] = mapped_column(server_default=text("0"))
+    max_attempts: Mapped[int]
+    worker: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    last_error: Mapped[str | None]
+    created_at: Mapped[datetime] = _now()
+    finished_at: Mapped[datetime | None]
+
+
+class JobRun(Table):
+    """A run of a recurring or requested job, under the job's id; system runs belong to the nil workspace (A4)."""
+
+    __tablename__ = "job_run"
+    __table_args__ = (
+        CheckConstraint("reason IN ('schedule', 'request')", "reason"),
+        CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", "state"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    name: Mapped[str] = mapped_column(String(50))
+    reason: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(8), server_default=text("'queued'::character varying"))
+    attempts: Mapped[int] = mapped_column(server_default=text("0"))
+    worker: Mapped[str | None]
+    counts: Mapped[dict[str, Any] | None]
+    error: Mapped[str | None]
+    created_at: Mapped[datetime] = _now()
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class Schedule(Table):
+    """When a recurring job is due next; one row for all workspaces, locked by the worker that starts it."""
+
+    __tablename__ = "schedule"
+    __table_args__ = (CheckConstraint("interval_s > 0", "interval_s"),)
+
+    name: Mapped[str] = mapped_column(String(50), primary_key=True)
+    interval_s: Mapped[float]
+    last_run: Mapped[datetime | None]
+    next_run: Mapped[datetime] = _now()
+    created_at: Mapped[datetime] = _now()
+
+
+class Operation(Table):
+    """A request that is answered later (B21)."""
+
+    __tablename__ = "operation"
+    __table_args__ = (CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", "state"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    kind: Mapped[str] = mapped_column(String(50))
+    state: Mapped[str] = mapped_column(String(8))
+    request: Mapped[dict[str, Any]] = _empty_object()
+    progress: Mapped[dict[str, Any] | None]
+    result: Mapped[dict[str, Any] | None]
+    error: Mapped[dict[str, Any] | None]
+    created_at: Mapped[datetime] = _now()
+    finished_at: Mapped[datetime | None]
+
+
+class Idempotency(Table):
+    __tablename__ = "idempotency"
+
+    workspace_id: Mapped[UUID] = _key()
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64))
+    status: Mapped[int | None] = mapped_column(SmallInteger)
+    body: Mapped[dict[str, Any] | None]
+    created_at: Mapped[datetime] = _now()
+    expires_at: Mapped[datetime]
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+
+
+class LlmCache(Table):
+    __tablename__ = "llm_cache"
+
+    workspace_id: Mapped[UUID] = _key()
+    prompt_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    task: Mapped[str] = mapped_column(String(50))
+    model: Mapped[str]
+    answer: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = _now()
+    expires_at: Mapped[datetime]
+
+
+class EmbeddingCache(Table):
+    __tablename__ = "embedding_cache"
+
+    workspace_id: Mapped[UUID] = _key()
+    model: Mapped[str] = mapped_column(primary_key=True)
+    text_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    embedding: Mapped[Any] = mapped_column(HALFVEC())
+    created_at: Mapped[datetime] = _now()

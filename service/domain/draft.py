@@ -1,0 +1,251 @@
+"""What is a text on its way to becoming a memory?
+
+A `Draft` enters the pipeline with what the caller asked for; each stage adds its own fields and nothing else.
+`draft.finish()` turns it into a complete `NewMemory`, so nothing below the pipeline meets a missing part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.fact import Fact
+from service.domain.kinds import Importance, Kind, MemoryType
+from service.domain.scope import Scope
+from service.domain.temporal import Temporal
+from service.domain.text import CleanText, Redaction
+
+
+class EmbeddingStatus(StrEnum):
+    """Where a memory's vector stands: kept, to be made by a job, or a stand-in while the provider is down."""
+
+    STORED = "stored"
+    QUEUED = "queued"
+    PLACEHOLDER = "placeholder"
+
+
+class DedupAction(StrEnum):
+    """What became of the text next to its neighbours (R4.07-R4.09)."""
+
+    DUPLICATE_EXACT = "duplicate_exact"
+    UPDATED_EXISTING = "updated_existing"
+    STORED_NEW = "stored_new"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the caller set by hand; None means "find out"."""
+
+    id: UUID | None = None
+    type: MemoryType | None = None
+    type_confidence: float | None = None
+    importance: Importance | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    timestamp: datetime | None = None
+    timezone: str = "UTC"
+    t_valid: datetime | None = None
+    t_invalid: datetime | None = None
+    expires_at: datetime | None = None
+    embedding: NDArray[np.float32] | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the request wants to be treated. `record`: stored as said (messages with infer=false), see B10."""
+
+    dedup: bool = True
+    use_llm: bool = True
+    summarise: bool = False
+    strict_size: bool = False
+    record: bool = False
+    embed_later: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """Which turn of a conversation a text is. `index` is given under the scope lock, so it is None until written."""
+
+    role: str
+    speaker: str | None = None
+    timestamp: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A live memory of the exact scope and channel, as it was when it was shown. `similarity` 0..1, calibrated."""
+
+    id: UUID
+    text: CleanText
+    hash: str
+    version: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dedup:
+    """The verdict on a text; `existing_id` with every action but STORED_NEW, `similarity` of the nearest or None."""
+
+    action: DedupAction
+    existing_id: UUID | None = None
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Who decided about a near neighbour and on which evidence; becomes a row in `decision`."""
+
+    source: str  # "llm" or "rules"
+    model: str
+    verdict: str
+    reason: str
+    shown: tuple[UUID, ...]
+    prompt_sha256: str | None = None
+    reply: str | None = None
+    rejected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The text that replaces an existing one, where that is not simply the new text. The vector is absent when the
+    decision fell inside the lock, where nothing can be embedded: a job makes it."""
+
+    text: CleanText
+    hash: str
+    vector: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What stands around a turn (A12): the text for its context terms, and its vector, if there is one."""
+
+    text: CleanText
+    vector: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """The one annotation call's answer, as far as it could be used; a missing part is left to the rules."""
+
+    importance_level: int | None = None
+    temporal: Temporal | None = None
+    categories: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """Everything a row needs. The vector is absent when it will be made later."""
+
+    id: UUID
+    scope: Scope
+    text: CleanText
+    hash: str
+    asked: Asked
+    dedup: Dedup
+    kind: Kind
+    importance: Importance
+    temporal: Temporal
+    categories: tuple[str, ...]
+    tags: tuple[str, ...]
+    tag_prefixes: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    timestamp: datetime
+    vector: NDArray[np.float32] | None
+    embedding_status: EmbeddingStatus
+    judgement: Judgement | None
+    speech: Speech | None
+    fact_confidence: float | None
+    context: Context | None
+    takes_part_in_dedup: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One text in the pipeline."""
+
+    scope: Scope
+    raw: str
+    asked: Asked
+    options: Options
+    received_at: datetime
+    speech: Speech | None = None
+    fact: Fact | None = None
+
+    text: CleanText | None = None  # pii
+    redactions: tuple[Redaction, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    tag_prefixes: tuple[str, ...] = ()
+    original_length: int | None = None  # size: set when the text was summarised
+    hash: str = ""  # embed
+    vector: NDArray[np.float32] | None = None
+    embedding_status: EmbeddingStatus = EmbeddingStatus.QUEUED
+    seen: tuple[Neighbour, ...] = ()  # dedup
+    dedup: Dedup | None = None
+    judgement: Judgement | None = None
+    merged: Merged | None = None
+    context: Context | None = None  # context
+    annotation: Annotation | None = None  # annotate
+    importance: Importance | None = None
+    temporal: Temporal | None = None
+    categories: tuple[str, ...] = ()
+    kind: Kind | None = None
+    warnings: tuple[str, ...] = ()
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def timestamp(self) -> datetime:
+        """When the thing happened: the turn's time, the caller's, or now (R1.02)."""
+        spoken = self.speech.timestamp if self.speech else None
+        return spoken or self.asked.timestamp or self.received_at
+
+    @property
+    def clean(self) -> CleanText:
+        """The text after redaction; only stages behind PII may ask."""
+        assert self.text is not None, "the PII stage has not run"
+        return self.text
+
+    @property
+    def settled(self) -> bool:
+        """Is there nothing left to find out? True for an exact duplicate."""
+        return self.dedup is not None and self.dedup.action is DedupAction.DUPLICATE_EXACT
+
+    def finish(self, new_id: UUID) -> NewMemory:
+        """The complete row; `new_id` unless the caller chose one. Every stage of the profile must have run."""
+        assert self.dedup is not None, "the pipeline is not through"
+        assert self.kind is not None, "the pipeline is not through"
+        assert self.importance is not None, "the pipeline is not through"
+        assert self.temporal is not None, "the pipeline is not through"
+        final = self.merged or self
+        return NewMemory(
+            id=self.asked.id or new_id,
+            scope=self.scope,
+            text=self.merged.text if self.merged else self.clean,
+            hash=final.hash,
+            asked=self.asked,
+            dedup=self.dedup,
+            kind=self.kind,
+            importance=self.importance,
+            temporal=self.temporal,
+            categories=self.categories,
+            tags=self.tags,
+            tag_prefixes=self.tag_prefixes,
+            metadata=self.metadata,
+            timestamp=self.timestamp,
+            vector=final.vector,
+            embedding_status=EmbeddingStatus.QUEUED if final.vector is None else self.embedding_status,
+            judgement=self.judgement,
+            speech=self.speech,
+            fact_confidence=self.fact.confidence if self.fact else None,
+            context=self.context,
+            takes_part_in_dedup=self.options.dedup,
+        )

@@ -1,0 +1,45 @@
+"""What is one fact, taken out of a conversation?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service.domain.temporal import TemporalTag
+from service.domain.text import CleanText
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity that a fact names."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A relation between two named entities, its label as it was given."""
+
+    source: str
+    relation: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A self-contained statement in the third person.
+
+    `confidence` 0..1. `message`: place of the message it came from, with the half-open character span, where known.
+    `level`: importance 1..10 where the model gave one. `correction`: it was introduced as one ("actually, ...").
+    """
+
+    text: CleanText
+    confidence: float
+    tag: TemporalTag | None = None
+    correction: bool = False
+    message: int | None = None
+    start: int | None = None
+    end: int | None = None
+    level: int | None = None
+    entities: tuple[Named, ...] = ()
+    relations: tuple[Related, ...] = ()

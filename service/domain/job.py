@@ -1,0 +1,88 @@
+"""What work is put off, and how did it end?
+
+A job is written by the transaction that causes it. `priority` orders the jobs of one kind in one workspace: the
+smaller runs first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Literal
+from uuid import UUID
+
+JobName = Literal[
+    "embed",
+    "enrich",
+    "consolidate",
+    "patterns",
+    "promote",
+    "relevance",
+    "decay",
+    "cleanup",
+    "flag_stale",
+    "forget",
+    "forget_scope",
+    "audit_partitions",
+    "reembed",
+    "ingest",
+]
+"""Every kind of work there is (A8)."""
+
+Payload = Mapping[str, object]
+Counts = Mapping[str, int]
+"""What a run did, for its job_run row: {"dropped": 2}."""
+
+MAX_ATTEMPTS = 3  # R14.01
+NOTHING: Payload = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """Work to be done once its transaction commits, not before `run_after` (the server's clock; None: at once)."""
+
+    kind: JobName
+    memory_id: UUID | None = None
+    payload: Payload = field(default_factory=lambda: NOTHING)
+    run_after: datetime | None = None
+    max_attempts: int = MAX_ATTEMPTS
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A claimed job. `worker` and `attempts` are its fence: they must still stand in the row when it is finished.
+
+    `attempts` counts this one. `waited_s`: seconds between the moment it was due and the claim.
+    """
+
+    workspace_id: UUID
+    id: UUID
+    kind: str
+    memory_id: UUID | None
+    payload: Payload
+    attempts: int
+    max_attempts: int
+    worker: str
+    waited_s: float = 0.0
+
+    @property
+    def is_last_attempt(self) -> bool:
+        return self.attempts >= self.max_attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How one attempt ended: `done`; `ready` again after `delay_s`; `dead`, for a person to look at.
+
+    `counted=False` takes the attempt back: the worker gave the job away, the job did not fail.
+    """
+
+    job: Job
+    state: Literal["done", "ready", "dead"]
+    delay_s: float = 0.0
+    error: str | None = None
+    counts: Counts | None = None
+    counted: bool = True

@@ -1,0 +1,134 @@
+"""What is a stored memory, and what does an answer tell about it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+from uuid import UUID
+
+from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
+from service.domain.kinds import Importance, Kind
+from service.domain.scope import Scope
+from service.domain.temporal import Temporal
+
+
+class Event(StrEnum):
+    """What happened to a memory (R1.10)."""
+
+    ADD = "ADD"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    NONE = "NONE"
+
+
+EVENT_OF = {
+    DedupAction.STORED_NEW: Event.ADD,
+    DedupAction.UPDATED_EXISTING: Event.UPDATE,
+    DedupAction.DUPLICATE_EXACT: Event.NONE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One row, read back."""
+
+    id: UUID
+    scope: Scope
+    text: str
+    hash: str
+    kind: Kind
+    fact_confidence: float | None
+    importance: Importance
+    tags: tuple[str, ...]
+    tag_prefixes: tuple[str, ...]
+    categories: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    temporal: Temporal
+    timestamp: datetime
+    t_valid: datetime | None
+    t_invalid: datetime | None
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    conversation_id: UUID | None
+    turn_index: int | None
+    summary: str | None
+    enriched_at: datetime | None
+    enrichment_attempts: int
+    embedding_status: EmbeddingStatus
+    archived: bool
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    relevance: float = 1.0
+    salience: float = 0.5
+    access_count: int = 0
+    last_accessed: datetime | None = None
+    entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def lifecycle_state(self) -> str:
+        """Where the memory stands (R1.24), from its columns alone."""
+        if self.archived:
+            return "archived"
+        if self.enriched_at is not None:
+            return "active"
+        return "enrichment_abandoned" if self.enrichment_attempts >= 3 else "enrichment_queued"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one text of a request led to; `memory_id` is None only in a dry run that would add."""
+
+    draft: Draft
+    event: Event
+    dedup: Dedup
+    memory_id: UUID | None
+    memory: str | None
+    old_memory: str | None = None
+    conversation_id: UUID | None = None
+    turn_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One change of a memory, known from `recorded_at` until `recorded_to` (half-open, UTC)."""
+
+    id: UUID
+    memory_id: UUID
+    event: Event
+    old_memory: str | None
+    new_memory: str | None
+    is_deleted: bool
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    recorded_at: datetime
+    recorded_to: datetime | None
+
+
+class Term(Protocol):
+    """A part of a score: what was measured (None: nothing), its value 0..1, and its weight."""
+
+    @property
+    def raw(self) -> float | None: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def weight(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory that answers a question. `similarity` 0..1 (calibrated cosine, None without a vector); `score` ranks:
+    the sum of value times weight over `terms`, times each of `factors`."""
+
+    memory: Memory
+    score: float
+    similarity: float | None
+    terms: Mapping[str, Term] = field(default_factory=dict)
+    factors: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,61 @@
+"""How can one memory stand to another?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+
+class RelationType(StrEnum):
+    """Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one."""
+
+    OCCURRED_BEFORE = "OCCURRED_BEFORE"
+    SIMILAR_TO = "SIMILAR_TO"
+    EXEMPLIFIES = "EXEMPLIFIES"
+    INVALIDATED_BY = "INVALIDATED_BY"
+    DERIVED_FROM = "DERIVED_FROM"
+    PREFERS_OVER = "PREFERS_OVER"
+    EVOLVED_INTO = "EVOLVED_INTO"
+    SUPERSEDES = "SUPERSEDES"
+    PROMOTED_FROM = "PROMOTED_FROM"
+    RELATES_TO = "RELATES_TO"
+    LEADS_TO = "LEADS_TO"
+    CONTRADICTS = "CONTRADICTS"
+    REINFORCES = "REINFORCES"
+    PART_OF = "PART_OF"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """An edge. `strength` 0..1; it counts in the half-open [t_valid, t_invalid), open where None."""
+
+    source_id: UUID
+    type: RelationType
+    target_id: UUID
+    strength: float = 1.0
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    t_valid: datetime | None = None
+    t_invalid: datetime | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A memory that a walk came to: how many edges from the start (1 is next to it), and by which edge."""
+
+    memory_id: UUID
+    depth: int
+    by: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Memories in the order of the walk; `truncated` when a node had more edges, or there were more memories, than
+    the limits let through."""
+
+    steps: tuple[Step, ...]
+    truncated: bool

@@ -1,0 +1,40 @@
+"""What is to be different about a memory?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from service.domain.kinds import Importance, MemoryType
+
+Moment = Literal["t_valid", "t_invalid", "expires_at", "timestamp", "updated_at", "last_accessed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """None leaves as it is. `metadata` is merged key by key, a None in it removes the key (R6.08); `tags` replace the
+    whole list; `moments` holds the times that were named, None clears one. `embed_now`: the vector is made in the
+    request, else a job makes it (C10)."""
+
+    text: str | None = None
+    tags: tuple[str, ...] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    type: MemoryType | None = None
+    type_confidence: float | None = None
+    fact_confidence: float | None = None
+    importance: Importance | None = None
+    moments: Mapping[Moment, datetime | None] = field(default_factory=dict)
+    embed_now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What If-Match said. `versions`: any of them will do; `anything`: `*`."""
+
+    versions: frozenset[int] = frozenset()
+    anything: bool = False
+
+    def meets(self, version: int) -> bool:
+        return self.anything or version in self.versions

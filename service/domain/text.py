@@ -1,0 +1,26 @@
+"""Which texts may travel on?
+
+`CleanText` is made by the PII stage only. Everything behind that stage (embedders, LLMs, the database) takes
+nothing else, so the type checker guards the secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import NewType
+
+CleanText = NewType("CleanText", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """How many spans of one label (EMAIL, API_KEY, ...) were replaced."""
+
+    label: str
+    count: int
+
+
+def content_hash(text: str) -> str:
+    """MD5 hex of the UTF-8 text (R1.09). Identity of a text, not a security use."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,112 @@
+"""What can go wrong, in our own words?
+
+    ServiceError
+    ├── InvalidInput          the caller sent something we cannot use (names the field)
+    │   ├── ScopeMissing      no user_id, agent_id or run_id
+    │   ├── TooLarge          body or content beyond a hard limit
+    │   └── PiiRejected       a secret was announced that cannot be cut out
+    ├── Unauthenticated       no key, or an unknown, expired or revoked one
+    ├── Forbidden             a good key without the right
+    ├── NotFound              no such row in the caller's workspace
+    ├── Conflict              the request collides with what is stored
+    │   └── IdempotencyMismatch
+    ├── PreconditionFailed    If-Match names another version
+    ├── TooManyRequests       a limit of ours was hit
+    └── Unavailable           try again later
+        ├── StoreUnavailable  Postgres cannot be reached, or is overloaded
+        ├── OutcomeUnknown    the connection was lost during COMMIT
+        └── ProviderError     a model did not do its part
+            ├── EmbeddingError
+            └── LlmError
+
+No HTTP status here: api/errors.py maps a class to one. `detail` is a sentence for the caller; it never
+holds memory text, SQL or a secret.
+"""
+
+from __future__ import annotations
+
+
+class ServiceError(Exception):
+    """Base of every error of ours. `code` is stable and for machines; `retryable` is all that the job loop reads."""
+
+    code = "service_error"
+    retryable = False
+
+    def __init__(self, detail: str, *, field: str | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+        self.retry_after_s = retry_after_s
+
+
+class InvalidInput(ServiceError):
+    code = "invalid_input"
+
+
+class ScopeMissing(InvalidInput):
+    code = "scope_error"
+
+    def __init__(self, *, field: str = "user_id") -> None:
+        super().__init__("At least one of user_id, agent_id, or run_id must be provided.", field=field)
+
+
+class TooLarge(InvalidInput):
+    code = "too_large"
+
+
+class PiiRejected(InvalidInput):
+    code = "pii_rejected"
+
+
+class Unauthenticated(ServiceError):
+    code = "unauthenticated"
+
+
+class Forbidden(ServiceError):
+    code = "forbidden"
+
+
+class NotFound(ServiceError):
+    code = "not_found"
+
+
+class Conflict(ServiceError):
+    code = "conflict"
+
+
+class IdempotencyMismatch(Conflict):
+    code = "idempotency_mismatch"
+
+
+class PreconditionFailed(ServiceError):
+    code = "precondition_failed"
+
+
+class TooManyRequests(ServiceError):
+    code = "too_many_requests"
+    retryable = True
+
+
+class Unavailable(ServiceError):
+    code = "unavailable"
+    retryable = True
+
+
+class StoreUnavailable(Unavailable):
+    code = "store_unavailable"
+
+
+class OutcomeUnknown(Unavailable):
+    code = "outcome_unknown"
+
+
+class ProviderError(Unavailable):
+    code = "provider_error"
+
+
+class EmbeddingError(ProviderError):
+    code = "embedding_error"
+
+
+class LlmError(ProviderError):
+    code = "llm_error"

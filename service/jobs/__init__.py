@@ -1,0 +1,1 @@
+"""What happens after the reply? The worker loop and a file per task."""

@@ -1,0 +1,58 @@
+"""Which memories still wait for their vector, and do they get the one of the text they have now?
+
+Up to 20 jobs of a workspace share one call of the embedder (R4.27): what is ready when a worker is free, so a lone one
+never waits for company. No transaction is open while the embedder works. Every 5 minutes a sweep queues what has no
+job: nothing waits for ever because its job died while the provider was away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+
+from service.db import enrichment, queue
+from service.domain.job import Counts, Job, NewJob
+from service.domain.scope import NIL_WORKSPACE
+from service.providers.protocols import Vector
+from service.resources import Resources
+
+QUIET_S = 300.0  # a memory younger than that has its own job under way
+SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
+
+
+async def run(job: Job, res: Resources) -> Counts | None:
+    """Embeds one memory; without one it is the sweep."""
+    if job.memory_id is None:
+        return await sweep(res)
+    await run_together([job], res)
+    return None
+
+
+async def run_together(jobs: Sequence[Job], res: Resources) -> None:
+    """Embeds the memories of `jobs` of one workspace. A text that changed meanwhile is left to its changer's job."""
+    workspace_id = jobs[0].workspace_id
+    ids = [job.memory_id for job in jobs if job.memory_id is not None]
+    async with res.db.read(workspace_id) as session:
+        subjects = await enrichment.unembedded(session, workspace_id, ids)
+    if not subjects:
+        return
+    vectors = await res.embedder.embed(workspace_id, [subject.text for subject in subjects])
+    made = {subject: _as_text(vector) for subject, vector in zip(subjects, vectors, strict=True)}
+    async with res.db.begin(workspace_id) as session:
+        await enrichment.store_vectors(session, workspace_id, made, generation=res.generation)
+
+
+async def sweep(res: Resources) -> Counts:
+    """Queues memories without a vector that no job is going to make; returns how many."""
+    async with res.db.read(NIL_WORKSPACE) as session:
+        found = sorted(await queue.unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
+    for workspace_id, group in groupby(found, key=itemgetter(0)):
+        jobs = [NewJob("embed", memory_id=memory_id) for _, memory_id in group]
+        async with res.db.begin(workspace_id) as session:
+            await queue.enqueue(session, workspace_id, jobs)
+    return {"queued": len(found)}
+
+
+def _as_text(vector: Vector) -> str:
+    return "[" + ",".join(map(str, vector.tolist())) + "]"

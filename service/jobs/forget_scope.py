@@ -1,0 +1,50 @@
+"""What was too much to delete while somebody waited: a scope, or everything."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from service.db import operations
+from service.db.keys import workspace
+from service.db.operations import Operation
+from service.domain.job import Counts, Job
+from service.errors import ServiceError
+from service.memory.forget import RESET, forget_part, reset_part, reset_rest
+from service.resources import Resources
+
+
+async def run(job: Job, res: Resources) -> Counts | None:
+    """Batch after batch until nothing is left. Each commits with its count, so a job that dies goes on where it was."""
+    operation_id = UUID(str(job.payload["operation_id"]))
+    async with res.db.begin(job.workspace_id) as session:
+        operation = await operations.get(session, job.workspace_id, operation_id)
+        await operations.begin(session, job.workspace_id, operation_id)
+        own = await workspace(session, job.workspace_id)
+    if operation is None or operation.finished_at is not None:
+        return None
+    try:
+        await _work(operation, job.workspace_id, res.of_workspace(dict(own.settings)))
+    except ServiceError as exc:
+        if not exc.retryable or job.is_last_attempt:
+            async with res.db.begin(job.workspace_id) as session:
+                error = {"code": exc.code, "detail": exc.detail}
+                await operations.finish(session, job.workspace_id, operation_id, error=error)
+        raise
+    return await _finish(job.workspace_id, operation_id, res)
+
+
+async def _work(operation: Operation, workspace_id: UUID, res: Resources) -> None:
+    part = reset_part if operation.kind == RESET else forget_part
+    last = await part(operation, workspace_id, None, res)
+    while last is not None:
+        last = await part(operation, workspace_id, last, res)
+    while operation.kind == RESET and await reset_rest(operation, workspace_id, res):
+        pass
+
+
+async def _finish(workspace_id: UUID, operation_id: UUID, res: Resources) -> Counts:
+    async with res.db.begin(workspace_id) as session:
+        now = await operations.get(session, workspace_id, operation_id)
+        deleted = int((now.progress or {}).get("done", 0)) if now else 0
+        await operations.finish(session, workspace_id, operation_id, result={"deleted": deleted})
+    return {"deleted": deleted}

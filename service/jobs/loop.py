@@ -1,0 +1,263 @@
+"""How does a worker work?
+
+It claims a batch, runs up to `worker_concurrency` units at once, keeps their leases alive and tells the queue how each
+ended. Of quick jobs it claims some ahead, of slow ones only what it can start. It lives through a database restart,
+and on SIGTERM it claims nothing new, lets running jobs end for 20 s and gives the rest back.
+
+Here and in the ledger beside it `Exception` is caught: of an error the loop reads `retryable`, nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from uuid import uuid4
+
+from service.db import queue
+from service.db.queue import FIRST_LANE, Lane
+from service.db.roles import WORKER
+from service.domain.job import Counts, Ending, Job, JobName
+from service.domain.scope import NIL_WORKSPACE
+from service.errors import ServiceError
+from service.jobs import portions, verdict
+from service.jobs.ledger import Ledger
+from service.jobs.metrics import JOB_RUN, JOB_WAIT, JOBS_DONE
+from service.jobs.portions import Group, Unit
+from service.jobs.registry import TASKS, Task
+from service.jobs.timetable import LOOK_S, Timetable
+from service.resources import Resources, open_resources
+from service.settings import Settings
+
+DRAIN_S = 20.0  # under the 30 s that Kubernetes waits
+FAREWELL_S = 3.0  # for the last word to the queue
+PAUSE_S = (0.2, 5.0)  # first and longest wait while the database is away
+STUCK_S = 2.0  # claimed ahead and still not started: another worker may have it
+
+log = logging.getLogger(__name__)
+
+
+async def run_worker(settings: Settings) -> None:
+    """Works until SIGTERM or SIGINT, then drains. While Postgres is away it tries again and again."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    pause_s = PAUSE_S[0]
+    while not stop.is_set():
+        try:
+            async with open_resources(settings, role=WORKER) as res:
+                await Worker(res, TASKS).run(stop)
+        except ServiceError as exc:
+            log.warning("the worker cannot start yet: %s", exc.detail)
+            await _wait(stop, pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S[1])
+
+
+class Worker:
+    """One worker in one event loop: a process of its own, or a guest in the API's (R14.16)."""
+
+    def __init__(self, res: Resources, tasks: Mapping[JobName, Task]) -> None:
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+        self._res = res
+        self._tasks = {str(name): task for name, task in tasks.items()}
+        self._settings = res.settings
+        self._ledger = Ledger(res.db, self.name)
+        self._timetable = Timetable(res.db, self._tasks)
+        self._slots = asyncio.Semaphore(self._settings.worker_concurrency)
+        self._units: dict[asyncio.Task[None], Unit] = {}
+        self._freed = asyncio.Event()
+        self._bell = res.wakeup.arrived
+        self._groups = deque(portions.groups(self._tasks))
+        self._lanes: dict[Group, Lane] = dict.fromkeys(self._groups, FIRST_LANE)
+        self._pace_s = 1.0  # seconds a job takes, smoothed
+        self._draining = False
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Works until `stop` is set, then drains. Cancelled, it leaves at once; leases free what it held."""
+        writer = asyncio.create_task(self._ledger.write_endings())
+        beside = [
+            asyncio.create_task(self._every(self._settings.job_lease_s / 3, self._extend)),
+            asyncio.create_task(self._every(LOOK_S, self._start_recurring)),
+            asyncio.create_task(self._ring_on(stop)),
+            asyncio.create_task(self._res.wakeup.listen()),
+        ]
+        try:
+            await self._claim_until(stop)
+            await self._drain()
+        finally:
+            await _end_all(*beside, *self._units)
+            with suppress(Exception):  # behind what the writer has under way, so nothing is written twice
+                await asyncio.wait_for(self._ledger.flush_all(), FAREWELL_S)
+            await _end_all(writer)
+
+    # -- claiming
+
+    async def _claim_until(self, stop: asyncio.Event) -> None:
+        pause_s = PAUSE_S[0]
+        while not stop.is_set():
+            self._bell.clear()
+            self._freed.clear()
+            if self._room() == 0:
+                await self._freed.wait()
+                continue
+            try:
+                jobs = await self._claim()
+            except Exception as exc:  # Postgres is away, or a bug: neither may end the worker
+                log.warning("claiming failed: %s", verdict.describe(exc))
+                await _wait(stop, pause_s)
+                pause_s = min(2 * pause_s, PAUSE_S[1])
+                continue
+            pause_s = PAUSE_S[0]
+            if not jobs:
+                await _wait(self._bell, self._settings.worker_poll_s)
+
+    def _room(self) -> int:
+        slots = self._settings.worker_concurrency
+        return portions.room(slots=slots, pace_s=self._pace_s, held=len(self._units))
+
+    async def _claim(self) -> list[Job]:
+        """Claims and starts what fits, group by group, each time another group first."""
+        room, claimed = self._room(), []
+        self._groups.rotate(1)
+        async with self._res.db.begin(NIL_WORKSPACE) as session:
+            for group in self._groups:
+                if room <= 0:
+                    break
+                limit = self._settings.embed_batch if group.together else room
+                jobs = await queue.claim(
+                    session, self.name, group.kinds, limit, self._settings.job_lease_s, after=self._lanes[group]
+                )
+                if jobs:
+                    self._lanes[group] = (jobs[-1].workspace_id, jobs[-1].kind)
+                    claimed.append((group, jobs))
+                    room -= 1 if group.together else len(jobs)
+        for group, jobs in claimed:
+            self._start(group, jobs)
+        return [job for _, jobs in claimed for job in jobs]
+
+    def _start(self, group: Group, jobs: list[Job]) -> None:
+        self._ledger.take(jobs)
+        for unit in portions.units(jobs, self._settings.embed_batch if group.together else 1):
+            task = asyncio.create_task(self._work(unit))
+            self._units[task] = unit
+            task.add_done_callback(self._forget)
+        for job in jobs:
+            JOB_WAIT.labels(job.kind).observe(job.waited_s)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        del self._units[task]
+        self._freed.set()
+
+    # -- running
+
+    async def _work(self, unit: Unit) -> None:
+        try:
+            if not await self._got_slot():
+                self._give_back(unit)
+                return
+            try:
+                await self._run(unit)
+            finally:
+                self._slots.release()
+        except asyncio.CancelledError:  # drained, or the lease is lost: then this changes nothing
+            self._give_back(unit)
+            raise
+
+    async def _got_slot(self) -> bool:
+        """False when the wait is too long, or the worker is leaving."""
+        if self._slots.locked():
+            try:
+                await asyncio.wait_for(self._slots.acquire(), STUCK_S)
+            except TimeoutError:
+                self._pace_s = 1.0  # slower than thought: claim nothing ahead
+                return False
+        else:
+            await self._slots.acquire()
+        if self._draining:
+            self._slots.release()
+            return False
+        return True
+
+    async def _run(self, unit: Unit) -> None:
+        task = self._tasks[unit[0].kind]
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(task.timeout_s):
+                counts = await _call(task, unit, self._res)
+        except Exception as exc:
+            log.warning("%s failed in attempt %d: %s", unit[0].kind, unit[0].attempts, verdict.describe(exc))
+            for job in unit:
+                self._end(verdict.failed(job, exc, alone=len(unit) == 1, backoff_s=self._settings.job_backoff_s))
+        else:
+            for job in unit:
+                self._end(Ending(job, "done", counts=counts))
+        took_s = time.monotonic() - began
+        self._pace_s += 0.1 * (took_s / len(unit) - self._pace_s)
+        JOB_RUN.labels(unit[0].kind).observe(took_s)
+
+    def _end(self, ending: Ending) -> None:
+        self._ledger.end(ending)
+        outcome = {"done": "done", "dead": "dead", "ready": "retried" if ending.counted else "given_back"}
+        JOBS_DONE.labels(ending.job.kind, outcome[ending.state]).inc()
+
+    def _give_back(self, unit: Unit) -> None:
+        for job in unit:
+            self._end(Ending(job, "ready", error="given back by its worker", counted=False))
+
+    # -- beside the work
+
+    async def _extend(self) -> None:
+        lost = {(job.id, job.attempts) for job in await self._ledger.extend(self._settings.job_lease_s)}
+        for task, unit in list(self._units.items()):
+            if lost.issuperset((job.id, job.attempts) for job in unit):
+                task.cancel()
+
+    async def _start_recurring(self) -> None:
+        if await self._timetable.look():
+            self._bell.set()
+
+    async def _every(self, period_s: float, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except Exception as exc:
+                log.warning("upkeep failed: %s", verdict.describe(exc))
+                await asyncio.sleep(min(PAUSE_S[1], period_s / 4))
+            else:
+                await asyncio.sleep(period_s)
+
+    async def _ring_on(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._bell.set()
+        self._freed.set()
+
+    # -- leaving
+
+    async def _drain(self) -> None:
+        self._draining = True
+        if self._units:
+            log.info("draining %d units of work", len(self._units))
+            await asyncio.wait(set(self._units), timeout=DRAIN_S)
+
+
+async def _call(task: Task, unit: Unit, res: Resources) -> Counts | None:
+    if len(unit) > 1 and task.together is not None:
+        return await task.together(unit, res)
+    return await task.run(unit[0], res)
+
+
+async def _end_all(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _wait(event: asyncio.Event, timeout_s: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), timeout_s)

@@ -1,0 +1,47 @@
+"""Which work is there, what does it, how often and how long may it take?
+
+A task runs outside the claiming transaction and opens its own; it is safe to run twice. It may return counts of what
+it did, which land in its job_run row. Names: service/domain/job.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from service.domain.job import Counts, Job, JobName
+from service.jobs import cleanup, consolidate, embed, enrich, forget_scope, ingest, partitions
+from service.resources import Resources
+
+Run = Callable[[Job, Resources], Awaitable[Counts | None]]
+RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
+MINUTE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`interval_s`: also runs by itself, and with `at_start` whenever a worker starts.
+
+    `together` takes several first attempts in one go, at most settings.embed_batch; an attempt after a failure goes to
+    `run` alone, so that a bad one takes nobody with it. `timeout_s`: a longer run is cancelled and has failed.
+    """
+
+    run: Run
+    interval_s: float | None = None
+    at_start: bool = False
+    timeout_s: float = 300.0
+    together: RunMany | None = None
+
+
+TASKS: Mapping[JobName, Task] = MappingProxyType(
+    {
+        "embed": Task(embed.run, interval_s=5 * MINUTE_S, together=embed.run_together),
+        "enrich": Task(enrich.run),
+        "ingest": Task(ingest.run),
+        "consolidate": Task(consolidate.run),
+        "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),
+        "audit_partitions": Task(partitions.run, interval_s=1440 * MINUTE_S, at_start=True),
+        "cleanup": Task(cleanup.run, interval_s=1440 * MINUTE_S),
+    }
+)

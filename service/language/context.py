@@ -1,0 +1,86 @@
+"""What belongs to a turn beside its own words?
+
+An answer is often found by the question before it ("How often do you work out?" "Three times a week."). So a turn of
+a conversation has, apart from its own lexical columns and vector, a context: the turns before it together with its
+own text. Context comes from the same conversation only, and dedup never reads it (A12). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from service.domain.text import CleanText
+from service.language import sentences
+from service.language.lexemes import lexemes
+
+PRECEDING: Final = 2
+"""Turns before a turn that its context reads. Two found more than one, three or the following turn (measured)."""
+
+MAX_NEIGHBOUR_CHARS: Final = 300
+"""Only the end of a neighbour is read: that is where a long message asks what the next one answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was said, redacted; `speaker` as the client named them, or the role, or None."""
+
+    text: CleanText
+    speaker: str | None = None
+
+
+def lexical(turn: Turn, before: Sequence[Turn]) -> CleanText:
+    """Returns the text of `context_terms` and `context_bm25`; `before`: the turns before it, oldest first."""
+    near = [end_of(each.text) for each in _nearest(before)]
+    return CleanText("\n".join([*near, turn.text]))
+
+
+def embedded(turn: Turn, before: Sequence[Turn]) -> CleanText:
+    """Returns the text of the vector of kind context: the turn first, because a model weighs the beginning most.
+
+    The speaker's name makes "I" somebody; only the turn just before it is told, as more of them blur the vector.
+    """
+    own = _said(turn, turn.text)
+    if not before:
+        return CleanText(own)
+    return CleanText(f"{own}\n(in answer to {_said(before[-1], end_of(before[-1].text))})")
+
+
+def affected(turn_index: int) -> range:
+    """Returns the turns whose context holds this turn: all are written anew when it changes or is erased (A12)."""
+    return range(turn_index, turn_index + PRECEDING + 1)
+
+
+def asking(text: str) -> float:
+    """Returns which share of a text's terms stands in questions, 0..1; 0 for a text without terms.
+
+    A question shares its words with a question asked of memory, but answers nothing.
+    """
+    asked = told = 0
+    for start, end in sentences.split(text):
+        count = len(lexemes(text[start:end]))
+        if text[start:end].rstrip("\"')\u201d\u2019 ").endswith(("?", "\uff1f", "\u061f")):
+            asked += count
+        else:
+            told += count
+    return asked / (asked + told) if asked else 0.0
+
+
+def end_of(text: str, max_chars: int = MAX_NEIGHBOUR_CHARS) -> str:
+    """Returns the last characters of a text, from the beginning of a word where there is one."""
+    if len(text) <= max_chars:
+        return text
+    tail = text[-max_chars:]
+    if text[-max_chars - 1].isspace():
+        return tail
+    parts = tail.split(maxsplit=1)
+    return parts[1] if len(parts) == 2 and not tail[0].isspace() else tail
+
+
+def _nearest(before: Sequence[Turn]) -> Sequence[Turn]:
+    return before[-PRECEDING:]
+
+
+def _said(turn: Turn, text: str) -> str:
+    return f"{turn.speaker}: {text}" if turn.speaker else text

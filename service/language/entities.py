@@ -1,0 +1,127 @@
+"""Which people, places, projects and technologies does a text name?
+
+Rules only, some tens of microseconds a sentence: the names that this user already has, a list of well-known ones, and
+runs of capitalised words. A pair of capitalised ordinary words is never a person, and dates are never entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from service.language import entity_runs, entity_types, sentences
+from service.language.common_words import is_common
+from service.language.entity_runs import Token
+from service.language.gazetteer import CALENDAR, LONGEST_NAME_WORDS, NAMES
+
+# Singular as stored → key of the `entities` view (R1.03, C30). The first five keys are always there.
+_VIEW = {
+    "tool": "tools",
+    "technology": "tools",
+    "project": "projects",
+    "person": "people",
+    "concept": "concepts",
+    "organization": "organizations",
+    "location": "locations",
+    "event": "events",
+    "product": "products",
+}
+_ALWAYS = ("tools", "projects", "people", "concepts", "organizations")
+_REPOSITORY = frozenset({"repo", "repository", "project", "codebase", "monorepo", "microservice"})
+_MAX_KNOWN_WORDS = 6
+_NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A name as it is usually written, its type (lower-case singular, C30) and the half-open span it was read from."""
+
+    name: str
+    type: str
+    start: int
+    end: int
+
+
+def find(text: str, *, known: Mapping[str, str] = _NOTHING_KNOWN) -> tuple[Entity, ...]:
+    """Returns every mention in order, spans never overlap.
+
+    `known`: lower-case (casefold) names and aliases of the same user → type; they win, and count in any case.
+    """
+    quiet = entity_runs.quiet(text)
+    return tuple(entity for start, end in sentences.split(quiet) for entity in _of_sentence(quiet, start, end, known))
+
+
+def grouped(entities: Iterable[Entity]) -> dict[str, list[str]]:
+    """Returns the names under the plural keys of the memory view, each name once, in order of first mention.
+
+    Keys outside the five of R1.03 appear only when filled; a free type keeps its name with an s.
+    """
+    view: dict[str, dict[str, str]] = {key: {} for key in _ALWAYS}
+    for entity in entities:
+        names = view.setdefault(_VIEW.get(entity.type, f"{entity.type}s"), {})
+        names.setdefault(entity.name.casefold(), entity.name)
+    return {key: list(names.values()) for key, names in view.items()}
+
+
+def _of_sentence(text: str, start: int, end: int, known: Mapping[str, str]) -> list[Entity]:
+    words = entity_runs.tokens(text, start, end)
+    taken = list(_known(text, words, known)) if known else []
+    taken += _free(taken, _capitalised(text, words))
+    taken += _free(taken, _listed(text, words))
+    taken += _free(taken, _code_names(words))
+    return sorted(taken, key=lambda entity: entity.start)
+
+
+def _free(taken: list[Entity], candidates: Iterable[Entity]) -> list[Entity]:
+    return [new for new in candidates if all(new.end <= old.start or old.end <= new.start for old in taken)]
+
+
+def _known(text: str, words: list[Token], known: Mapping[str, str]) -> Iterator[Entity]:
+    for first, last, name in _phrases(words, known.keys(), _MAX_KNOWN_WORDS):
+        yield Entity(text[words[first].start : words[last].end], known[name], words[first].start, words[last].end)
+
+
+def _listed(text: str, words: list[Token]) -> Iterator[Entity]:
+    """Well-known names in lower case, and those that a longer run did not cover."""
+    for first, last, name in _phrases(words, NAMES.keys(), LONGEST_NAME_WORDS):
+        entry, token = NAMES[name], words[first]
+        if entry.capital_only and not token.capital:
+            continue
+        if entry.name.isupper() and entry.capital_only and not token.text.isupper():
+            continue
+        if (first == last and entry.capital_only and token.initial and is_common(token.text)) or name in CALENDAR:
+            continue
+        yield Entity(entry.name, entry.type, token.start, words[last].end)
+
+
+def _code_names(words: list[Token]) -> Iterator[Entity]:
+    """Lower-case names of repositories: "the tensor-forge repo", "project tensor-forge"."""
+    for index, token in enumerate(words):
+        if "-" in token.text and not token.text[0].isupper():
+            beside = {word.lower for word in words[max(0, index - 1) : index + 2]}
+            if beside & _REPOSITORY:
+                yield Entity(token.text, "project", token.start, token.end)
+
+
+def _phrases(words: list[Token], names: Iterable[str], longest: int) -> Iterator[tuple[int, int, str]]:
+    """First and last index of every phrase found among the names; the longest first, none overlapping."""
+    lowered = [word.lower for word in words]
+    index = 0
+    while index < len(words):
+        for last in range(min(index + longest, len(words)) - 1, index - 1, -1):
+            name = " ".join(lowered[index : last + 1])
+            if name in names and all(word.gap.strip() in ("", "-") for word in words[index + 1 : last + 1]):
+                yield index, last, name
+                index = last
+                break
+        index += 1
+
+
+def _capitalised(text: str, words: list[Token]) -> Iterator[Entity]:
+    for first, last in entity_runs.runs(words):
+        kind = entity_types.of(words, first, last)
+        if kind is not None:
+            start, end = words[first].start, words[last - 1].end
+            listed = NAMES.get(" ".join(word.lower for word in words[first:last]))
+            yield Entity(listed.name if listed else text[start:end], kind, start, end)

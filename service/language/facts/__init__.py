@@ -1,0 +1,10 @@
+"""What does a conversation tell, and what does a stored memory say, read by rules alone?"""
+
+from __future__ import annotations
+
+from service.language.facts.conversation import extract
+from service.language.facts.echo import is_echo
+from service.language.facts.fact import CONFIDENCE, Certainty, Fact, Message, Polarity
+from service.language.facts.reading import read
+
+__all__ = ["CONFIDENCE", "Certainty", "Fact", "Message", "Polarity", "extract", "is_echo", "read"]

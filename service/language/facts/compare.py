@@ -1,0 +1,209 @@
+"""What does a new fact do to an older one: nothing, repeat it, refine it, end it?
+
+Attribute by attribute, for two facts read from text. None means that these rules have no opinion and the words
+alone must decide; APART that both stand side by side.
+"""
+
+from __future__ import annotations
+
+import re
+
+from service.language.facts import compare_slots, values, wordbook
+from service.language.facts.compare_slots import apart
+from service.language.facts.fact import USER, Fact
+from service.language.facts.phases import Phase, Side, side
+from service.language.facts.relation import Kind, Relation
+from service.language.facts.values import Match
+
+
+def relate(new: Fact, old: Fact) -> Relation | None:
+    """Returns what `new`, the later one, is to `old`; None where only the words can tell."""
+    if _bare(new.text) == _bare(old.text):
+        return Relation(Kind.SAME, "same text")
+    a, b = side(new), side(old)
+    if not _one_subject(a, b):
+        return _of_companion(a, b) or Relation(Kind.APART, "another subject")
+    found = _changed_over(a, b) or _fulfilled(a, b)
+    if found:
+        return found
+    if a.slot and _family(a.slot) == _family(b.slot):
+        return _phases(a, b) or compare_slots.of_family(_family(a.slot))(a, b)
+    return (
+        _ended(a, b)
+        or _taken_up(a, b)
+        or _crossed(a, b)
+        or (Relation(Kind.APART, "another attribute") if a.slot and b.slot else None)
+    )
+
+
+def _bare(text: str) -> str:
+    return " ".join(re.findall(r"[\w'+#-]+", text.casefold()))
+
+
+def _one_subject(a: Side, b: Side) -> bool:
+    first, second = (
+        re.sub(r"\b(?:the|older|younger|elder|little|big|new|old)\b ?", "", s.fact.subject.casefold()).strip()
+        for s in (a, b)
+    )
+    return first == second or (
+        first != USER and second != USER and (first.startswith(f"{second} ") or second.startswith(f"{first} "))
+    )
+
+
+def _family(slot: str) -> str:
+    """Slots that are compared with each other share a family."""
+    return {"likes": "taste", "dislikes": "taste", "food": "diet", "relationship": "kin"}.get(slot.split(":")[0], slot)
+
+
+def _phases(a: Side, b: Side) -> Relation | None:
+    """What follows from time alone, for one attribute."""
+    if a.slot == "job" or _family(a.slot) in ("diet", "taste"):
+        return None
+    same = compare_slots.match(a, b)
+    if a.phase in (Phase.OVER, Phase.DENIED):
+        return _denying(a, b, same)
+    agree = same is not Match.OTHER
+    if a.phase is Phase.GONE:
+        if agree and b.phase is Phase.NOW and a.slot in ("home", "vehicle", "tool", "skill", "pet"):
+            return Relation(Kind.ENDS, "told as past")
+        return None if agree and b.phase is Phase.GONE else apart("past")
+    if b.phase is Phase.GONE or (b.said.ended and b.said.past):
+        return apart("the old one is past")
+    if b.phase in (Phase.OVER, Phase.DENIED):
+        return Relation(Kind.FULFILS, "so again, or now") if agree else apart("the old one is over")
+    return _planned(a, b, same)
+
+
+def _denying(a: Side, b: Side, same: Match) -> Relation | None:
+    """A denial ends what claimed the same, or more of the same."""
+    if b.stands:
+        ends = same in (Match.EQUAL, Match.COARSER) or (same is Match.FINER and a.slot == "goal")
+        return Relation(Kind.ENDS, "no longer so") if ends else apart("of another value")
+    if same is Match.EQUAL and a.phase is b.phase:
+        return Relation(Kind.SAME, "denied before")
+    return apart("of another value") if same is Match.OTHER else None
+
+
+def _planned(a: Side, b: Side, same: Match) -> Relation | None:
+    """What is still to come leaves the present as it is, until it is told as present."""
+    if a.phase is Phase.AHEAD and b.phase is Phase.NOW:
+        known = same is Match.EQUAL and a.slot != "home"
+        return Relation(Kind.SAME, "so already") if known else apart("still to come")
+    if b.phase is Phase.AHEAD and a.phase is Phase.NOW:
+        come = same is not Match.OTHER
+        return Relation(Kind.FULFILS, "the plan came true") if come else apart("the old one is still to come")
+    return None
+
+
+_FROM = re.compile(r"\bfrom (?P<old>.+?)(?: (?:over )?to (?P<new>.+))?$|^(?P<old2>.+?) (?:with|for|by) (?P<new2>.+)$")
+
+
+def _changed_over(a: Side, b: Side) -> Relation | None:
+    """ "Switched from Vim to Emacs" ends "uses Vim", "replaced the Civic with a Tesla" ends "drives a Civic"."""
+    if (
+        not b.stands
+        or a.said.negative
+        or a.said.verb
+        not in ("switch", "migrate", "replace", "change", "trade", "swap", "move", "upgrade", "sell", "convert")
+    ):
+        return None
+    found = _FROM.search(a.said.rest)
+    gone = a.said.rest if a.said.verb == "sell" else (found["old"] or found["old2"] or "") if found else ""
+    words = set(values.stems(gone))
+    if not words and a.said.verb == "switch" and (a.slot == b.slot or {a.slot, b.slot} == {"tool", "vehicle"}):
+        new, old = values.stems(a.value), values.stems(b.value)
+        if new and old and new[-1] == old[-1]:
+            return Relation(Kind.NEWER, "changed over to another")
+    if not words or not words <= set(values.stems(b.value or b.said.rest)):
+        return None
+    if a.said.verb == "move" and b.slot not in ("home", "tool", "job"):
+        return None
+    return Relation(Kind.NEWER, "changed over from it")
+
+
+_DONE = frozenset({"goal", "project"})
+_DROPPED = re.compile(
+    r"\b(?:cancel\w*|call(?:s|ed)? off|abandon\w*|postpon\w*|decided (?:not to|against)|gave up on|drop(?:s|ped)"
+    r"|scrap\w*|complet\w*|finish\w*|achiev\w*|reach\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def _fulfilled(a: Side, b: Side) -> Relation | None:
+    """A goal that was reached or dropped: "ran the marathon" ends "wants to run a marathon"."""
+    if b.slot not in _DONE or not b.stands or (a.slot in _DONE and not (a.said.past or a.said.perfect)):
+        return None
+    aim = set(values.stems(b.value))
+    told = set(values.stems(f"{a.said.verb} {a.said.rest}"))
+    if not aim or not (a.said.past or a.said.perfect):
+        return None
+    aim.discard("trip")
+    if aim <= told or (_DROPPED.search(a.fact.text) and len(aim & told) * 2 >= len(aim)):
+        return Relation(Kind.NEWER, "the aim was reached or dropped")
+    return None
+
+
+def _ended(a: Side, b: Side) -> Relation | None:
+    """ "Quit smoking" ends "smokes a pack a day"; "no longer runs" ends "runs every morning"."""
+    if a.phase not in (Phase.OVER, Phase.DENIED) or not b.stands or not a.said.verb:
+        return None
+    about, was = set(values.stems(a.said.rest)), set(values.stems(f"{b.said.verb} {b.said.rest}"))
+    if a.said.verb == "quit" and about and about <= was:
+        return Relation(Kind.ENDS, "given up")
+    same_verb = a.said.verb == b.said.verb and a.said.verb not in ("be", "have", "do", "get", "go", "make", "take")
+    if same_verb and about <= was and (about or a.phase is Phase.OVER):
+        return Relation(Kind.ENDS, "no longer so")
+    if (
+        a.said.verb in ("be", "have", "do", "go", "take", "get")
+        and a.said.verb == b.said.verb
+        and about
+        and about <= was
+    ):
+        return Relation(Kind.ENDS, "no longer so")
+    return None
+
+
+def _taken_up(a: Side, b: Side) -> Relation | None:
+    """ "Started smoking again" beside "quit smoking"; what one "used to" do is history and stays."""
+    if a.phase is not Phase.NOW or b.phase not in (Phase.OVER, Phase.DENIED) or (b.said.ended and b.said.past):
+        return None
+    same = a.said.verb == b.said.verb and a.said.verb not in ("be", "have", "do")
+    if same and set(values.stems(b.said.rest)) <= set(values.stems(a.said.rest)):
+        return Relation(Kind.FULFILS, "so again")
+    return None
+
+
+def _crossed(a: Side, b: Side) -> Relation | None:
+    """Attributes that bear on each other: a taste and a food, a habit and a taste."""
+    families = {_family(a.slot), _family(b.slot)}
+    if families == {"diet", "taste"} and a.slot != b.slot:
+        eats, taste = (a, b) if _family(a.slot) == "diet" else (b, a)
+        same = values.match(eats.value, taste.value) is Match.EQUAL
+        return (
+            Relation(Kind.NEWER, "the opposite")
+            if same and a.phase is Phase.OVER and eats.stands != compare_slots.likes(taste)
+            else None
+        )
+    if families == {"marital", "kin"} and a.slot == "marital" and a.value == "divorced":
+        return Relation(Kind.APART, "a relation that was")
+    graduated = a.slot == "education" and a.said.verb == "graduate"
+    if graduated and b.slot == "job" and "student" in b.value and b.phase is Phase.NOW:
+        return Relation(Kind.NEWER, "studies are over")
+    if a.slot == "children" and b.slot.startswith("relationship:"):
+        return apart("another attribute")
+    return None
+
+
+_GONE = re.compile(r"\b(?:died|passed away|passed|was put down|ran away|gave (?:away|up)|rehomed)\b", re.IGNORECASE)
+
+
+def _of_companion(a: Side, b: Side) -> Relation | None:
+    """ "User's dog Rex died" ends "User has a dog named Rex"; "User's dog is named Rex" names the dog they have."""
+    kind = wordbook.animal(a.fact.subject) if a.fact.subject.startswith("user's ") else None
+    if kind and b.slot == "pet" and wordbook.animal(b.value) == kind and b.stands:
+        named = {word.casefold() for word in b.value.split() if word[:1].isupper()}
+        if _GONE.search(a.fact.text) and (
+            not named or named & set(a.fact.text.casefold().split()) or len(a.fact.subject.split()) == 2
+        ):
+            return Relation(Kind.NEWER, "the animal is gone")
+    return None

@@ -1,0 +1,169 @@
+"""What does a conversation tell about its user?
+
+Turn by turn: the user's clauses, and the assistant's claims where the user confirms them. What is said later corrects
+what was said before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from service.language.facts import (
+    amend,
+    answers,
+    clauses,
+    cues,
+    implied,
+    person,
+    pronouns,
+    reading,
+    statement,
+    talk,
+    wishes,
+)
+from service.language.facts.clauses import Clause
+from service.language.facts.fact import Certainty, Fact, Message
+from service.language.facts.reading import Heard
+from service.language.facts.told import Told
+
+MAX_FACTS = 200  # of one conversation
+MAX_ASKED_CHARS = 4_000  # of an assistant's turn, from its end: what the user answers stands there
+_SPEAKERS = frozenset({"user", "human", "customer", "client"})
+_ASSISTANTS = frozenset({"assistant", "ai", "model", "bot"})
+_YOU = ((re.compile(r"\b[Yy]our\b"), "my"), (re.compile(r"\b[Yy]ou\b"), "I"))
+# "We have five, sorry, six"; "she is called Momo, I mean Mimi"
+_MEANT = re.compile(
+    r"^(?P<said>.+?)(?:\s+[–—-]+\s+|,\s*)(?:I (?:really )?mean(?:t)?|no,? wait|wait,? no|sorry|or rather"
+    r"|(?:actually )?make (?:that|it)|scratch that|correction|no)[\s,:]+(?P<meant>[^,]{1,40})$",
+    re.IGNORECASE,
+)
+_SHORT = 5  # words: what is longer states something by itself
+
+
+def extract(messages: Sequence[Message]) -> tuple[Fact, ...]:
+    """Returns the facts of a conversation in order, each once, none that a later one of it ends."""
+    names = sorted({m.name for m in messages if m.role.lower() in _SPEAKERS and m.name})
+    told = Told()
+    for number, message in enumerate(messages):
+        role = message.role.lower()
+        if role in _ASSISTANTS:
+            told.asked = message.text[-MAX_ASKED_CHARS:]
+            told.about = _asked_about(told.asked) or told.about
+        if role in _SPEAKERS:
+            speaker = message.name if len(names) > 1 and message.name else "User"
+            told.hearer = next(name for name in names if name != speaker) if len(names) == 2 else "the assistant"
+            _of_turn(message.text, number, speaker, told)
+            told.asked = ""
+        if len(told.facts) >= MAX_FACTS:
+            break
+    return tuple(told.facts[:MAX_FACTS])
+
+
+def _asked_about(asked: str) -> pronouns.About | None:
+    """Whom the assistant spoke of: "your dog" is "my dog" to the one who answers."""
+    for pattern, instead in _YOU:
+        asked = pattern.sub(instead, asked)
+    return pronouns.spoken_of(asked)
+
+
+def _of_turn(text: str, number: int, speaker: str, told: Told) -> None:
+    quiet = clauses.quiet(text)
+    answered = bool(told.asked) and _answer(quiet, number, speaker, told)
+    corrects = False
+    for clause in islice(clauses.of_message(quiet), int(answered), None):
+        if not talk.supposed(clause.sentence):
+            corrects = _of_clause(clause, number, speaker, told, corrects=corrects)
+
+
+def _answer(reply: str, number: int, speaker: str, told: Told) -> bool:
+    """Takes in what the reply says through the question; returns whether its first clause is spent with that."""
+    asked = clauses.quiet(told.asked)
+    if _set_straight(asked, reply, number, speaker, told):
+        return True
+    spent = False
+    for answer in answers.read(asked, reply):
+        for clause in clauses.of_sentence(answer.text):
+            text = f"{clause.subject} {clause.text}".strip()
+            found = list(reading.facts(_heard(text, speaker, "explicit" if answer.told else "implied", told)))
+            told.take(found, number, 0, len(reply))
+            told.introduce(found)
+        spent = spent or answer.told
+    return spent
+
+
+def _set_straight(asked: str, reply: str, number: int, speaker: str, told: Told) -> bool:
+    """ "No, purple" after "Your favorite color is green": the assistant's claim with the user's value."""
+    for claim, value in answers.contradicted(asked, reply):
+        for fact in reading.facts(_heard(claim, speaker, "explicit", told)):
+            text = amend.amended(fact.text, fact.value, value)
+            new = reading.read(text) if text else None
+            if new:
+                told.take([new], number, 0, len(reply), correction=True)
+                return True
+    return False
+
+
+def _heard(text: str, speaker: str, certainty: Certainty, told: Told, *, attribute: bool = False) -> Heard:
+    return Heard(
+        cues.strip(person.expand(text)).text, speaker, certainty, frozenset(told.names), attribute, told.hearer
+    )
+
+
+def _of_clause(clause: Clause, number: int, speaker: str, told: Told, *, corrects: bool) -> bool:
+    """Reads one clause; returns whether it was only a correcting cue ("No, sorry."), which then holds for the next."""
+    expanded = person.expand(f"{clause.subject} {clause.text}".strip())
+    meant = None if clause.question else _MEANT.match(expanded.strip(" .!"))
+    bare = cues.strip(meant["said"] if meant and pronouns.with_subject(meant["said"], told.about) else expanded)
+    correction = bare.correction or corrects
+    if not bare.text:
+        return correction and not clause.question
+    if not clause.question and (
+        _wished(bare.text, number, speaker, told, clause) or told.set_right(bare.text, number, clause)
+    ):
+        return False
+    text = pronouns.with_subject(bare.text, told.about)
+    for aside in implied.asides(clause, asking=clause.question or text is None):
+        heard = _heard(aside.text, speaker, "implied", told, attribute=aside.attribute)
+        told.take(reading.facts(heard), number, aside.start, aside.end)
+    if clause.question or (_corrects(bare.text, text, correction=correction) and told.amend(bare.text, number, clause)):
+        return False
+    _state(bare, text, number, speaker, told, clause, correction=correction)
+    if meant and bare.text in meant["said"]:
+        told.amend(meant["meant"], number, clause)
+    return False
+
+
+def _corrects(bare: str, text: str | None, *, correction: bool) -> bool:
+    """Whether a clause may be nothing but another value: "Thursday", "not Acme, Apex"."""
+    return (correction and (text is None or len(bare.split()) <= _SHORT)) or bare.lower().startswith("not ")
+
+
+def _wished(text: str, number: int, speaker: str, told: Told, clause: Clause) -> bool:
+    """Takes in a lasting wish about the answers; returns whether the clause is one."""
+    wish = wishes.read(text)
+    if wish is None:
+        return False
+    slot = "nickname" if " goes by " in wish else "communication"
+    value = wish.rpartition(" by ")[2] if slot == "nickname" else wish.removeprefix("User wants the assistant ")
+    fact = reading.fact(wish.replace("User", speaker, 1), statement.parse(wish), None, "explicit")
+    told.take([replace(fact, slot=slot, value=value, polarity="positive")], number, clause.start, clause.end)
+    return True
+
+
+def _state(
+    bare: cues.Bare, text: str | None, number: int, speaker: str, told: Told, clause: Clause, *, correction: bool
+) -> None:
+    """Takes in what a clause states, and notes whom it spoke of."""
+    name = reading.introduced(bare.text, greeted=bare.greeted)
+    if name and not reading.introduced(bare.text):
+        text = f"my name is {name}"
+    if not text:
+        return
+    certainty: Certainty = "uncertain" if bare.unsure else "explicit"
+    found = list(reading.facts(Heard(text, speaker, certainty, frozenset(told.names), hearer=told.hearer)))
+    told.take(found, number, clause.start, clause.end, correction=correction)
+    told.about = pronouns.spoken_of(text) or told.about
+    told.introduce(found)

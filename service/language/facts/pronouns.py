@@ -1,0 +1,114 @@
+"""Whom does "she" mean, and what is the subject of a clause that leaves it out?"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from service.language import wordlists
+from service.language.facts import verbs, wordbook
+
+
+class About(NamedTuple):
+    """Whom was spoken of last: "my sister", and the gender of pronouns for them: m, f, n (an animal) or ? (either)."""
+
+    phrase: str
+    gender: str
+
+
+_THEY = re.compile(r"^(?P<who>he|she|they|it|his|her|their|its)\b", re.IGNORECASE)
+_HIM = re.compile(r"\b(?P<who>him|his|her|it|its)\b(?= ?(?P<noun>\w*))")
+_GENDER = {"he": "m", "his": "m", "him": "m", "she": "f", "her": "f", "it": "n", "its": "n"}
+_ENDS_NOUN_PHRASE = frozenset({""}) | wordlists.words("""
+    and or but to in on at for with every when because a the so very from last yesterday
+""")
+_OTHERS = re.compile(r"\b(?:[Mm]y|[Oo]ur|an?|the)\b [\w ]+$|[A-Z][a-z]")
+_MENTION = re.compile(r"\b(?:[Mm]y|[Oo]ur) (?P<phrase>(?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)(?P<name> [A-Z]\w+)?)")
+_HAS = re.compile(
+    r"\bI (?:\w+ )?(?:have|adopted|got|bought|rescued|own|married|am married to|am dating) (?:an?|any|my) (?:\w+"
+    r" ){0,2}?"
+    r"(?P<noun>[\w-]+)\b"
+)
+_OWN = re.compile(r"^(?:[^,]{0,60}?,\s*)?(?:.{0,80}?\b)?(?:I|[Ww]e|[Mm]y|[Oo]ur|[Mm]e)\b")
+_DROPPED = re.compile(
+    r"^(?:(?:really|absolutely|just|recently|also|still|currently|now|always|never|usually|not) )*(?:love|hate|prefer"
+    r"|like|enjoy|live|work (?:at|for|as|in)|can't stand|don't (?:like|eat|drink|have|own)|have (?:a|an|two|three|\d)"
+    r"|am)\b",
+    re.IGNORECASE,
+)
+_BARE_STATE = re.compile(
+    r"^(?:(?:not a )?(?:big |huge )?fan of|allergic to|based in|born in|married|vegetarian|vegan|fluent in"
+    r"|originally from|(?:new )?(?:mom|dad|father|mother) of|\d{1,2} years old)\b",
+    re.IGNORECASE,
+)
+_FINITE = re.compile(rf"\b(?:is|are|was|were|has|have|had|will|would|can|could|{'|'.join(verbs.finite())})\b")
+_NO_ORDERS = frozenset({"am", "last", "long", "back"})
+_ORDERS = frozenset({"give", "let's", "don't", "suggest", "translate", "summarize", "summarise", "generate", "list"})
+
+
+def with_subject(text: str, about: About | None) -> str | None:
+    """Returns a bare clause with its subject: "he" resolved, a dropped "I" put back; None for an order, or when it
+    speaks of somebody unknown or of the one addressed."""
+    pointing = _THEY.match(text)
+    if pointing:
+        return _resolved(text, pointing.group("who"), about)
+    first = text.split()[0]
+    if first.lower() in ("please", "you", "your"):
+        return None
+    if _OWN.match(text) and not _is_order(first):
+        return _object_resolved(text, about)
+    if _BARE_STATE.match(text):
+        return f"I am {text[0].lower()}{text[1:]}"
+    known = verbs.form(first.lower())
+    long = len(text.split()) > 2
+    if _DROPPED.match(text) or (known and known.shape == "past" and long):
+        return f"I {first.lower()}{text[len(first) :]}"
+    if known and known.shape == "ing" and long and not _FINITE.search(text):
+        return f"I am {first.lower()}{text[len(first) :]}"
+    return None if _is_order(first) else text
+
+
+def _is_order(first: str) -> bool:
+    """Whether a clause opens with a verb in its base form: "Tell me ...", "Write ..."."""
+    known = verbs.form(first.lower())
+    return (known is not None and known.shape == "base" and first.lower() not in _NO_ORDERS) or first.lower() in _ORDERS
+
+
+def _fits(who: str, about: About) -> bool:
+    wanted = _GENDER.get(who.lower(), "p")
+    return wanted == about.gender or (about.gender in ("?", "n") and wanted in ("m", "f"))
+
+
+def _resolved(text: str, who: str, about: About | None) -> str | None:
+    """Puts the one last spoken of in place of a pronoun at the head of a clause."""
+    if about is None or not _fits(who, about):
+        return None
+    mark = "'s" if who.lower() in ("his", "her", "its", "their") else ""
+    return f"{about.phrase}{mark}{text[len(who) :]}"
+
+
+def _object_resolved(text: str, about: About | None) -> str:
+    """ "I am her caregiver" after "my mom": the pronoun gives way where nobody else in the clause can be meant."""
+    found = _HIM.search(text)
+    if about is None or found is None or _OTHERS.search(text[2 : found.start()]) or not _fits(found["who"], about):
+        return text
+    owns = found["who"] in ("his", "its") or (found["who"] == "her" and found["noun"].lower() not in _ENDS_NOUN_PHRASE)
+    return text[: found.start()] + (f"{about.phrase}'s" if owns else about.phrase) + text[found.end() :]
+
+
+def spoken_of(text: str) -> About | None:
+    """Returns the relative or animal that a clause, in the first person, speaks of last; None when of none."""
+    people = [(match["noun"].lower(), match["phrase"]) for match in _MENTION.finditer(text)]
+    people += [(match["noun"].lower(), match["noun"]) for match in _HAS.finditer(text)]
+    for noun, phrase in reversed(people):
+        if noun in wordbook.KIN or noun in wordbook.ANIMALS:
+            return About(f"my {phrase}", _gender(noun))
+    return None
+
+
+def _gender(noun: str) -> str:
+    if noun in wordbook.FEMALE:
+        return "f"
+    if noun in wordbook.MALE:
+        return "m"
+    return "n" if noun in wordbook.ANIMALS else "?"

@@ -1,0 +1,28 @@
+"""What can a new fact be to an older one?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """SAME and COARSER add nothing; FINER, NEWER and ENDS take the old one's place; FULFILS: a plan came true, its row
+    may go when the present one is updated; APART: both stand."""
+
+    SAME = "same"
+    COARSER = "coarser"
+    FINER = "finer"
+    NEWER = "newer"
+    ENDS = "ends"
+    FULFILS = "fulfils"
+    APART = "apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """`text` is what the old row should say when that is not simply the new fact's text."""
+
+    kind: Kind
+    reason: str
+    text: str | None = None

@@ -1,0 +1,65 @@
+"""Which words say the same, and which the opposite?
+
+Small hand-written tables of what people say of themselves and of their systems; opposites only where one excludes the
+other for the same subject (tea and coffee, black and white do not). Both work on stems, so a row covers
+all inflections of its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from service.language.lexemes import lexemes
+
+
+def _stem(word: str) -> str:
+    return lexemes(word)[0]
+
+
+_SYNONYMS = """
+    big large huge; small little tiny; begin start commence; end finish conclude; buy purchase; child kid; movie film;
+    car automobile; doctor physician; quick fast rapid; glad happy; reply respond answer; help assist; fix repair;
+    road street; mom mother; dad father; photo picture; choose select pick; show display; error failure; job work;
+    enjoy love like adore; hate dislike despise loathe detest; favorite favourite; color colour; talk speak; need
+    require; use utilize utilise; near close; house home; company firm; meeting mtg; database db; configuration
+    config; repository repo; postgres postgresql; kubernetes k8s; javascript js; typescript ts; application app;
+    documentation docs; tv television; phone telephone; bike bicycle; plane airplane; sick ill; sad unhappy; afraid
+    scared; boss manager; coworker colleague; spouse partner; reside live dwell; mail email; drop fall; increase rise;
+    pup puppy; terrible awful
+"""
+_OPPOSITES = """
+    love like enjoy adore prefer / hate dislike avoid despise loathe detest; enable / disable; allow permit / forbid
+    ban block deny; accept approve agree / reject decline refuse disagree; increase rise raise grow / decrease drop
+    fall reduce shrink; start begin open / stop end close; win / lose; hot warm / cold cool; fast quick / slow; old /
+    new young; early / late; cheap / expensive; good great / bad terrible; happy / sad; high / low; include / exclude;
+    more / less; full / empty; on / off; in / out; before / after; with / without; always / never; public / private;
+    sync / async; synchronous / asynchronous; married / divorced single; alive / dead; pass / fail; present / absent;
+    safe / dangerous; strong / weak; hard / easy soft; vegetarian vegan / meat carnivore; remote / onsite; hire /
+    fire; upgrade / downgrade; succeed / fail; true / false; arrive / depart leave; over / under; above / below; wet /
+    dry; clean / dirty; loud / quiet; healthy / sick; possible / impossible; able / unable; available / unavailable;
+    stable / unstable
+"""
+
+_CANON = {
+    _stem(word): _stem(group.split()[0]) for group in _SYNONYMS.split(";") for word in group.split() if lexemes(word)
+}
+
+
+def _pairs() -> Iterable[frozenset[str]]:
+    for row in _OPPOSITES.split(";"):
+        left, right = ([_stem(word) for word in side.split() if lexemes(word)] for side in row.split("/"))
+        yield from (frozenset((one, other)) for one in left for other in right)
+
+
+_OPPOSED = frozenset(_pairs())
+
+
+def canonical(stems: Iterable[str]) -> tuple[str, ...]:
+    """Returns the stems with each synonym replaced by the first of its group, order kept."""
+    return tuple(_CANON.get(stem, stem) for stem in stems)
+
+
+def opposed(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Returns whether a stem only in `a` is the opposite of one only in `b`."""
+    only_a, only_b = set(a) - set(b), set(b) - set(a)
+    return any(frozenset((one, other)) in _OPPOSED for one in only_a for other in only_b)

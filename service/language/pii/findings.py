@@ -1,0 +1,82 @@
+"""What is a finding, and what happens where two of them overlap?
+
+Detectors know nothing of each other, so one stretch of text is often claimed twice: the e-mail inside a connection
+string, the digits of a card read as a phone number. Overlapping findings become one span over all of them, under the
+label that says most. A placeholder that stands already is never part of a finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+EMAIL = "EMAIL"
+PHONE = "PHONE"
+SSN = "SSN"
+CREDIT_CARD = "CREDIT_CARD"
+API_KEY = "API_KEY"
+IBAN = "IBAN"
+IP = "IP"
+PASSWORD = "PASSWORD"  # noqa: S105 - the name of a label
+PRIVATE_KEY = "PRIVATE_KEY"
+CONNECTION_STRING = "CONNECTION_STRING"
+
+# Which label names an overlap: the first of these that took part. A secret outranks the personal datum inside it.
+_RANK = {
+    label: rank
+    for rank, label in enumerate(
+        (PRIVATE_KEY, CONNECTION_STRING, API_KEY, PASSWORD, IBAN, CREDIT_CARD, SSN, EMAIL, IP, PHONE)
+    )
+}
+
+PLACEHOLDER = re.compile(r"\[REDACTED:[A-Z_]{2,32}\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A half-open character span that must not be stored, and what it is."""
+
+    start: int
+    end: int
+    label: str
+
+
+def settle(text: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The same spans ascending and without overlap, placeholders cut out."""
+    merged: list[Finding] = []
+    for found in sorted(findings, key=lambda item: (item.start, -item.end)):
+        if merged and found.start < merged[-1].end:
+            merged[-1] = _unite(merged[-1], found)
+        else:
+            merged.append(found)
+    if "[REDACTED:" not in text:
+        return tuple(merged)
+    placeholders = [match.span() for match in PLACEHOLDER.finditer(text)]
+    return tuple(_without(text, merged, placeholders))
+
+
+def _unite(left: Finding, right: Finding) -> Finding:
+    label = min(left.label, right.label, key=lambda name: _RANK[name])
+    return Finding(left.start, max(left.end, right.end), label)
+
+
+def _without(text: str, findings: list[Finding], placeholders: list[tuple[int, int]]) -> Iterator[Finding]:
+    """The parts of findings outside the placeholders that hold a letter or digit; both lists ascend."""
+    first = 0
+    for found in findings:
+        while first < len(placeholders) and placeholders[first][1] <= found.start:
+            first += 1
+        start = found.start
+        for low, high in placeholders[first:]:
+            if low >= found.end:
+                break
+            if _says_something(text, start, low):
+                yield Finding(start, low, found.label)
+            start = max(start, high)
+        if _says_something(text, start, found.end):
+            yield Finding(start, found.end, found.label)
+
+
+def _says_something(text: str, start: int, end: int) -> bool:
+    return any(char.isalnum() for char in text[start:end])

@@ -1,0 +1,34 @@
+"""How does a tag look once it is ours, and which prefixes does it answer to?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+DELIMITERS = ":/"
+_DELIMITER = re.compile(f"[{DELIMITERS}]")
+
+
+def normalise(tags: Sequence[str] | str) -> tuple[str, ...]:
+    """Returns the tags stripped, lower-cased, without empty ones and repeats, in the order given (R5.01).
+
+    Only a single string is split at commas; inside a list a comma belongs to the tag, as its sender wrote it.
+    """
+    parts = tags.split(",") if isinstance(tags, str) else tags
+    cleaned = (part.strip().lower() for part in parts)
+    return tuple(dict.fromkeys(tag for tag in cleaned if tag))
+
+
+def prefixes(tags: Sequence[str]) -> tuple[str, ...]:
+    """Returns every cumulative prefix of the normalised tags, shortest first, without repeats (R5.02).
+
+    `slack:channel:general` gives slack, slack:channel, slack:channel:general; the delimiter stays as written.
+    A prefix never ends in a delimiter, so `https://x` gives https and https://x.
+    """
+    found = (prefix for tag in normalise(tags) for prefix in _cumulative(tag))
+    return tuple(dict.fromkeys(found))
+
+
+def _cumulative(tag: str) -> list[str]:
+    cuts = [tag[: match.start()] for match in _DELIMITER.finditer(tag)]
+    return [cut for cut in cuts if cut and cut[-1] not in DELIMITERS] + [tag]

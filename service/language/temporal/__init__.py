@@ -1,0 +1,12 @@
+"""When does a text speak of, until when does it hold, and which stretch of time does a question ask for?"""
+
+from __future__ import annotations
+
+from service.language.temporal.find import find
+from service.language.temporal.gate import may_have_time
+from service.language.temporal.recogniser import warm
+from service.language.temporal.tag import tag
+from service.language.temporal.validity import validity
+from service.language.temporal.window import window
+
+__all__ = ["find", "may_have_time", "tag", "validity", "warm", "window"]

@@ -1,0 +1,230 @@
+"""How do pieces that stand together become one expression?
+
+"Tue" + "May 9" + "at" + "3pm" is one moment, "from May" + "to June 2020" one range, "until" + "Friday" an end.
+Three passes over the pieces: join a day with its hours, join two ends to a range, apply the words in front.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from service.language.temporal import calendar, clock, ranges
+from service.language.temporal.calendar import Lean
+from service.language.temporal.pieces import Piece, Scene
+
+_AT = re.compile(r"\s*[,(-]?\s*(?:at|@|around|about|from|in\s+the|on|of|the|between|for\s+(?=\d))?\s*")
+_COMMA = re.compile(r"\s*[,(-]?\s*(?:on\s+|the\s+)?")
+_LIMIT = re.compile(r"\s*,?\s+(by|before|after|until|till|from)\s+")
+_OFFSET = re.compile(r"\s*(from|after|before)\s+")
+_LASTING = re.compile(r"\s*,?\s*(?:for|lasting)\s+(?:about\s+|the\s+)?")
+_STARTING = re.compile(r"\s*(?:starting|beginning|commencing)\s+(?:from\s+|on\s+)?")
+
+Join = Callable[[Scene, Piece, Piece, str], "Piece | None"]
+
+
+def join(scene: Scene, pieces: Iterable[Piece]) -> list[Piece]:
+    """Whole expressions from pieces; weak ones that found no partner are left out."""
+    found = list(pieces)
+    for joins in (
+        (ranges.hours,),
+        (_dates, _hours),
+        (_hours, _sets),
+        (ranges.between, _year),
+        (_hours, _lengths, _year),
+        (_dates,),
+    ):
+        found = _pass(scene, _listed(scene, found), joins)
+    return [ranges.to_now(scene, p) for p in found]
+
+
+def _listed(scene: Scene, pieces: list[Piece]) -> list[Piece]:
+    """ "in 2007 and 2009": what is listed behind a sure year is one too."""
+    for index in range(1, len(pieces)):
+        a, b = pieces[index - 1], pieces[index]
+        listed = re.fullmatch(r"\s*(?:,|and|or|&|vs\.?|,\s*and)\s*", scene.text[a.end : b.start])
+        if listed and b.weak and b.unit == a.unit == "year" and not a.weak:
+            pieces[index] = replace(b, weak=False)
+    return pieces
+
+
+def _pass(scene: Scene, pieces: list[Piece], joins: tuple[Join, ...]) -> list[Piece]:
+    done: list[Piece] = []
+    for piece in pieces:
+        if done:
+            gap = scene.text[done[-1].end : piece.start]
+            merged = next((m for j in joins if (m := _safely(j, scene, done[-1], piece, gap))), None)
+            if merged:
+                done[-1] = merged
+                continue
+        done.append(piece)
+    return done
+
+
+def _safely(join_two: Join, scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+    try:
+        return join_two(scene, a, b, gap) if len(gap) < 24 else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _dates(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+    """ "Tue May 9", "tomorrow, Friday", "Friday the 13th", "Monday two weeks from now": one day named twice."""
+    if a.kind != "date" or b.kind != "date" or not _COMMA.fullmatch(gap):
+        return None
+    for day, other in ((a, b), (b, a)):
+        if "weekday" in day.sort and "weekday" not in other.sort and other.sort != "holiday":
+            return replace(_on_weekday(scene, day, other), start=a.start, end=b.end, weak=False)
+    return replace(b, start=a.start, end=b.end) if a.sort == "near" and not b.sort else None
+
+
+def _on_weekday(scene: Scene, weekday: Piece, other: Piece) -> Piece:
+    """The date that a weekday goes with: in the year or month where they agree, or in the week of "in two weeks"."""
+    assert weekday.begins
+    assert other.begins
+    index = weekday.begins.weekday()
+    if other.sort == "offset" and weekday.sort == "weekday":
+        date = calendar.period(other.begins, "week")[0] + timedelta(days=index)
+        return replace(other, begins=date, ends=calendar.day(date)[1])
+    if other.partial or other.sort == "ordinal":
+        step = 12 if other.partial else 1
+        dates = [calendar.add_months(other.begins, step * n) for n in (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)]
+        limit = timedelta(days=550)
+        agreeing = [
+            d for d in dates if d.weekday() == index and d.day == other.begins.day and abs(d - scene.today) < limit
+        ]
+        recent = scene.today - timedelta(days=60)  # a plan may name a day that has just passed, not one of last year
+        if agreeing and not (other.partial and scene.lean(weekday.start) is Lean.FUTURE and agreeing[0] < recent):
+            return replace(other, begins=agreeing[0], ends=calendar.day(agreeing[0])[1], partial=None, sort="")
+    return replace(other, sort="")
+
+
+def _year(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+    """ "26 June to 28 June in 2020", "2007 and 2009"."""
+    if b.unit != "year" or b.kind != "range" or b.begins is None or a.begins is None or a.ends is None:
+        return None
+    if a.partial and re.fullmatch(r"\s*,?\s*(?:in|of)?\s*", gap):
+        months = 12 * (b.begins.year - a.begins.year)
+        begins, ends = calendar.add_months(a.begins, months), calendar.add_months(a.ends, months)
+        return replace(a, end=b.end, begins=begins, ends=ends, partial=None)
+    return None
+
+
+def _hours(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+    """A day and a time of day, in either order; a time of day and the part of the day it falls in."""
+    if a.kind == "date" and b.kind == "time":
+        limit = _LIMIT.fullmatch(gap)
+        if limit and limit.group(1) != "from" and b.clock:
+            return _limited(_at(scene, a, b), limit.group(1))
+        return _at(scene, a, b) if _AT.fullmatch(gap) or limit else None
+    if not _AT.fullmatch(gap):
+        return None
+    if a.kind == "time" and b.kind == "date":
+        return _at(scene, b, a, start=a.start, end=b.end)
+    if a.unit == "part" and a.begins and b.kind == "range" and b.clock:
+        return _shifted(a, _evening(b, a.daypart), a.start, b.end)
+    if a.unit == "part" and a.begins and b.clock:
+        return _at_part(scene, a, b, a.start, b.end)
+    if a.clock and b.unit == "part" and b.begins:
+        return _at_part(scene, b, a, a.start, b.end)
+    if a.clock and b.unit == "part":
+        return replace(a, end=b.end, clock=clock.sharp(scene, a, b.daypart), meridiem=True, weak=False)
+    if a.kind == "date" and b.kind == "range" and b.clock:
+        return _shifted(a, b, a.start, b.end)
+    if a.kind == "range" and a.clock and b.kind == "date":
+        return _shifted(b, a, a.start, b.end)
+    return None
+
+
+def _at(scene: Scene, date: Piece, time: Piece, start: int | None = None, end: int | None = None) -> Piece | None:
+    assert date.begins
+    start, end = date.start if start is None else start, time.end if end is None else end
+    if time.clock is None:
+        begins, ends = clock.hours(date.begins, time.daypart or "morning")
+        return Piece(start, end, "range", begins, ends, unit="part", daypart=time.daypart)
+    hour, minute = clock.sharp(scene, time, time.daypart)
+    moment = date.begins.replace(hour=hour, minute=minute)
+    if not date.begins <= moment < date.begins + timedelta(days=1):
+        return None
+    return Piece(start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute), meridiem=time.meridiem)
+
+
+def _at_part(scene: Scene, part: Piece, time: Piece, start: int, end: int) -> Piece:
+    assert part.begins
+    hour, minute = clock.sharp(scene, time, part.daypart)
+    moment = part.begins.replace(hour=hour, minute=minute)
+    if hour == 0 and part.daypart != "morning":  # "tonight at 12" is the end of that night
+        moment += timedelta(days=1)
+    return Piece(start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute))
+
+
+def _limited(moment: Piece | None, word: str) -> Piece | None:
+    if moment is None:
+        return None
+    if word == "after":
+        return replace(moment, kind="range", ends=None, clock=None)
+    return replace(moment, kind="range", begins=None, clock=None)
+
+
+def _shifted(date: Piece, hours: Piece, start: int, end: int) -> Piece:
+    """A range of hours, resolved on some day, moved to the named one."""
+    assert date.begins
+    assert hours.begins
+    assert hours.ends
+    days = calendar.midnight(date.begins) - calendar.midnight(hours.begins)
+    return Piece(start, end, "range", hours.begins + days, hours.ends + days, unit="minute")
+
+
+def _evening(hours: Piece, daypart: str | None) -> Piece:
+    """ "this evening from 7 to 7:30"."""
+    assert hours.begins
+    assert hours.ends
+    if hours.meridiem or daypart == "morning" or hours.begins.hour >= 12:
+        return hours
+    half = timedelta(hours=12)
+    return replace(
+        hours, begins=hours.begins + half, ends=hours.ends + (half if hours.ends.hour < 12 else timedelta(0))
+    )
+
+
+def _sets(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+    """ "every Monday at 9", "9am every day"."""
+    pair = {a.kind, b.kind}
+    if "set" in pair and "time" in pair | {a.unit} and _AT.fullmatch(gap):
+        return Piece(a.start, b.end, "set", unit="none")
+    return None
+
+
+def _lengths(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+    """ "a week from Friday", "tomorrow at 3pm for two hours", "a week starting tomorrow"."""
+    if a.amount and b.begins and b.kind in ("date", "datetime"):
+        if step := _OFFSET.fullmatch(gap):
+            return _offset(scene, a, b, -1 if step.group(1) == "before" else 1)
+        if _STARTING.fullmatch(gap):
+            return Piece(a.start, b.end, "range", b.begins, _add(scene, b.begins, a.amount, 1), unit=b.unit)
+    if b.amount and a.begins and a.kind in ("date", "datetime") and _LASTING.fullmatch(gap):
+        return Piece(a.start, b.end, "range", a.begins, _add(scene, a.begins, b.amount, 1), unit=a.unit)
+    return None
+
+
+def _offset(scene: Scene, a: Piece, b: Piece, direction: int) -> Piece:
+    assert a.amount
+    assert b.begins
+    moment = _add(scene, b.begins, a.amount, direction)
+    if a.amount[1] in calendar.SECONDS_OF:
+        return Piece(a.start, b.end, "datetime", moment, moment, unit="minute")
+    ends = moment if b.kind == "datetime" else calendar.day(moment)[1]
+    return Piece(a.start, b.end, b.kind, moment, ends, unit=b.unit, sort="offset")
+
+
+def _add(scene: Scene, moment: datetime, amount: tuple[float, str], direction: int) -> datetime:
+    count, unit = amount
+    if unit in calendar.SECONDS_OF:
+        return scene.local(scene.utc(moment) + timedelta(seconds=direction * count * calendar.SECONDS_OF[unit]))
+    if count != int(count):
+        return (
+            calendar.add_months(moment, direction * 6) if unit == "year" else moment + timedelta(hours=12 * direction)
+        )
+    return calendar.shift(moment, direction * int(count), unit)

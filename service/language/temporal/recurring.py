@@ -1,0 +1,60 @@
+"""What recurs, and what lasts?
+
+Sets ("every Monday", "twice a week", "on Sundays") and durations ("for two weeks") name no point in time: their
+pieces have no bounds.
+"""
+
+from __future__ import annotations
+
+import re
+
+from service.language.temporal import words
+from service.language.temporal.pieces import Piece, Rule, Scene
+from service.language.temporal.words import HALF, MONTH, NUMBER, UNIT, WEEKDAY
+
+_COUNTING = re.compile(r"\s+(?:from|before|after|starting|beginning)\b")
+_IDLE = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|spent|over|another)\s+$")
+
+
+def _set(scene: Scene, match: re.Match[str]) -> Piece | None:
+    return Piece(*match.span(), "set", unit="none")
+
+
+def _duration(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "three weeks", "half an hour"; "a day", "one day", "a second" only behind "for", "in", "takes" ..."""
+    vague = match.group(1) in ("a", "an", "one") and not (
+        _IDLE.search(scene.before(match.start())) or _COUNTING.match(scene.text, match.end())
+    )
+    return None if vague else Piece(*match.span(), "duration", unit="none", amount=_amount(match))
+
+
+def _amount(match: re.Match[str]) -> tuple[float, str]:
+    count = 0.5 if re.match(HALF, match.group(1)) else float(words.number(match.group(1)))
+    return count, words.unit(match.group(2))
+
+
+def length(text: str) -> tuple[float, str] | None:
+    """(count, unit) of a duration in words, None when it is none of ours."""
+    match = re.fullmatch(_DURATION, text.lower().strip())
+    return _amount(match) if match else None
+
+
+_DURATION = rf"({NUMBER}|{HALF})\s*({UNIT})"
+_SPAN = (
+    r"(?:day|weekday|weeknight|week|weekend|month|quarter|year|morning|afternoon|evening|night|hour|minute|fortnight"
+    r"|spring|summer|autumn|winter)s?\b"
+)
+_MANY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekends|weekdays|weeknights)"
+RULES = (
+    Rule(
+        rf"(?:every|each)\s+(?:single\s+)?(?:(?:other|second|third|{NUMBER})\s+)?(?:{_SPAN}|{WEEKDAY}|{MONTH})"
+        rf"(?:\s+(?:morning|afternoon|evening|night)\b)?",
+        _set,
+    ),
+    Rule(rf"(?:once|twice|{NUMBER}\s+times|several\s+times)\s+(?:a|an|per|each|every)\s+{_SPAN}", _set),
+    Rule(rf"(?:on\s+)?{_MANY}\b", _set),
+    Rule(
+        r"(?:bi-?weekly|bi-?monthly|fortnightly|hourly|nightly|daily|weekly|monthly|quarterly|yearly|annually)\b", _set
+    ),
+)
+LATE = (Rule(_DURATION, _duration),)

@@ -1,0 +1,269 @@
+"""Which time does an expression name that counts from now?
+
+"tomorrow", "last week", "the next three days", "2 weeks ago", "in half an hour", "the week after next",
+"later this month". Weeks start on Monday; "last Friday" is the Friday of the week before, "next Friday" that of the
+week to come. Days and longer units are counted on the local calendar, hours and minutes in real time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from service.language.temporal import calendar, words
+from service.language.temporal.calendar import Lean
+from service.language.temporal.pieces import Piece, Rule, Scene, instant, whole
+from service.language.temporal.words import HALF, LAST, NEXT, NUMBER, UNIT, WEEKDAY
+
+_ORDINAL_OPENER = re.compile(
+    r"\b(?:on|by|since|until|till|through|before|after|from|week\s+of|due|starting|between|and|to)\s+$"
+)
+_SPOKEN = sorted((w.replace(" ", r"[\s-]") for w in words.DAY_WORDS if re.search(r"(?:st|nd|rd|th)$", w)), key=len)[
+    ::-1
+]
+_DAYS = {"today": 0, "tomorrow": 1, "yesterday": -1}
+_THE = re.compile(r"\b(?:for|in|during|over|on|at|of|by|before|after|until|till|through)\s+$")
+_BARE_WEEKDAY = re.compile(
+    r"\b(?:on|by|since|until|till|through|thru|before|after|from|to|between|and|or|for|of|due|starting|every|each)\s+$"
+    r"|[-–/,(]\s*$"
+)
+
+
+def _named_day(scene: Scene, match: re.Match[str]) -> Piece | None:
+    word = match.group(1)
+    days = _DAYS.get(word, 1)  # every other spelling is one of tomorrow
+    return whole(match, calendar.day(scene.today + timedelta(days=days)), "day", sort="near")
+
+
+def _day_after(scene: Scene, match: re.Match[str]) -> Piece | None:
+    days = 2 if match.group(1) == "after tomorrow" else -2
+    return whole(match, calendar.day(scene.today + timedelta(days=days)), "day")
+
+
+def _after_next(scene: Scene, match: re.Match[str]) -> Piece | None:
+    unit, direction = words.unit(match.group(1)), match.group(2)
+    return whole(match, calendar.period(scene.now, unit, 2 if direction == "after next" else -2), unit)
+
+
+def _period(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
+    which, unit = match.group(1), words.unit(match.group(2))
+    offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
+    if unit in calendar.SECONDS_OF:
+        if offset == 0 or (unit != "hour" and _idle(scene, match)):
+            return None
+        return _counted_range(scene, match, offset, 1, unit)
+    if offset and match.group(2).endswith("s") and unit != "weekend":
+        return _counted_range(scene, match, offset, words.VAGUE["few"], unit)  # "in the coming weeks"
+    if unit == "day" and which not in ("next", "following", "previous"):
+        return None  # "the last day", "this day": not a day one can name
+    return whole(match, calendar.period(scene.now, unit, offset), unit)
+
+
+def _idle(scene: Scene, match: re.Match[str]) -> bool:
+    """ "a last minute change", "the next second of it"."""
+    return bool(re.search(r"(?:\b(?:a|an|at the)|-)\s*$", scene.before(match.start())))
+
+
+def _the_period(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "for the month", "on the weekend", "for the rest of the week", "year to date"."""
+    rest, unit = match.group(1), words.unit(match.group(2))
+    begins, ends = calendar.period(scene.now, unit)
+    if rest:
+        return Piece(*match.span(), "range", scene.now if unit == "day" else scene.today, ends, unit=unit)
+    if unit == "weekend" and scene.lean(match.start()) is Lean.PAST and begins > scene.now:
+        begins, ends = calendar.period(scene.now, unit, -1)
+    opened = re.search(r"\bfor\s+$|\bin\s+$" if unit == "year" else r"\bfor\s+$", scene.before(match.start()))
+    weak = unit != "weekend" and not opened
+    return whole(match, (begins, ends), unit, weak=weak)
+
+
+def _to_date(scene: Scene, match: re.Match[str]) -> Piece | None:
+    begins, _ = calendar.period(scene.now, words.unit(match.group(1)))
+    return Piece(*match.span(), "range", begins, scene.today, unit="day")
+
+
+def _within_period(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "later this week" is the rest of it, "earlier this year" what has passed."""
+    unit = "day" if match.group(2) == "today" else match.group(2)
+    begins, ends = calendar.period(scene.now, unit)
+    if match.group(1) == "later":
+        begins = scene.now if unit == "day" else scene.today
+    else:
+        ends = scene.now if unit == "day" else scene.today
+    return Piece(*match.span(), "range", begins, ends, unit=unit)
+
+
+def _counted(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "the last three weeks", "2 upcoming months"."""
+    count, which, unit = match.group(1), match.group(2), words.unit(match.group(4))
+    count = count or match.group(3)
+    direction = -1 if re.fullmatch(LAST, which) else 1
+    if words.number(count) == 0 or unit == "weekend" or (match.group(3) == "" and not match.group(4).endswith("s")):
+        return None  # "13 last minute"
+    return _counted_range(scene, match, direction, words.number(count), unit)
+
+
+def _counted_range(scene: Scene, match: re.Match[str], direction: int, count: int, unit: str) -> Piece:
+    if unit in calendar.SECONDS_OF:
+        other = scene.later(direction * count * calendar.SECONDS_OF[unit])
+        begins, ends = (scene.now, other) if direction > 0 else (other, scene.now)
+        return Piece(*match.span(), "range", begins, ends, unit=unit)
+    if direction > 0:
+        start = scene.today + timedelta(days=1)
+        return Piece(*match.span(), "range", start, calendar.shift(start, count, unit), unit="day")
+    return Piece(*match.span(), "range", calendar.shift(scene.today, -count, unit), scene.today, unit="day")
+
+
+def _away(scene: Scene, match: re.Match[str], direction: int, amount: str, unit: str) -> Piece | None:
+    """A point so many units away: a day for days and longer, else an instant."""
+    unit = words.unit(unit)
+    half = re.match(HALF, amount)
+    if unit == "weekend" and not half:
+        return whole(match, calendar.period(scene.now, unit, direction * words.number(amount)), unit)
+    if half and unit not in ("hour", "day", "year"):
+        return None
+    if unit in calendar.SECONDS_OF or (half and unit == "day"):
+        seconds = calendar.SECONDS_OF["hour"] * 12 if unit == "day" else calendar.SECONDS_OF[unit]
+        return instant(match, scene.later(direction * (seconds / 2 if half else seconds * words.number(amount))))
+    if half:
+        return whole(match, calendar.day(calendar.add_months(scene.today, direction * 6)), "day", sort="offset")
+    date = calendar.shift(scene.today, direction * words.number(amount), unit)
+    return whole(match, calendar.day(date), "day", sort="offset")
+
+
+def _ago(scene: Scene, match: re.Match[str]) -> Piece | None:
+    direction = -1 if match.group(3) in ("ago", "back", "earlier") else 1
+    return _away(scene, match, direction, match.group(1), match.group(2))
+
+
+def _in(scene: Scene, match: re.Match[str]) -> Piece | None:
+    if scene.lean(match.start()) is Lean.PAST and not match.group(3):
+        return None  # "ran it in 3 hours" is how long it took
+    return _away(scene, match, 1, match.group(1), match.group(2))
+
+
+def _within(scene: Scene, match: re.Match[str]) -> Piece | None:
+    count, unit = words.number(match.group(1)), words.unit(match.group(2))
+    if unit == "weekend" or scene.lean(match.start()) is Lean.PAST:
+        return None
+    if unit in calendar.SECONDS_OF:
+        return _counted_range(scene, match, 1, count, unit)
+    return Piece(*match.span(), "range", scene.today, calendar.shift(scene.today, count, unit), unit="day")
+
+
+def _weekday(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "Friday", "last Friday", "this coming Friday", "Friday of next week", "next week Wednesday"."""
+    which, name = match.group(1), match.group(2)
+    index, today = words.weekday(name), scene.today
+    if not which:
+        weak = len(name) < 6 and not _BARE_WEEKDAY.search(scene.before(match.start()))
+        if weak and not scene.raw[match.start()].isupper() and name in ("sat", "sun", "wed", "mon"):
+            return None  # "he sat", "the sun", "they wed"
+        day = calendar.on_weekday(today, index, scene.lean(match.start()))
+        return whole(match, day, "day", weak=weak, sort="weekday")
+    if which in ("this past", "past"):
+        return whole(match, calendar.on_weekday(today, index, Lean.PAST), "day", sort="fixed weekday")
+    if re.fullmatch(r"(?:this\s+)?(?:up)?coming", which):
+        return whole(
+            match, calendar.on_weekday(today + timedelta(days=1), index, Lean.FUTURE), "day", sort="fixed weekday"
+        )
+    offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
+    monday, _ = calendar.period(today, "week", offset)
+    return whole(match, calendar.day(monday + timedelta(days=index)), "day", sort="fixed weekday")
+
+
+def _weekday_of_week(scene: Scene, match: re.Match[str]) -> Piece | None:
+    first, which_a, which_b, last = match.groups()
+    which, name = which_a or which_b, first or last
+    offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
+    monday, _ = calendar.period(scene.today, "week", offset)
+    return whole(match, calendar.day(monday + timedelta(days=words.weekday(name))), "day")
+
+
+def _day_of_month(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "the 15th of next month", "the 3rd day of this month"."""
+    day, which = words.day(match.group(1)), match.group(2)
+    offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
+    begins, _ = calendar.period(scene.now, "month", offset)
+    return whole(match, calendar.day(begins.replace(day=day)), "day")
+
+
+def _ordinal(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
+    opened = _ORDINAL_OPENER.search(scene.before(match.start()))
+    day, lean = words.day(match.group(1)), scene.lean(match.start())
+    months = range(0, -12, -1) if lean is Lean.PAST else range(12)
+    for offset in months:
+        begins, ends = calendar.period(scene.now, "month", offset)
+        if day <= (ends - begins).days:
+            date = begins.replace(day=day)
+            if (date < scene.today) if lean is Lean.PAST else (date >= scene.today):
+                return whole(match, calendar.day(date), "day", weak=not opened, sort="ordinal")
+    return None
+
+
+def _deadline(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "EOD" is the last second of today, "EOM" the second half of the month, as "end of the month"."""
+    letter = match.group(1) or "d"
+    if letter in "db":
+        return instant(match, calendar.day(scene.now)[1] - calendar.LAST_SECOND)
+    unit = {"w": "week", "m": "month", "q": "quarter", "y": "year"}[letter]
+    return whole(match, calendar.part(calendar.period(scene.now, unit), "end", unit), unit)
+
+
+def _edge(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "end of month", "beginning of the week": a half of the running period; "end of day" its last second."""
+    which, unit = match.groups()
+    begins, ends = calendar.period(scene.now, unit)
+    if unit == "day" and which == "end":
+        return replace(instant(match, ends - calendar.LAST_SECOND), unit="end")
+    part = calendar.part((begins, ends), {"beginning": "start", "middle": "mid"}.get(which, which), unit)
+    return Piece(*match.span(), "range", *part, unit="part-of")
+
+
+def _week_number(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "week 23", "week 3 of 2027": ISO weeks."""
+    year = int(match.group(2) or scene.now.year)
+    begins = datetime.fromisocalendar(year, int(match.group(1)), 1)
+    return whole(match, (begins, begins + timedelta(days=7)), "week")
+
+
+_REF = rf"(?:this|the\s+same|the\s+current|current|{LAST}|{NEXT})"
+RULES = (
+    Rule(r"(?:the\s+)?day\s+(after\s+tomorrow|before\s+yesterday)\b", _day_after),
+    Rule(r"(?:the\s+)?(week|month|year|quarter|weekend)\s+(after\s+next|before\s+last)\b", _after_next),
+    Rule(r"(today|tomorrow|yesterday|tmrw|tmr|tomorow|tommorow|2moro)\b", _named_day),
+    Rule(
+        rf"(?:(?:on\s+)?({WEEKDAY})\s*,?\s+(?:of\s+)?({_REF})\s+week|({_REF})\s+week\s*,?\s+(?:on\s+)?({WEEKDAY}))\b",
+        _weekday_of_week,
+    ),
+    Rule(rf"(?:the\s+)?({words.DAY})(?:\s+day)?\s+of\s+(?:the\s+)?({_REF})\s+month\b", _day_of_month),
+    Rule(r"(later|earlier)\s+(?:in\s+)?(?:this\s+|the\s+)?(today|day|week|month|quarter|year)\b", _within_period),
+    Rule(rf"(?:the\s+)?()({LAST}|{NEXT})\s+({NUMBER})\s*({UNIT})", _counted),
+    Rule(rf"(?:the\s+)?({NUMBER})\s+({LAST}|{NEXT})()\s+({UNIT})", _counted),
+    Rule(rf"(?:the\s+)?({_REF})\s+({UNIT})", _period),
+    Rule(r"(?:the\s+)?(week|month|quarter|year)\s+to\s+date\b", _to_date),
+    Rule(rf"({NUMBER}|{HALF})\s*({UNIT})\s+(ago|back|earlier|later|hence|from\s+now|from\s+today)\b", _ago),
+    Rule(
+        rf"in\s+(?:about\s+|around\s+|another\s+)?({NUMBER}|{HALF})\s*({UNIT})(['\u2019]?s?['\u2019]?\s+time\b)?(?!\s+of\s)",
+        _in,
+    ),
+    Rule(rf"within\s+(?:the\s+)?({NUMBER})\s*({UNIT})(?!\s+of\b)", _within),
+    Rule(rf"(?:\b({LAST}|{NEXT}|this)\s+)?({WEEKDAY})", _weekday),
+    Rule(r"(?:the\s+)?(rest|remainder)\s+of\s+(?:the|this)\s+(day|week|month|quarter|year)\b", _the_period),
+    Rule(
+        r"(?:the\s+)?(end|start|beginning|middle)\s+of\s+(?:(?:the|this)\s+)?(day|week|month|quarter|year)"
+        r"\b(?!\s+(?:of\b|\d))",
+        _edge,
+    ),
+    Rule(rf"(?:the\s+)?week\s+#?(\d\d?)\b(?!\s+of\s+(?!{words.YEAR}))(?:(?:\s+of|,)?\s+({words.YEAR}))?", _week_number),
+    Rule(r"the\s+()(day|week|month|quarter|year|weekend)\b(?!['\u2019])", _the_period),
+    Rule(r"(?:eo([dbwmqy])|cob|close\s+of\s+business)\b", _deadline),
+    Rule(
+        rf"(?:the\s+)?((?:(?:3[01]|[12]\d|[1-9])(?:st|nd|rd|th)|{'|'.join(_SPOKEN)})\b)(?!\s+(?:[a-z]+\s+)?(?:floor|of|time|street|st"
+        r"|ave|avenue|day|anniversary|birthday|century|grade|place|attempt|edition|version|generation)\b)(?!-)",
+        _ordinal,
+    ),
+)

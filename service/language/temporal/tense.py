@@ -1,0 +1,90 @@
+"""Does a sentence look back or ahead?
+
+A date without a year has two readings ("Friday": the last or the next one). The verb nearest before it decides,
+then any other verb, then words that only plans use ("meeting", "deadline"). Cue lists, no parser: a wrong guess moves
+a date by a week or a year, it never loses it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from service.language.temporal.calendar import Lean
+
+# Order matters: the longer construction eats the verb inside it ("will be renewed" is no past tense).
+_VERBS = re.compile(
+    r"(?P<past>\b(?:could|would|should|might|must)(?:n't|n['\u2019]t)?\s+have\s+\w+"
+    r"|\b(?:was|were|wasn't|weren't)\s+(?:going|supposed|about)\s+to\b|\bused\s+to\b)"
+    r"|(?P<future>(?:\b(?:will|won['\u2019]t|shall|gonna|must|should|can|could|let['\u2019]?s|please|would)|['\u2019]ll)\b"
+    r"(?:\s+(?:not|be|get|have|also|you|we|i|he|she|they|it))*(?:\s+\w+ed\b)?"
+    r"|\b(?:going|plan|plans|planning|planned|want|wants|hope|hopes|hoping|intend|intends|need|needs|have|has|ought"
+    r"|supposed|scheduled|expected|expects|expect|remember|about|decided|agreed|promised|forget)\s+to\s+"
+    r"(?:be\s+)?(?:\w+)?|\bto\s+be\s+\w+ed\b"
+    r"|\b(?:booked|planned|scheduled|reserved|registered|signed\s+up|rescheduled|postponed|invited|enrolled)\b"
+    r"|\bis\s+coming\b|\b(?:is|are|am|['\u2019]m|['\u2019]re)\s+(?:not\s+)?(?!being\b|during\b|working\b|living\b)\w{2,}ing\b"
+    r"|\bremind\b|\bdon['\u2019]t\s+forget\b|\bsee\s+you\b|\bdue\b)"
+    r"|(?P<none>\b(?:is|are|am|be|been|being|['\u2019]m|['\u2019]re)\s+(?:\w+ly\s+)?\w+ed\b"
+    r"|\b(?:i|we|you|they)\s+(?:use|need)\b)"
+    r"|(?P<verb>\b(?:was|were|wasn['\u2019]t|weren['\u2019]t|had|did|didn['\u2019]t|went|came|saw|met|got|took|made|gave|bought|ate"
+    r"|drank|ran|wrote|spoke|told|said|left|felt|found|thought|brought|taught|caught|held|kept|led|lost|paid|sent|sold"
+    r"|slept|spent|stood|understood|won|began|became|broke|chose|drove|fell|flew|forgot|grew|knew|rode|rose|sang|sat"
+    r"|shook|threw|woke|built|dealt|dreamt|heard|swam|wore|hid|hung|shot|stuck|struck|tore|froze|born|gone|seen|done"
+    r"|taken|happened)\b"
+    r"|\b(?!(?:need|speed|feed|seed|indeed|hundred|embed|exceed|proceed|succeed|breed|naked|sacred|kindred|weed|bleed"
+    r"|greed|reed|deed|red|bed|wed|shed|shred|sled|fed|led)\b)[a-z]{2,}ed\b)",
+)
+_PLANS = re.compile(
+    r"\b(?:meetings?|appointments?|deadline|flight|reservation|booking|interview|schedule|upcoming|reminder|available"
+    r"|availability|agenda|webinar|expires?|starts?|begins?|leaves?|arrives?|arriving|work\s+for|rsvp|due|todo|plans?"
+    r"|coming\s+up|do\s+(?:i|we|you)\s+have)\b"
+    r"|^\W*(?:book|call|schedule|remind|set|add|buy|send|submit|finish|pay|renew|cancel|pick|arrange|prepare|meet"
+    r"|ask|tell|email|check|review|order|return|ship|release|deploy|write|visit|invite|put|block|plan|move|complete"
+    r"|follow|get|take|bring|make|see|join|update|fix|confirm|reserve|deliver)\b"
+)
+
+
+_HABIT = re.compile(
+    r"\b(?:always|usually|often|never|sometimes|normally|typically|generally|regularly|prefers?|likes?|loves?|hates?"
+    r"|enjoys?|favou?rite|tends?\s+to|every|each|birthday|anniversary|(?:was|were)\s+born|wakes?\s+up|gets?\s+up"
+    r"|goes\s+to\s+bed|opens|closes|tradition|annual(?:ly)?|daily|weekly|monthly|yearly)\b"
+)
+
+
+def is_habit(sentence: str) -> bool:
+    """Whether a lower-cased sentence tells what holds again and again: a preference, a routine, a birthday."""
+    return _HABIT.search(sentence) is not None
+
+
+def leaning(sentence: str) -> Callable[[int], Lean]:
+    """As `lean`, for many positions of one sentence: its verbs are looked up once, at the first question."""
+
+    @cache
+    def cues() -> tuple[list[tuple[int, Lean]], Lean]:
+        found = [(match.start(), _reading(match.lastgroup)) for match in _VERBS.finditer(sentence)]
+        plan = Lean.FUTURE if _PLANS.search(sentence) else Lean.NONE
+        return [cue for cue in found if cue[1] is not Lean.NONE], plan
+
+    def at(position: int) -> Lean:
+        found, plan = cues()
+        before = [cue for start, cue in found if start < position]
+        if before:
+            return before[-1]
+        return found[0][1] if found else plan
+
+    return at
+
+
+def lean(sentence: str, position: int) -> Lean:
+    """The direction that the words around a date at `position` of a lower-cased sentence give it."""
+    return leaning(sentence)(position)
+
+
+def verbs(sentence: str) -> frozenset[Lean]:
+    """The tenses a lower-cased sentence has verbs in (NONE stands for a present passive)."""
+    return frozenset(_reading(match.lastgroup) for match in _VERBS.finditer(sentence))
+
+
+def _reading(group: str | None) -> Lean:
+    return {"past": Lean.PAST, "verb": Lean.PAST, "future": Lean.FUTURE}.get(group or "", Lean.NONE)

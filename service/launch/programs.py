@@ -1,0 +1,92 @@
+"""What can the supervisor start, watch and stop?"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from service.launch.leash import leashed
+from service.launch.postgres import EmbeddedPostgres
+
+
+class Program(Protocol):
+    """Something that runs until it is told to stop, or dies."""
+
+    @property
+    def name(self) -> str: ...
+
+    def start(self) -> None:
+        """Start or restart it. Raises LaunchError when it cannot."""
+
+    def exit_code(self) -> int | None:
+        """None while it lives; negative is the signal that killed it. 0 before the first start."""
+
+    def stop(self) -> None:
+        """Ask it to end, wait, then force it. Safe to repeat."""
+
+
+class ChildProcess:
+    """A command in a session of its own: the terminal's Ctrl-C reaches us alone, and its children end with it."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        stop_timeout_s: float,
+        fds: Sequence[int] = (),
+    ) -> None:
+        self.name = name
+        self._command = command
+        self._env = env
+        self._stop_timeout_s = stop_timeout_s
+        self._fds = fds
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            leashed(self._command, signal.SIGTERM),
+            env=dict(self._env),
+            stdin=subprocess.DEVNULL,
+            pass_fds=self._fds,
+            start_new_session=True,
+        )
+
+    def exit_code(self) -> int | None:
+        return 0 if self._process is None else self._process.poll()
+
+    def stop(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(self._stop_timeout_s)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)  # itself if it would not go, and what it left behind
+        process.wait()
+
+
+class PostgresProgram:
+    """The embedded server as one of the supervised."""
+
+    name = "postgres"
+
+    def __init__(self, server: EmbeddedPostgres, *, start_timeout_s: float = 120.0) -> None:
+        self._server = server
+        self._start_timeout_s = start_timeout_s  # replaying the WAL of a busy day takes its time
+
+    def start(self) -> None:
+        self._server.start(timeout_s=self._start_timeout_s)
+
+    def exit_code(self) -> int | None:
+        return None if self._server.pid is not None else self._server.last_exit_code
+
+    def stop(self) -> None:
+        self._server.stop()

@@ -1,0 +1,99 @@
+"""What is the application made of?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+
+from service import __version__, logs
+from service.api import (
+    audit,
+    bulk,
+    decisions,
+    docs,
+    errors,
+    forgetting,
+    health,
+    memories,
+    openapi,
+    operations,
+    reference,
+    relations,
+    reviews,
+    revising,
+    scopes,
+    search,
+    tags,
+    workspaces,
+)
+from service.api.auth import KeyRing
+from service.api.middleware import Door
+from service.language import temporal
+from service.memory.readlog import open_read_log
+from service.resources import Resources, open_resources
+from service.settings import Settings
+
+# search, tags and bulk stand before memories, or "search" would be taken for an id
+PARTS = (
+    health,
+    search,
+    tags,
+    bulk,
+    memories,
+    revising,
+    forgetting,
+    relations,
+    decisions,
+    reviews,
+    scopes,
+    audit,
+    operations,
+    reference,
+    workspaces,
+)
+
+Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]
+
+
+def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
+    """The API. `opener` gives the resources for the time of the lifespan; tests bring their own."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with opener(settings) as resources, open_read_log(resources.db) as reads:
+            app.state.resources = resources
+            app.state.reads = reads
+            app.state.keys = KeyRing(resources.db)
+            warming = asyncio.create_task(resources.threads.run(temporal.warm))  # 1.1 s that no request should pay
+            yield
+            warming.cancel()
+
+    app = FastAPI(
+        title="Loxodon",
+        version=__version__,
+        summary="Memory for AI agents on one Postgres database.",
+        description=openapi.DESCRIPTION,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,  # open routes are few (B29)
+        swagger_ui_oauth2_redirect_url=None,
+    )
+    errors.install(app)
+    app.add_middleware(Door, max_body_bytes=settings.max_body_bytes)
+    for part in PARTS:
+        app.include_router(part.router)
+    openapi.install(app)
+    docs.install(app)
+    return app
+
+
+def app_from_env() -> FastAPI:
+    """The factory that uvicorn calls."""
+    settings = Settings.from_env(os.environ)
+    logs.set_up(settings.log_level)
+    return create_app(settings)

@@ -1,0 +1,79 @@
+"""How are two memories tied together, and untied?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from service.db import edges
+from service.db.engine import Session
+from service.domain.relation import Relation, RelationType
+from service.domain.request import Request
+from service.domain.scope import Scope
+from service.errors import InvalidInput, NotFound, PiiRejected
+from service.language import pii
+from service.memory.transactions import keep, missing, note, plain_transaction
+from service.resources import Resources
+
+
+async def associate(workspace_id: UUID, asked: Relation, res: Resources, request: Request) -> tuple[Relation, bool]:
+    """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the end that is not
+    there, or InvalidInput for memories of two users or agents: an edge must not lead through that wall (R2.03)."""
+    if asked.source_id == asked.target_id:
+        raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")
+    clean = replace(asked, properties=_redacted(asked.properties))
+    async with plain_transaction(workspace_id, res, request) as session:
+        source = await _ends(session, workspace_id, clean, res)
+        found = await edges.put(session, workspace_id, clean)
+        ids = [clean.source_id, clean.target_id]
+        await note(session, "associate", source, ids, request, res, type=str(clean.type), strength=clean.strength)
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def _ends(session: Session, workspace_id: UUID, asked: Relation, res: Resources) -> Scope:
+    found = await edges.lock_ends(session, workspace_id, [asked.source_id, asked.target_id], now=res.clock())
+    source, target = found.get(asked.source_id), found.get(asked.target_id)
+    if source is None:
+        raise missing()
+    if target is None:
+        raise NotFound("target_id: there is no memory with this id.", field="target_id")
+    for name, here, there in (
+        ("user", source.user_id, target.user_id),
+        ("agent", source.agent_id, target.agent_id),
+    ):
+        if here is not None and there is not None and here != there:
+            raise InvalidInput(f"target_id: belongs to another {name}.", field="target_id")
+    return source
+
+
+def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        found, _ = pii.redact_json(dict(properties))
+    except PiiRejected as exc:
+        raise PiiRejected(exc.detail, field="properties") from None
+    assert isinstance(found, dict)
+    return found
+
+
+async def dissociate(
+    workspace_id: UUID,
+    source_id: UUID,
+    target_id: UUID,
+    kind: RelationType | None,
+    res: Resources,
+    request: Request,
+) -> int:
+    """How many edges from source to target went; none is fine."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())
+        if source_id not in ends:
+            raise missing()
+        gone = await edges.remove(session, workspace_id, source_id, target_id, kind)
+        if gone:
+            ids = [source_id, target_id]
+            await note(session, "dissociate", ends[source_id], ids, request, res, type=kind and str(kind))
+        await keep(session, workspace_id, gone, request)
+    return gone

@@ -1,0 +1,64 @@
+"""Is the world still as it was when the decision was made? Asked under the scope lock, before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from service.curator import decide
+from service.db import neighbours
+from service.db.engine import Session
+from service.domain.draft import Dedup, DedupAction, Draft, Merged, Neighbour
+from service.domain.text import content_hash
+from service.pipeline import dedup, judge
+from service.resources import Resources
+
+
+class Stale(Exception):
+    """Something that matters to the decision changed since it was made: decide again."""
+
+
+async def confirm(session: Session, draft: Draft, res: Resources) -> Draft:
+    """The draft, or a duplicate of an equal row that came meanwhile: that needs no second decision. Raises Stale when
+    a shown row changed or went, or an unseen one is near enough to be decided about."""
+    if not draft.options.dedup:
+        return draft
+    seen = {each.id: each.version for each in draft.seen}
+    there = await _neighbours(session, draft, res)
+    equal = next((each for each in there if each.hash == draft.hash), None)
+    if equal is not None:
+        return replace(draft, seen=there, merged=None, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
+    target = draft.dedup.existing_id if draft.dedup else None
+    if target is not None and target not in {each.id for each in there}:
+        raise Stale
+    for each in there:
+        if each.similarity >= res.settings.dedup_near and seen.get(each.id) != each.version:
+            raise Stale
+    return draft
+
+
+async def settle(session: Session, draft: Draft, res: Resources) -> Draft:
+    """The draft with the rules' verdict on what is there now, inside the lock: so every writer ends (A9)."""
+    if not draft.options.dedup:
+        return draft
+    seen = await _neighbours(session, draft, res)
+    fresh = replace(draft, seen=seen, merged=None, judgement=None)
+    verdict = dedup.sort_out(fresh, seen, res.settings.dedup_exact, res.settings.dedup_near)
+    if verdict is not None:
+        return replace(fresh, dedup=verdict)
+    shown = [each for each in seen if each.similarity >= res.settings.dedup_near]
+    ruled = decide.by_rules(fresh.clean, shown)
+    decided = judge.apply(fresh, ruled)
+    if ruled.text is None or ruled.text == fresh.clean:
+        return decided
+    return replace(decided, merged=Merged(ruled.text, content_hash(ruled.text), None))
+
+
+async def _neighbours(session: Session, draft: Draft, res: Resources) -> tuple[Neighbour, ...]:
+    return await neighbours.of_draft(
+        session,
+        draft,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=res.settings.dedup_candidates,
+        exact_rows=res.settings.exact_scope_rows,
+    )

@@ -1,0 +1,293 @@
+"""How does a conversation become facts that stay true (infer=true)?
+
+PII, extraction, per fact embedding, the nearest memories and a ruling: all of it before the transaction. In it, under
+the scope lock, what was seen is checked again; then the turns and whatever the rulings say are written together. When
+the model cannot extract, the turns are kept all the same and a job curates them later: nothing is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from service.curator import extract, operations
+from service.curator.extract import Extracted, Said
+from service.curator.operations import Ruling
+from service.db import conversations, neighbours, queue
+from service.db.conversations import NewTurn, StoredTurn
+from service.db.engine import Session
+from service.domain.draft import Asked, Draft, EmbeddingStatus, Neighbour, Options
+from service.domain.fact import Fact
+from service.domain.job import NewJob
+from service.domain.kinds import Importance
+from service.domain.memory import Outcome
+from service.domain.request import Request
+from service.domain.text import CleanText
+from service.errors import EmbeddingError, LlmError, PiiRejected
+from service.memory import apply, write
+from service.memory.confirm import Stale
+from service.memory.record import Conversation
+from service.memory.store import DECISIONS, keep_answer, write_transaction
+from service.pipeline import pii, size
+from service.pipeline.profiles import FACT, TOGETHER
+from service.pipeline.run import run_all
+from service.resources import Resources
+
+RULINGS_AT_ONCE = 8
+
+PATIENCE = 14
+"""Attempts to curate kept messages: with waits that double from 2 s, the last is made more than four hours later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A fact on its way: what it is, what it was compared with, what is to happen, and the texts that ruling wrote."""
+
+    draft: Draft
+    fact: Fact
+    ruling: Ruling | None = None
+    merged: tuple[apply.Texts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """Outcomes in the order of the facts; no outcome comes with a warning that says why."""
+
+    outcomes: tuple[Outcome, ...]
+    warnings: tuple[str, ...] = ()
+
+
+async def curate(conversation: Conversation, res: Resources, request: Request) -> Curated:
+    """Facts of the conversation, added, merged, or put in place of what they retire."""
+    said, warnings = await _redacted(conversation.drafts, res)
+    try:
+        found = await _extracted(said, conversation, res)
+    except LlmError as exc:
+        if conversation.stored is not None:
+            raise
+        return await _kept_for_later(conversation, said, res, request, (*warnings, f"llm_unavailable: {exc.detail}"))
+    facts, skipped = await _prepared(found, said, conversation, res)
+    warnings = (*warnings, *found.warnings, *skipped)
+    if not facts:
+        warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
+    for last in (False, False, False, True)[-DECISIONS - 1 :]:
+        facts = await _ruled(facts, res)
+        if conversation.dry_run:
+            return Curated(_previews(facts, res), warnings)
+        try:
+            told = (*warnings, *_odd(facts))
+            outcomes = await _write(conversation, said, facts, told, res, request, decide_inside=last)
+        except Stale:
+            continue
+        return Curated(outcomes, told)
+    raise AssertionError("the last attempt decides inside the lock")
+
+
+async def _redacted(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft], tuple[str, ...]]:
+    """The messages that may be kept. One that announces a secret is left out, unless it is all there is (C37)."""
+    kept, warnings = [], []
+    for place, draft in enumerate(drafts):
+        try:
+            kept.append(await pii.redact(await size.check(draft, res), res))
+        except PiiRejected:
+            if len(drafts) == 1:
+                raise
+            warnings.append(f"messages[{place}]: left out, pii_rejected.")
+    if not kept:
+        raise PiiRejected("Every message announces a secret that cannot be cut out.", field="messages")
+    return kept, tuple(warnings)
+
+
+async def _extracted(said: Sequence[Draft], conversation: Conversation, res: Resources) -> Extracted:
+    messages = [Said(*_speaker(draft)) for draft in said]
+    llm = conversation.drafts[0].options.use_llm
+    if res.llm is None or not llm:
+        return await res.threads.run(extract.by_rules, messages)
+    workspace_id = conversation.scope.workspace_id
+    instruction = conversation.instruction
+    clean = (await pii.clean(instruction, "prompt", res))[0] if instruction else None
+    return await extract.from_messages(messages, workspace_id, res, llm=llm, instruction=clean)
+
+
+def _speaker(draft: Draft) -> tuple[str, CleanText, str | None]:
+    assert draft.speech is not None, "a conversation is made of messages"
+    return draft.speech.role, draft.clean, draft.speech.speaker
+
+
+async def _prepared(
+    found: Extracted, said: Sequence[Draft], conversation: Conversation, res: Resources
+) -> tuple[list[Considered], tuple[str, ...]]:
+    """The facts with vector and annotation. One that cannot be embedded is skipped and said (R16.05)."""
+    drafts: list[Draft] = []
+    kept: list[Fact] = []
+    warnings: list[str] = []
+    for fact in found.facts:
+        draft = _draft(fact, said, conversation, res)
+        try:
+            clean = await pii.redact(draft, res)
+        except PiiRejected:
+            warnings.append("pii_rejected: a fact that announces a secret was left out.")
+            continue
+        if clean.clean not in {each.clean for each in drafts}:
+            drafts.append(clean)
+            kept.append(fact)
+    if not drafts:
+        return [], tuple(warnings)
+    ready = await run_all(FACT, drafts, replace(res, llm=None), together=TOGETHER)
+    whole = [(draft, fact) for draft, fact in zip(ready, kept, strict=True) if _embedded(draft)]
+    if len(whole) < len(ready):
+        warnings.append(f"embedding_failed: {len(ready) - len(whole)} facts were skipped.")
+    return [Considered(draft, fact) for draft, fact in whole], tuple(warnings)
+
+
+def _embedded(draft: Draft) -> bool:
+    return draft.embedding_status is EmbeddingStatus.STORED
+
+
+def _draft(fact: Fact, said: Sequence[Draft], conversation: Conversation, res: Resources) -> Draft:
+    """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from."""
+    source = said[fact.message] if fact.message is not None and fact.message < len(said) else said[-1]
+    asked: Asked = conversation.drafts[0].asked
+    if asked.importance is None and fact.level is not None:
+        asked = replace(asked, importance=Importance.of_level(fact.level))
+    options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
+    return Draft(
+        scope=conversation.scope,
+        raw=fact.text,
+        asked=replace(asked, timestamp=source.timestamp),
+        options=options,
+        received_at=res.clock(),
+        fact=fact,
+    )
+
+
+async def _ruled(facts: Sequence[Considered], res: Resources) -> list[Considered]:
+    """Each fact with the memories nearest to it and a ruling; some rulings wait for a model at the same time."""
+    if not facts:
+        return []
+    async with res.db.read(facts[0].draft.scope.workspace_id) as session:
+        seen = [await _nearest(session, each.draft, res) for each in facts]
+    turn = asyncio.Semaphore(RULINGS_AT_ONCE)
+
+    async def one(each: Considered, shown: tuple[Neighbour, ...]) -> Considered:
+        async with turn:
+            return await _rule(each, shown, res)
+
+    return list(await asyncio.gather(*(one(each, shown) for each, shown in zip(facts, seen, strict=True))))
+
+
+async def _rule(each: Considered, shown: tuple[Neighbour, ...], res: Resources) -> Considered:
+    draft = replace(each.draft, seen=shown)
+    ruling = apply.duplicate(draft) or await operations.rule(
+        draft.clean, shown, draft.scope.workspace_id, res, llm=draft.options.use_llm
+    )
+    try:
+        merged = await apply.embedded(ruling, draft, res)
+    except (EmbeddingError, PiiRejected):
+        both = "merge_failed: a merged text could not be kept, the fact was added as it is."
+        return replace(each, draft=draft, ruling=apply.added(draft, ruling, both), merged=())
+    return replace(each, draft=draft, ruling=ruling, merged=merged)
+
+
+async def _nearest(session: Session, draft: Draft, res: Resources) -> tuple[Neighbour, ...]:
+    return await neighbours.of_draft(
+        session,
+        draft,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=res.settings.dedup_candidates,
+        exact_rows=res.settings.exact_scope_rows,
+    )
+
+
+async def _write(
+    conversation: Conversation,
+    said: Sequence[Draft],
+    facts: Sequence[Considered],
+    warnings: Sequence[str],
+    res: Resources,
+    request: Request,
+    *,
+    decide_inside: bool,
+) -> tuple[Outcome, ...]:
+    scope = conversation.scope
+    async with write_transaction(scope, res, request) as session:
+        facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
+        turns = await _turns(session, conversation, said, consolidated=True)
+        outcomes: list[Outcome] = []
+        links: list[tuple[UUID, UUID]] = []
+        for each in facts:
+            assert each.ruling is not None
+            done = await apply.ruling(session, each.draft, each.ruling, each.merged, turns[0], res)
+            outcomes.extend(done)
+            place = each.fact.message if each.fact.message is not None else len(turns) - 1
+            links.extend((one.memory_id, turns[place].id) for one in done if one.memory_id and one.event != "DELETE")
+        await conversations.link(session, scope, links)
+        await write.note(session, scope, outcomes, request, res)
+        await keep_answer(session, scope.workspace_id, outcomes, request, warnings)
+    return tuple(outcomes)
+
+
+async def _confirmed(session: Session, each: Considered, res: Resources, *, decide_inside: bool) -> Considered:
+    """The fact if the world is as it was when it was ruled on; Stale otherwise, or a ruling inside the lock (A9).
+
+    Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
+    """
+    there = await _nearest(session, each.draft, res)
+    seen = {row.id: row.version for row in each.draft.seen}
+    if {row.id: row.version for row in there} == seen:
+        return each
+    if not decide_inside:
+        raise Stale
+    draft = replace(each.draft, seen=there)
+    ruling = apply.duplicate(draft) or operations.by_rules(draft.clean, there)
+    return replace(each, draft=draft, ruling=ruling, merged=apply.without_vectors(ruling, draft))
+
+
+async def _turns(
+    session: Session, conversation: Conversation, said: Sequence[Draft], *, consolidated: bool
+) -> list[StoredTurn]:
+    scope = conversation.scope
+    if conversation.stored is not None:
+        await conversations.mark_consolidated(session, scope, conversation.stored[0].conversation_id)
+        return list(conversation.stored)
+    name = conversation.external_id or conversations.fresh_name()
+    conversation_id = await conversations.open_conversation(session, scope, name, said[0].timestamp)
+    turns = [NewTurn(*_spoken(draft), draft.clean, draft.timestamp) for draft in said]
+    stored = await conversations.append(session, scope, conversation_id, turns)
+    if consolidated:
+        await conversations.mark_consolidated(session, scope, conversation_id)
+    return stored
+
+
+def _spoken(draft: Draft) -> tuple[str, str | None]:
+    assert draft.speech is not None, "a conversation is made of messages"
+    return draft.speech.role, draft.speech.speaker
+
+
+async def _kept_for_later(
+    conversation: Conversation, said: Sequence[Draft], res: Resources, request: Request, warnings: tuple[str, ...]
+) -> Curated:
+    """The turns without facts, and a job that curates them when the model is back (R16.04)."""
+    why = "the language model failed; the messages are kept and will be curated later"
+    if conversation.dry_run:
+        return Curated((), (*warnings, f"no_facts: {why}."))
+    scope = conversation.scope
+    async with write_transaction(scope, res, request) as session:
+        turns = await _turns(session, conversation, said, consolidated=False)
+        payload = {"conversation_id": str(turns[0].conversation_id), "run_id": scope.run_id}
+        job = NewJob("consolidate", payload=payload, max_attempts=PATIENCE)
+        await queue.enqueue(session, scope.workspace_id, [job])
+        warnings = (*warnings, f"no_facts: {why}.")
+        await keep_answer(session, scope.workspace_id, [], request, warnings)
+    return Curated((), warnings)
+
+
+def _previews(facts: Sequence[Considered], res: Resources) -> tuple[Outcome, ...]:
+    return tuple(outcome for each in facts for outcome in apply.preview(each.draft, each.ruling, res.settings))
+
+
+def _odd(facts: Sequence[Considered]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(warning for each in facts if each.ruling for warning in each.ruling.warnings))

@@ -1,0 +1,194 @@
+"""How is something forgotten: one memory, several, a scope, a workspace?
+
+What is erased cannot be restored (A10), but its history stays, except after a reset. Small deletes are one
+transaction; above AT_ONCE rows the work is an operation whose job goes in batches and says how far it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.db import erase, memories, operations, reset
+from service.db.engine import Session
+from service.db.erase import BATCH, Extent
+from service.db.operations import Operation
+from service.domain.request import Request
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.memory.store import write_transaction
+from service.memory.transactions import check, keep, missing, note, plain_transaction, promise
+from service.resources import Resources
+
+AT_ONCE = 1_000  # rows a request deletes while the caller waits: some 200 ms
+SCOPE, RESET = "forget_scope", "reset"
+RESET_BATCH = 2_000  # without history to write a row costs a fifth
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """`deleted`: how many went; `operation_id` when the work has only begun."""
+
+    deleted: int = 0
+    operation_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """What became of one id: gone now, gone before, or (neither) never seen."""
+
+    id: UUID
+    deleted: bool = False
+    already_deleted: bool = False
+
+
+async def forget(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+) -> One:
+    """Erases one memory; again is fine. Raises NotFound for an id that was never seen, or PreconditionFailed."""
+    async with res.db.read(workspace_id) as session:
+        there = await memories.get(session, workspace_id, memory_id)
+    if there is None:
+        return await _gone_before(workspace_id, memory_id, res, request)
+    async with write_transaction(there.scope, res, request) as session:
+        now = await memories.get(session, workspace_id, memory_id)
+        if now is not None:
+            check(now.version, expected)
+        gone = await erase.erase(session, workspace_id, [memory_id], generation=res.generation)
+        found = One(memory_id, deleted=bool(gone), already_deleted=not gone)
+        if gone:
+            await note(session, "delete", there.scope, gone, request, res)
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def _gone_before(workspace_id: UUID, memory_id: UUID, res: Resources, request: Request) -> One:
+    async with plain_transaction(workspace_id, res, request) as session:
+        if not await erase.deleted_before(session, workspace_id, [memory_id]):
+            raise missing()
+        found = One(memory_id, already_deleted=True)
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, request: Request) -> list[One]:
+    """What became of each id, in their order; all in one transaction. Ids that were never seen cost the others
+    nothing."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        gone: set[UUID] = set()
+        for part in _parts(sorted(set(ids))):
+            gone.update(await erase.erase(session, workspace_id, part, generation=res.generation))
+        before = await erase.deleted_before(session, workspace_id, [each for each in ids if each not in gone])
+        if gone:
+            await note(session, "delete", Scope(workspace_id), sorted(gone), request, res)
+        found = [One(each, each in gone, each in before) for each in ids]
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def forget_scope(extent: Extent, res: Resources, request: Request) -> Forgotten:
+    """Erases everything of a scope that is committed by now, and nothing else; many rows become an operation."""
+    workspace_id = extent.scope.workspace_id
+    async with plain_transaction(workspace_id, res, request) as session:
+        count, newest = await erase.measure(session, extent)
+        if count > AT_ONCE and newest is not None:
+            details = _to_json(extent.scope, extent.channel, newest)
+            found = Forgotten(operation_id=await promise(session, workspace_id, SCOPE, details, count, res))
+        else:
+            found = Forgotten(await _all(session, Extent(extent.scope, extent.channel, newest), res, request))
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def _all(session: Session, extent: Extent, res: Resources, request: Request) -> int:
+    ids = await erase.next_ids(session, extent, after=None, limit=AT_ONCE)
+    gone: list[UUID] = []
+    for part in _parts(ids):
+        gone += await erase.erase(session, extent.scope.workspace_id, part, generation=res.generation)
+    if gone:
+        await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
+    return len(gone)
+
+
+async def forget_part(operation: Operation, workspace_id: UUID, after: UUID | None, res: Resources) -> UUID | None:
+    """Deletes one batch of a promised delete, counted in its own transaction; returns the last id it looked at, from
+    which the next goes on (from the beginning it would walk over all that is dead), or None when nothing is left."""
+    extent = _extent(workspace_id, operation.request)
+    async with res.db.begin(workspace_id) as session:
+        ids = await erase.next_ids(session, extent, after=after)
+        gone = await erase.erase(session, workspace_id, ids, generation=res.generation)
+        if gone:
+            await _count(session, workspace_id, operation.id, len(gone))
+            request = Request(f"operation:{operation.id}")
+            await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
+    return ids[-1] if ids else None
+
+
+async def start_anew(workspace_id: UUID, res: Resources, request: Request) -> Forgotten:
+    """Empties the workspace; `deleted` counts memories. Much becomes an operation."""
+    own = request.idempotency.key if request.idempotency else ""
+    async with plain_transaction(workspace_id, res, request) as session:
+        count, newest, until = await reset.measure(session, workspace_id)
+        if count > AT_ONCE and newest is not None:
+            details = {"upto": newest.isoformat(), "until": until.isoformat()}
+            found = Forgotten(operation_id=await promise(session, workspace_id, RESET, details, count, res))
+        else:
+            if newest is not None:
+                await reset.memories(session, workspace_id, newest, after=None, batch=AT_ONCE)
+            while await reset.everything_else(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
+                pass
+            found = Forgotten(count)
+        await note(session, "reset", Scope(workspace_id), [], request, res, memories=count)
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def reset_part(operation: Operation, workspace_id: UUID, after: UUID | None, res: Resources) -> UUID | None:
+    """The same for the memories of a promised reset."""
+    upto = datetime.fromisoformat(operation.request["upto"])
+    async with res.db.begin(workspace_id) as session:
+        gone = await reset.memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
+        if gone:
+            await _count(session, workspace_id, operation.id, len(gone))
+    return gone[-1] if gone else None
+
+
+async def reset_rest(operation: Operation, workspace_id: UUID, res: Resources) -> int:
+    """How many of all other rows one batch of a promised reset took; 0 when there is nothing left."""
+    until = datetime.fromisoformat(operation.request["until"])
+    async with res.db.begin(workspace_id) as session:
+        return await reset.everything_else(session, workspace_id, until, batch=RESET_BATCH)
+
+
+async def _count(session: Session, workspace_id: UUID, operation_id: UUID, more: int) -> None:
+    found = await operations.get(session, workspace_id, operation_id)
+    progress = dict(found.progress or {}) if found else {}
+    done = progress.get("done", 0) + more
+    await operations.advance(
+        session, workspace_id, operation_id, {"done": done, "total": max(done, progress.get("total", 0))}
+    )
+
+
+def _parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
+    return (ids[first : first + BATCH] for first in range(0, len(ids), BATCH))
+
+
+def _to_json(scope: Scope, channel: str | None, upto: datetime) -> dict[str, Any]:
+    return {"scope": [scope.user_id, scope.agent_id, scope.run_id], "channel": channel, "upto": upto.isoformat()}
+
+
+def _extent(workspace_id: UUID, kept: Mapping[str, Any]) -> Extent:
+    return Extent(Scope(workspace_id, *kept["scope"]), kept["channel"], datetime.fromisoformat(kept["upto"]))
+
+
+def _named(extent: Extent) -> dict[str, str | None]:
+    scope = extent.scope
+    return {
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "channel": extent.channel,
+    }

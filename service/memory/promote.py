@@ -1,0 +1,108 @@
+"""How does what was learned in one project become known everywhere?
+
+The memory stays where it is; a copy in `_global` for the same user leads back to it by a PROMOTED_FROM edge, which also
+makes promoting twice harmless. A copy is not compared with what lies near it (C08): only a live memory of `_global`
+with exactly this text is taken instead of a second one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.db import edges, history, memories, neighbours, queue, revisions, sources
+from service.db.audit import Promotion
+from service.db.engine import Session
+from service.db.history import Change
+from service.domain.draft import EmbeddingStatus
+from service.domain.job import NewJob
+from service.domain.memory import Event, Memory
+from service.domain.relation import Relation, RelationType
+from service.domain.request import Request
+from service.domain.scope import GLOBAL_CHANNEL
+from service.errors import Conflict
+from service.memory.store import write_transaction
+from service.memory.transactions import keep, missing, note
+from service.pipeline import pii
+from service.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """The memory in `_global`, and whether this call made it."""
+
+    memory: Memory
+    original_id: UUID
+    is_new: bool
+
+
+async def promote(
+    workspace_id: UUID, memory_id: UUID, reason: str | None, res: Resources, request: Request
+) -> Promoted:
+    """Raises NotFound, or Conflict for a memory that is archived or in `_global` already."""
+    because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
+    async with res.db.read(workspace_id) as session:
+        there = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if there is None:
+        raise missing()
+    if there.scope.channel == GLOBAL_CHANNEL:
+        raise Conflict("The memory is in _global already.", field="id")
+    async with write_transaction(there.scope, res, request) as session:
+        ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
+        original = await memories.get(session, workspace_id, memory_id)
+        if not ends or original is None:
+            raise missing()
+        if original.archived:
+            raise Conflict("The memory is archived: restore it first.", field="id")
+        found = await _known(session, original, res)
+        if found is None:
+            found = Promoted(await _copy(session, original, res), memory_id, is_new=True)
+            await _note(session, original, found.memory, because, request, res)
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def _known(session: Session, original: Memory, res: Resources) -> Promoted | None:
+    """The copy of an earlier promotion, or a memory of `_global` that says the same, with the edge it lacked."""
+    workspace_id = original.scope.workspace_id
+    for copy_id in await edges.sources_of(session, workspace_id, RelationType.PROMOTED_FROM, target_id=original.id):
+        copy = await memories.get(session, workspace_id, copy_id, alive_at=res.clock())
+        if copy is not None and not copy.archived:
+            return Promoted(copy, original.id, is_new=False)
+    everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
+    twin = await neighbours.with_hash(session, everywhere, original.hash, now=res.clock())
+    if twin is None:
+        return None
+    await edges.put(session, workspace_id, Relation(twin.id, RelationType.PROMOTED_FROM, original.id))
+    found = await memories.get(session, workspace_id, twin.id)
+    assert found is not None, "the scope is locked"
+    return Promoted(found, original.id, is_new=False)
+
+
+async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
+    workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
+    await memories.make_way(session, workspace_id, [original.hash], now=now)
+    await revisions.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
+    await sources.copy(session, workspace_id, original.id, new_id)
+    await edges.put(session, workspace_id, Relation(new_id, RelationType.PROMOTED_FROM, original.id))
+    copy = await memories.get(session, workspace_id, new_id)
+    assert copy is not None, "it has just been written"
+    await history.append(session, workspace_id, [Change(new_id, Event.ADD, copy.scope, None, copy.text)])
+    attempts = res.settings.job_max_attempts
+    jobs = [NewJob("enrich", memory_id=new_id, max_attempts=attempts)]
+    if copy.embedding_status is not EmbeddingStatus.STORED:
+        jobs.append(NewJob("embed", memory_id=new_id, max_attempts=attempts))
+    await queue.enqueue(session, workspace_id, jobs)
+    return copy
+
+
+async def _note(
+    session: Session, original: Memory, copy: Memory, reason: str | None, request: Request, res: Resources
+) -> None:
+    seen = await sources.conversations(session, original.scope.workspace_id, original.id)
+    confidence = original.kind.confidence if original.fact_confidence is None else original.fact_confidence
+    promotion = Promotion(original.scope.channel, confidence, original.access_count, seen)
+    ids = [original.id, copy.id]
+    await note(session, "promote", original.scope, ids, request, res, promotion=promotion, reason=reason, by="request")

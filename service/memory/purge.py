@@ -1,0 +1,84 @@
+"""How is a subject erased, so that nothing it said can be read again?
+
+One transaction over every table that holds words, then the caches of this process. What stays of the audit is that
+something happened, and when; of the erasure itself its counts and a digest of the subject, not its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from service.db import purge as rows
+from service.db.engine import Session
+from service.db.erase import Extent
+from service.domain.request import Request
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.memory.store import write_transaction
+from service.memory.transactions import check, keep, missing, note
+from service.resources import Resources
+
+REACH = (
+    "Unreachable from now on. Out of the data files once VACUUM has passed, which the database does by itself; in the "
+    "write-ahead log and in backups until their retention ends."
+)
+"""B30: what an erasure can promise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Rows removed (audit_log: blanked) by table; `subject_sha256` over workspace and subject, to prove it later."""
+
+    counts: Mapping[str, int]
+    subject_sha256: str
+    purged_at: datetime
+
+
+async def purge_scope(extent: Extent, res: Resources, request: Request) -> Receipt:
+    """Erases all that has every given id."""
+    scope = extent.scope
+    named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
+    async with write_transaction(scope, res, request) as session:
+        counts = await rows.purge_scope(session, scope, extent.channel)
+        receipt = await _receipt(session, scope.workspace_id, named, counts, res, request)
+    res.embedder.forget(scope.workspace_id)
+    return receipt
+
+
+async def purge_memory(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+) -> Receipt:
+    """Erases one memory, there or deleted before. Raises NotFound for an id nothing is known of."""
+    async with res.db.read(workspace_id) as session:
+        found = await rows.owner_of(session, workspace_id, memory_id)
+    if found is None:
+        raise missing()
+    async with write_transaction(found[0], res, request) as session:
+        now = await rows.owner_of(session, workspace_id, memory_id)
+        if now is None:
+            raise missing()
+        if now[1] is not None:
+            check(now[1], expected)
+        counts = await rows.purge_memory(session, memory_id)
+        receipt = await _receipt(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
+    res.embedder.forget(workspace_id)
+    return receipt
+
+
+async def _receipt(
+    session: Session,
+    workspace_id: UUID,
+    named: tuple[str, ...],
+    counts: Mapping[str, int],
+    res: Resources,
+    request: Request,
+) -> Receipt:
+    digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
+    receipt = Receipt(counts, digest, res.clock())
+    await note(session, "purge", Scope(workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest)
+    await keep(session, workspace_id, receipt, request)
+    return receipt

@@ -1,0 +1,131 @@
+"""How is a conversation kept as it was said (infer=false)?
+
+Every message becomes a turn and a memory, one result per message in their order. An equal text that the scope holds
+already, or that came earlier in the same request, is not stored twice: its turn is, and points at the memory there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.db import conversations, neighbours
+from service.db.conversations import NewTurn, StoredTurn, Tail
+from service.db.engine import Session
+from service.db.memories import Placed
+from service.domain.draft import Dedup, DedupAction, Draft
+from service.domain.memory import EVENT_OF, Event, Outcome
+from service.domain.request import Request
+from service.domain.scope import Scope
+from service.language.context import PRECEDING
+from service.memory import write
+from service.memory.confirm import Stale
+from service.memory.store import DECISIONS, keep_answer, write_transaction
+from service.pipeline.context import surround
+from service.pipeline.profiles import RECORD, TOGETHER
+from service.pipeline.run import run_all
+from service.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages of one scope, in order; `external_id` names the conversation, None makes a new one.
+
+    `infer`: facts are to be made of it, `instruction` replaces the extraction's. `stored`: its turns, when they are
+    kept already and only the facts are missing.
+    """
+
+    scope: Scope
+    drafts: Sequence[Draft]
+    external_id: str | None
+    dry_run: bool = False
+    infer: bool = False
+    instruction: str | None = None
+    stored: Sequence[StoredTurn] | None = None
+
+
+async def record(conversation: Conversation, res: Resources, request: Request) -> list[Outcome]:
+    """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
+    drafts = await run_all(RECORD, conversation.drafts, res, together=TOGETHER)
+    if conversation.dry_run:
+        return [_preview(draft) for draft in drafts]
+    for _ in range(DECISIONS):
+        tail = await _tail(conversation, res)
+        try:
+            return await _write(conversation, await surround(drafts, tail.turns, res), tail.count, res, request)
+        except Stale:
+            continue
+    # others keep adding to this very conversation: better without context than not at all
+    return await _write(conversation, drafts, None, res, request)
+
+
+async def _tail(conversation: Conversation, res: Resources) -> Tail:
+    """What stands before the first new turn."""
+    if conversation.external_id is None:
+        return Tail(0, ())
+    async with res.db.read(conversation.scope.workspace_id) as session:
+        return await conversations.tail(session, conversation.scope, conversation.external_id, limit=PRECEDING)
+
+
+async def _write(
+    conversation: Conversation, drafts: Sequence[Draft], expected: int | None, res: Resources, request: Request
+) -> list[Outcome]:
+    """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
+    scope = conversation.scope
+    async with write_transaction(scope, res, request) as session:
+        places = await _turns(session, conversation, drafts)
+        if expected is not None and places[0].index != expected:
+            raise Stale
+        outcomes, placed = await _sorted_out(session, scope, drafts, places)
+        await write.add(session, placed, res)
+        for each in outcomes:
+            if each.event is Event.NONE and each.memory_id:
+                await write.prolong(session, scope, each.memory_id, each.draft.asked.expires_at, res)
+        links = [(each.memory_id, place.id) for each, place in zip(outcomes, places, strict=True) if each.memory_id]
+        await conversations.link(session, scope, links)
+        await write.note(session, scope, outcomes, request, res)
+        await keep_answer(session, scope.workspace_id, outcomes, request)
+    return outcomes
+
+
+async def _turns(session: Session, conversation: Conversation, drafts: Sequence[Draft]) -> list[StoredTurn]:
+    scope = conversation.scope
+    name = conversation.external_id or str(uuid7())
+    conversation_id = await conversations.open_conversation(session, scope, name, drafts[0].timestamp)
+    return await conversations.append(session, scope, conversation_id, [_turn(draft) for draft in drafts])
+
+
+async def _sorted_out(
+    session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn]
+) -> tuple[list[Outcome], list[Placed]]:
+    """What each message comes to, and the memories to add. Under the scope lock, so what is read stays true."""
+    hashes = {draft.hash for draft in drafts if draft.options.dedup}
+    known = await neighbours.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
+    outcomes, placed = [], []
+    for draft, place in zip(drafts, places, strict=True):
+        there = known.get(draft.hash) if draft.options.dedup else None
+        if there is None:
+            new = draft.finish(uuid7())
+            placed.append(Placed(new, place.conversation_id, place.index))
+            known[draft.hash] = (new.id, new.text)
+            outcomes.append(_outcome(draft, new.id, new.text, Dedup(DedupAction.STORED_NEW), place))
+        else:
+            outcomes.append(_outcome(draft, *there, Dedup(DedupAction.DUPLICATE_EXACT, there[0], 1.0), place))
+    return outcomes, placed
+
+
+def _turn(draft: Draft) -> NewTurn:
+    assert draft.speech is not None, "a record is somebody's message"
+    return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp)
+
+
+def _outcome(draft: Draft, memory_id: UUID, text: str, dedup: Dedup, place: StoredTurn) -> Outcome:
+    return Outcome(draft, EVENT_OF[dedup.action], dedup, memory_id, text, None, place.conversation_id, place.index)
+
+
+def _preview(draft: Draft) -> Outcome:
+    dedup = Dedup(DedupAction.STORED_NEW)
+    return Outcome(draft, EVENT_OF[dedup.action], dedup, None, draft.clean)

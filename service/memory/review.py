@@ -1,0 +1,190 @@
+"""What becomes of a fact that waits for a person's word?
+
+Accepted, it does what the curator wanted to do: it takes the place of the memory it contradicts, under that one's id.
+That is a decision of its own, so it can be undone. Rejected, it goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.db import decisions, erase, history, memories, queue, reviews, revisions, snapshots
+from service.db.decisions import Cause
+from service.db.engine import Session
+from service.db.history import Change
+from service.db.reviews import Review
+from service.domain.draft import EmbeddingStatus, Judgement
+from service.domain.job import NewJob
+from service.domain.memory import Event, Memory
+from service.domain.request import Request
+from service.domain.text import CleanText
+from service.errors import Conflict, NotFound
+from service.memory import write
+from service.memory.store import write_transaction
+from service.memory.transactions import keep, note
+from service.memory.write import EMBED_FIRST
+from service.resources import Resources
+
+GONE = "The memory that waited is gone."
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A review with the memory that waits (None once it is gone) and those that it contradicts, as they are now."""
+
+    review: Review
+    memory: Memory | None
+    contradicts: tuple[Memory, ...]
+
+
+async def shown(session: Session, workspace_id: UUID, found: list[Review]) -> list[Reviewed]:
+    """The reviews with their memories."""
+    ids = {each.memory_id for each in found} | {change.target_id for each in found for change in each.changes}
+    there = await memories.get_many(session, workspace_id, sorted(ids))
+    return [
+        Reviewed(
+            each,
+            there.get(each.memory_id),
+            tuple(there[change.target_id] for change in each.changes if change.target_id in there),
+        )
+        for each in found
+    ]
+
+
+async def accept(workspace_id: UUID, review_id: UUID, res: Resources, request: Request) -> Reviewed:
+    """Lets the flagged memory count. Raises NotFound, or Conflict when it was rejected before or is gone."""
+    return await _resolve(workspace_id, review_id, "accepted", res, request)
+
+
+async def reject(workspace_id: UUID, review_id: UUID, res: Resources, request: Request) -> Reviewed:
+    """Removes the flagged memory; what it contradicts stays. Raises NotFound, or Conflict when it was accepted."""
+    return await _resolve(workspace_id, review_id, "rejected", res, request)
+
+
+async def _resolve(
+    workspace_id: UUID, review_id: UUID, wanted: reviews.State, res: Resources, request: Request
+) -> Reviewed:
+    async with res.db.read(workspace_id) as session:
+        found = await reviews.get(session, workspace_id, review_id)
+        pending = await memories.get(session, workspace_id, found.memory_id) if found else None
+    if found is None:
+        raise NotFound("There is no review with this id.", field="id")
+    if found.state == wanted:
+        return await _again(workspace_id, found, res)
+    if found.state != "pending":
+        raise Conflict(f"This review was {found.state} before.", field="id")
+    if pending is None:
+        raise Conflict(GONE, field="id")
+    async with write_transaction(pending.scope, res, request) as session:
+        now = await reviews.get(session, workspace_id, review_id, lock=True)
+        if now is None or now.state != "pending":
+            raise Conflict("Somebody else has just resolved this review.", field="id")
+        await _lock(session, workspace_id, now)
+        if wanted == "accepted":
+            await _carry_out(session, pending, now, res)
+        else:
+            await _remove(session, pending, res)
+        await reviews.resolve(session, workspace_id, review_id, wanted, now=res.clock())
+        ids = [now.memory_id, *(change.target_id for change in now.changes)]
+        await note(session, f"review_{wanted}", pending.scope, ids, request, res, review_id=str(review_id))
+        after = replace(now, state=wanted, resolved_at=res.clock())
+        answer = (await shown(session, workspace_id, [after]))[0]
+        await keep(session, workspace_id, answer, request)
+    return answer
+
+
+async def _again(workspace_id: UUID, found: Review, res: Resources) -> Reviewed:
+    async with res.db.read(workspace_id) as session:
+        return (await shown(session, workspace_id, [found]))[0]
+
+
+async def _lock(session: Session, workspace_id: UUID, review: Review) -> None:
+    ids = [review.memory_id, *(change.target_id for change in review.changes)]
+    await session.execute(erase.LOCK, {"workspace": workspace_id, "ids": ids})
+
+
+async def _carry_out(session: Session, pending: Memory, review: Review, res: Resources) -> None:
+    """The change in place. What was contradicted and is gone or archived by now needs none: the fact simply counts."""
+    workspace_id = pending.scope.workspace_id
+    there = await memories.get_many(
+        session, workspace_id, [change.target_id for change in review.changes], alive_at=res.clock()
+    )
+    live = {each.id for each in there.values() if not each.archived}
+    said = Judgement("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
+    ruling_id = uuid7()
+    for change in review.changes:
+        if change.verb == "DELETE" and change.target_id in live:
+            await write.retire(session, pending.scope, change.target_id, said, res, ruling_id=ruling_id)
+    place = next((change.target_id for change in review.changes if change.verb == "UPDATE"), None)
+    if place in live and place is not None:
+        await _take_place(session, pending, place, said, ruling_id, res)
+    else:
+        await _let_count(session, pending, said, ruling_id, res)
+
+
+async def _take_place(
+    session: Session, pending: Memory, target: UUID, said: Judgement, ruling_id: UUID, res: Resources
+) -> None:
+    workspace_id, now = pending.scope.workspace_id, res.clock()
+    was = await snapshots.take(session, workspace_id, target, generation=res.generation)
+    old = await memories.get(session, workspace_id, target)
+    if was is None or old is None:
+        raise Conflict("The memory that was to be updated is gone.")
+    await memories.make_way(session, workspace_id, [pending.hash], now=now)
+    await revisions.change(session, workspace_id, target, _values(old, pending), now=now)
+    await revisions.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
+    await reviews.hand_over(session, workspace_id, pending.id, target)
+    await erase.erase(session, workspace_id, [pending.id], generation=res.generation)
+    change = Change(target, Event.UPDATE, old.scope, old.text, pending.text, was.before, was.vector, was.generation)
+    await history.append(session, workspace_id, [change])
+    cause = Cause(target, said, old.scope, Event.UPDATE, change.id, ruling_id)
+    await decisions.append(session, workspace_id, [cause])
+    attempts = res.settings.job_max_attempts
+    jobs = [NewJob("enrich", memory_id=target, max_attempts=attempts)]
+    if pending.embedding_status is not EmbeddingStatus.STORED:
+        jobs.append(NewJob("embed", memory_id=target, max_attempts=attempts, priority=-EMBED_FIRST))
+    await queue.enqueue(session, workspace_id, jobs)
+
+
+def _values(old: Memory, new: Memory) -> dict[str, Any]:
+    """What an update takes over; tags, categories and metadata are united, as in every update."""
+    return {
+        **revisions.of_text(CleanText(new.text)),
+        "type": str(new.kind.type),
+        "type_confidence": new.kind.confidence,
+        "classification_source": str(new.kind.source),
+        "fact_confidence": new.fact_confidence,
+        "importance": new.importance.value,
+        "importance_level": new.importance.level,
+        "temporal_type": str(new.temporal.type),
+        "valid_until": new.temporal.valid_until,
+        "temporal_tag": new.temporal.tag and str(new.temporal.tag),
+        "mentions": [memories.mention_json(each) for each in new.temporal.mentions],
+        "embedding_status": str(new.embedding_status),
+        "tags": list(dict.fromkeys((*old.tags, *new.tags))),
+        "tag_prefixes": list(dict.fromkeys((*old.tag_prefixes, *new.tag_prefixes))),
+        "categories": list(dict.fromkeys((*old.categories, *new.categories))),
+        "extra": {**old.metadata, **new.metadata},
+    }
+
+
+async def _let_count(session: Session, pending: Memory, said: Judgement, ruling_id: UUID, res: Resources) -> None:
+    workspace_id, now = pending.scope.workspace_id, res.clock()
+    was = await snapshots.take(session, workspace_id, pending.id, generation=res.generation)
+    if was is None:
+        raise Conflict(GONE, field="id")
+    await memories.make_way(session, workspace_id, [pending.hash], now=now)
+    await revisions.change(session, workspace_id, pending.id, {"archived": False, "review_status": None}, now=now)
+    text = pending.text
+    change = Change(pending.id, Event.UPDATE, pending.scope, text, text, was.before, was.vector, was.generation)
+    await history.append(session, workspace_id, [change])
+    cause = Cause(pending.id, said, pending.scope, Event.UPDATE, change.id, ruling_id)
+    await decisions.append(session, workspace_id, [cause])
+
+
+async def _remove(session: Session, pending: Memory, res: Resources) -> None:
+    await erase.erase(session, pending.scope.workspace_id, [pending.id], generation=res.generation)

@@ -1,0 +1,136 @@
+"""How does a text become a memory?
+
+Everything that waits for a network or burns CPU happens first, with nothing held. Then one transaction: the scope
+lock, the idempotency key, the re-check of what the decision saw, and the rows. When the re-check finds that the
+neighbours changed, it is decided again; the fourth time the pure rules decide inside the lock, so every writer ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.db import idempotency, locks, memories, neighbours
+from service.db.engine import Session
+from service.db.memories import Placed
+from service.domain.draft import Dedup, DedupAction, Draft, Neighbour, NewMemory
+from service.domain.memory import EVENT_OF, Event, Outcome
+from service.domain.request import Request
+from service.domain.scope import Scope
+from service.errors import Conflict
+from service.memory import write
+from service.memory.confirm import Stale, confirm, settle
+from service.pipeline.profiles import AGAIN, ANNOTATED, CONTENT
+from service.pipeline.run import run
+from service.resources import Resources
+
+DECISIONS = 3
+
+
+async def store(draft: Draft, res: Resources, request: Request) -> Outcome:
+    """One text through the pipeline and into the database; a dry run stops before the database."""
+    draft = await run(CONTENT, draft, res)
+    if draft.options.dry_run:
+        return _outcome(draft, None, None)
+    for _ in range(DECISIONS):
+        try:
+            return await _write(draft, res, request)
+        except Stale:
+            draft = await run(AGAIN, replace(draft, dedup=None, judgement=None, merged=None), res)
+    if draft.settled:  # the pipeline stopped early, and the duplicate may be gone by now
+        draft = await run(ANNOTATED, replace(draft, dedup=None), res)
+    return await _write(draft, res, request, decide_inside=True)
+
+
+@asynccontextmanager
+async def write_transaction(scope: Scope, res: Resources, request: Request) -> AsyncIterator[Session]:
+    """The write's transaction, its scope locked and its idempotency key taken. Raises idempotency.Replay."""
+    async with res.locks.turn(scope), res.db.begin(scope.workspace_id) as session:
+        await locks.take(session, scope)
+        if request.idempotency:
+            await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
+        yield session
+    res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second (B2)
+
+
+async def keep_answer(
+    session: Session, workspace_id: UUID, outcomes: Sequence[Outcome], request: Request, warnings: Sequence[str] = ()
+) -> None:
+    """Stores what will be answered, so that a retry gets the same (B3)."""
+    if request.idempotency and request.render:
+        status, body = request.render(outcomes, warnings)
+        await idempotency.keep(session, workspace_id, request.idempotency, idempotency.Answer(status, body))
+
+
+async def keep_promise(session: Session, workspace_id: UUID, operation_id: UUID, request: Request) -> None:
+    """The same for a request that is answered with an operation."""
+    if request.idempotency and request.accepted:
+        status, body = request.accepted(operation_id)
+        await idempotency.keep(session, workspace_id, request.idempotency, idempotency.Answer(status, body))
+
+
+async def _write(draft: Draft, res: Resources, request: Request, *, decide_inside: bool = False) -> Outcome:
+    async with write_transaction(draft.scope, res, request) as session:
+        if decide_inside:
+            draft = await settle(session, draft, res)
+        else:
+            draft = await confirm(session, draft, res)
+        outcome = await _apply(session, await _with_chosen_id(session, draft), res)
+        await write.note(session, draft.scope, [outcome], request, res)
+        await keep_answer(session, draft.scope.workspace_id, [outcome], request)
+    return outcome
+
+
+async def _with_chosen_id(session: Session, draft: Draft) -> Draft:
+    """An id that exists already makes the write an update of that memory (C07); in another scope it is a Conflict."""
+    chosen = draft.asked.id
+    if chosen is None or draft.settled:
+        return draft
+    there = await memories.get(session, draft.scope.workspace_id, chosen)
+    if there is None:
+        return draft
+    if there.scope != draft.scope:
+        raise Conflict("A memory with this id exists in another scope.", field="id")
+    return replace(draft, dedup=Dedup(DedupAction.UPDATED_EXISTING, chosen, None), merged=None)
+
+
+async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
+    assert draft.dedup is not None
+    target = draft.dedup.existing_id
+    if draft.dedup.action is DedupAction.DUPLICATE_EXACT:
+        assert target is not None, "a duplicate is the duplicate of something"
+        await write.decided(session, draft.scope, target, draft.judgement)
+        await write.prolong(session, draft.scope, target, draft.asked.expires_at, res)
+        return _outcome(draft, target, next((each.text for each in draft.seen if each.id == target), None))
+    new = draft.finish(uuid7())
+    covering = await _covering(session, draft, new, target)
+    if covering is not None:
+        return _outcome(replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, covering.id, 1.0)), None, covering.text)
+    if target is None:
+        await write.add(session, [Placed(new)], res)
+        return _outcome(draft, new.id, new.text)
+    old = await write.update(session, target, new, res)
+    return _outcome(draft, target, new.text, old)
+
+
+async def _covering(session: Session, draft: Draft, new: NewMemory, target: UUID | None) -> Neighbour | None:
+    """The memory that says already what an update would write into another one; two equal rows must not be."""
+    if target is None or not draft.options.dedup:
+        return None
+    there = await neighbours.with_hash(session, draft.scope, new.hash, now=draft.received_at)
+    return there if there is not None and there.id != target else None
+
+
+def _outcome(draft: Draft, memory_id: UUID | None, text: str | None, old: str | None = None) -> Outcome:
+    assert draft.dedup is not None
+    event: Event = EVENT_OF[draft.dedup.action]
+    if text is None:
+        text = draft.merged.text if draft.merged else draft.clean
+    return Outcome(draft, event, draft.dedup, memory_id or draft.dedup.existing_id, text, old)
+
+
+__all__ = ["NewMemory", "keep_answer", "store", "write_transaction"]

@@ -1,0 +1,89 @@
+"""What do all changes have in common? A transaction that keeps its answer, and a line in the audit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.db import audit, idempotency, operations, queue
+from service.db.engine import Session
+from service.domain.job import NewJob
+from service.domain.request import Request
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.errors import NotFound, PreconditionFailed
+from service.resources import Resources
+
+
+@asynccontextmanager
+async def plain_transaction(workspace_id: UUID, res: Resources, request: Request) -> AsyncIterator[Session]:
+    """A write that changes no text, or many: no scope lock (A9). Its idempotency key is taken; raises Replay."""
+    async with res.db.begin(workspace_id) as session:
+        if request.idempotency:
+            await idempotency.claim(session, workspace_id, request.idempotency)
+        yield session
+    res.wakeup.notify()
+
+
+async def keep(session: Session, workspace_id: UUID, result: Any, request: Request) -> None:
+    """Stores what will be answered, so that a retry gets the same (B3)."""
+    if request.idempotency and request.shape:
+        status, body = request.shape(result)
+        await idempotency.keep(session, workspace_id, request.idempotency, idempotency.Answer(status, body))
+
+
+async def promise(
+    session: Session, workspace_id: UUID, kind: str, details: dict[str, Any], total: int, res: Resources
+) -> UUID:
+    """An operation with its job, which does in batches what is too much for a request; returns its id."""
+    operation_id = uuid7()
+    await operations.add(session, workspace_id, operation_id, kind, details)
+    await operations.advance(session, workspace_id, operation_id, {"done": 0, "total": total})
+    job = NewJob(
+        "forget_scope", payload={"operation_id": str(operation_id)}, max_attempts=res.settings.job_max_attempts
+    )
+    await queue.enqueue(session, workspace_id, [job])
+    return operation_id
+
+
+async def note(
+    session: Session,
+    operation: str,
+    scope: Scope,
+    ids: Sequence[UUID],
+    request: Request,
+    res: Resources,
+    *,
+    promotion: audit.Promotion | None = None,
+    config: dict[str, Any] | None = None,
+    **metadata: Any,
+) -> None:
+    """One audit entry, unless the workspace wants none (R13.06)."""
+    if res.settings.audit_level == "off":
+        return
+    entry = audit.Entry(
+        operation=operation,
+        memory_type="semantic",
+        scope=scope,
+        affected_ids=tuple(ids),
+        request_id=request.request_id,
+        api_key_id=request.api_key_id,
+        promotion=promotion,
+        config_snapshot=config or {},
+        metadata=metadata,
+    )
+    await audit.append(session, [entry])
+
+
+def check(version: int, expected: Expected | None) -> None:
+    """Raises PreconditionFailed when If-Match names another version."""
+    if expected is not None and not expected.meets(version):
+        raise PreconditionFailed("The memory has changed since: read it again.", field="If-Match")
+
+
+def missing() -> NotFound:
+    return NotFound("There is no memory with this id.", field="id")

@@ -1,0 +1,143 @@
+"""How is a decision taken back?
+
+The whole ruling is undone, last operation first, and only while every memory it changed still is as it left it. What
+comes back is the memory of before: text, vector, validity, tags, sources, entities and edges. Undo is history itself
+and can be read there; twice is the same as once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from service.db import decisions, erase, history, memories, queue, reviews, snapshots
+from service.db import undo as rows
+from service.db.decisions import Decided
+from service.db.engine import Session
+from service.db.history import Change
+from service.domain.job import NewJob
+from service.domain.memory import Event, Memory
+from service.domain.request import Request
+from service.domain.text import CleanText, content_hash
+from service.errors import Conflict, NotFound
+from service.memory.store import write_transaction
+from service.memory.transactions import keep, note
+from service.memory.write import EMBED_FIRST
+from service.resources import Resources
+
+ERASED = "The memory was erased since; what is erased cannot be brought back."
+CHANGED = "The memory has changed since this decision: undo what came later first, or change it by hand."
+NOTHING = "This decision changed nothing, so there is nothing to undo."
+NO_RECORD = "This decision was made before changes were recorded with it; it cannot be undone."
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The decisions of the ruling; the memories they changed, as they are now; and ids of those that are gone."""
+
+    decision: Decided
+    together: tuple[UUID, ...]
+    memories: tuple[Memory, ...]
+    removed: tuple[UUID, ...]
+
+
+async def undo(workspace_id: UUID, decision_id: UUID, res: Resources, request: Request) -> Undone:
+    """Takes the ruling back. Raises NotFound, or Conflict with the reason why it cannot be."""
+    async with res.db.read(workspace_id) as session:
+        found = await decisions.get(session, workspace_id, decision_id)
+    if found is None:
+        raise missing()
+    async with write_transaction(found.scope, res, request) as session:
+        await rows.lock(session, workspace_id, decision_id, found.ruling_id)
+        ruling = await decisions.together(session, workspace_id, found)
+        if not ruling:
+            raise missing()  # purged meanwhile
+        ours = [each for each in ruling if each.history_id is not None and each.memory_id is not None]
+        open_ones = [each for each in ours if each.undone_at is None]
+        if open_ones:
+            await _take_back(session, workspace_id, open_ones, res)
+            ids = sorted({each.memory_id for each in open_ones if each.memory_id})
+            await note(session, "undo", found.scope, ids, request, res, decision_id=str(decision_id))
+        elif not ours:
+            raise Conflict(NOTHING if found.event is not None else NO_RECORD, field="id")
+        answer = await _answer(session, workspace_id, decision_id, ours)
+        await keep(session, workspace_id, answer, request)
+    return answer
+
+
+def missing() -> NotFound:
+    return NotFound("There is no decision with this id.", field="id")
+
+
+async def _take_back(session: Session, workspace_id: UUID, ruling: Sequence[Decided], res: Resources) -> None:
+    ids = [each.memory_id for each in ruling]
+    # by ascending id like every writer of many rows, then one after the other
+    await session.execute(erase.LOCK, {"workspace": workspace_id, "ids": ids})
+    now = res.clock()
+    for each in reversed(ruling):
+        assert each.memory_id is not None, "only changes are taken back"
+        assert each.history_id is not None, "only changes are taken back"
+        was = await snapshots.take(session, workspace_id, each.memory_id, generation=res.generation)
+        if was is None:
+            raise Conflict(ERASED, field="id")
+        if not await rows.stands(session, workspace_id, each.memory_id, each.history_id):
+            raise Conflict(CHANGED, field="id")
+        entry = None
+        if each.event == Event.ADD:
+            await erase.erase(session, workspace_id, [each.memory_id], generation=res.generation)
+        else:
+            entry = await _restore(session, workspace_id, each, was, res, now)
+        await rows.mark(session, workspace_id, each.id, entry, now=now)
+
+
+async def _restore(
+    session: Session, workspace_id: UUID, taken: Decided, was: snapshots.Snapshot, res: Resources, now: datetime
+) -> UUID:
+    """The id of the entry of history that tells of it."""
+    assert taken.memory_id is not None, "only changes are taken back"
+    assert taken.history_id is not None, "only changes are taken back"
+    then, text_now = taken.before or "", str(was.before["content"])
+    await memories.make_way(session, workspace_id, [content_hash(CleanText(then))], now=now)
+    await rows.restore(
+        session,
+        workspace_id,
+        taken.memory_id,
+        taken.history_id,
+        then if then != text_now else None,
+        generation=res.generation,
+        now=now,
+    )
+    await reviews.reopen(session, workspace_id, taken.memory_id)
+    there = await memories.get(session, workspace_id, taken.memory_id)
+    assert there is not None, "the row is locked"
+    change = Change(taken.memory_id, Event.UPDATE, there.scope, text_now, then, was.before, was.vector, was.generation)
+    await history.append(session, workspace_id, [change])
+    await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, taken.memory_id, res))
+    return change.id
+
+
+async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> list[NewJob]:
+    """What the memory still waited for when it was changed; its jobs of then found another text."""
+    no_vector, not_enriched = await rows.waits_for(session, workspace_id, memory_id)
+    attempts = res.settings.job_max_attempts
+    found = []
+    if not_enriched:
+        found.append(NewJob("enrich", memory_id=memory_id, max_attempts=attempts))
+    if no_vector:
+        found.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=-EMBED_FIRST))
+    return found
+
+
+async def _answer(session: Session, workspace_id: UUID, decision_id: UUID, ruling: Sequence[Decided]) -> Undone:
+    found = await decisions.get(session, workspace_id, decision_id)
+    assert found is not None, "it is locked"
+    ids = [each.memory_id for each in ruling if each.memory_id is not None]
+    there = await memories.get_many(session, workspace_id, ids)
+    return Undone(
+        found,
+        tuple(each.id for each in ruling),
+        tuple(there[each] for each in dict.fromkeys(ids) if each in there),
+        tuple(each for each in dict.fromkeys(ids) if each not in there),
+    )

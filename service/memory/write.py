@@ -1,0 +1,165 @@
+"""What is written when memories change? Rows, vectors, history, audit, decision and jobs, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from service.db import audit, decisions, edges, history, memories, queue, revisions, snapshots
+from service.db.decisions import Cause
+from service.db.engine import Session
+from service.db.memories import Placed
+from service.domain.draft import EmbeddingStatus, Judgement, NewMemory
+from service.domain.job import NewJob
+from service.domain.memory import Event, Outcome
+from service.domain.relation import Relation, RelationType
+from service.domain.request import Request
+from service.domain.scope import Scope
+from service.errors import Conflict
+from service.resources import Resources
+
+OPERATION = {Event.ADD: "store", Event.NONE: "store", Event.UPDATE: "update", Event.DELETE: "delete"}
+
+EMBED_FIRST = 10
+"""Priority of jobs that make a memory findable over those that embellish it."""
+
+
+async def add(session: Session, placed: Sequence[Placed], res: Resources, *, ruling_id: UUID | None = None) -> None:
+    """New memories with everything that belongs to them but the audit, which the verbs write per request."""
+    if not placed:
+        return
+    await memories.add(session, placed, generation=res.generation, now=res.clock())
+    news = [each.memory for each in placed]
+    changes = [_added(new) for new in news]
+    await history.append(session, news[0].scope.workspace_id, changes)
+    causes = [
+        Cause(new.id, new.judgement, new.scope, Event.ADD, change.id, ruling_id)
+        for new, change in zip(news, changes, strict=True)
+        if new.judgement
+    ]
+    await decisions.append(session, news[0].scope.workspace_id, causes)
+    await queue.enqueue(session, news[0].scope.workspace_id, [job for new in news for job in jobs(new, new.id, res)])
+
+
+async def update(
+    session: Session, target: UUID, new: NewMemory, res: Resources, *, ruling_id: UUID | None = None
+) -> str:
+    """The target gets the text of `new`; returns its old text."""
+    workspace_id = new.scope.workspace_id
+    was = await snapshots.take(session, workspace_id, target, generation=res.generation)
+    if was is None:
+        raise Conflict("The memory that was to be updated is gone.")
+    old = await memories.replace_text(session, target, new, generation=res.generation, now=res.clock())
+    change = history.Change(target, Event.UPDATE, old.scope, old.text, new.text, was.before, was.vector, was.generation)
+    await history.append(session, workspace_id, [change])
+    if new.judgement:
+        cause = Cause(target, new.judgement, new.scope, Event.UPDATE, change.id, ruling_id)
+        await decisions.append(session, workspace_id, [cause])
+    await queue.enqueue(session, workspace_id, jobs(new, target, res))
+    return old.text
+
+
+async def prolong(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
+    """Whoever repeats a text wants it kept as long as he says: a shorter life of the memory there is ends later now."""
+    if not await memories.ends_before(session, scope.workspace_id, target, until):
+        return
+    was = await snapshots.take(session, scope.workspace_id, target, generation=res.generation)
+    if was is not None:
+        await revisions.change(session, scope.workspace_id, target, {"expires_at": until}, now=res.clock())
+        text = str(was.before["content"])
+        change = history.Change(target, Event.UPDATE, scope, text, text, was.before, was.vector, was.generation)
+        await history.append(session, scope.workspace_id, [change])
+
+
+async def retire(
+    session: Session,
+    scope: Scope,
+    target: UUID,
+    judgement: Judgement | None,
+    res: Resources,
+    *,
+    ruling_id: UUID | None = None,
+) -> None:
+    """Archives a memory that is no longer true: a curator may retire, never erase. History says DELETE (A10)."""
+    was = await snapshots.take(session, scope.workspace_id, target, generation=res.generation)
+    if was is None:
+        raise Conflict("The memory that was to be retired is gone.")
+    await memories.archive(session, scope.workspace_id, target, now=res.clock())
+    text = str(was.before["content"])
+    change = history.Change(target, Event.DELETE, scope, text, None, was.before, was.vector, was.generation)
+    await history.append(session, scope.workspace_id, [change])
+    if judgement is not None:
+        cause = Cause(target, judgement, scope, Event.DELETE, change.id, ruling_id)
+        await decisions.append(session, scope.workspace_id, [cause])
+
+
+async def supersede(
+    session: Session,
+    scope: Scope,
+    target: UUID,
+    by: UUID,
+    judgement: Judgement | None,
+    res: Resources,
+    *,
+    ruling_id: UUID | None = None,
+) -> None:
+    """Ends the validity of a memory now and ties the one that took its place to it: by SUPERSEDES target (C33).
+
+    It also leaves deduplication, or the same fact could never become true again.
+    """
+    was = await snapshots.take(session, scope.workspace_id, target, generation=res.generation)
+    if was is None:
+        raise Conflict("The memory that was to be superseded is gone.")
+    now = res.clock()
+    await revisions.outdate(session, scope.workspace_id, target, now=now)
+    text = str(was.before["content"])
+    change = history.Change(target, Event.UPDATE, scope, text, text, was.before, was.vector, was.generation)
+    await history.append(session, scope.workspace_id, [change])
+    await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
+    if judgement is not None:
+        cause = Cause(target, judgement, scope, Event.UPDATE, change.id, ruling_id)
+        await decisions.append(session, scope.workspace_id, [cause])
+
+
+async def decided(session: Session, scope: Scope, memory_id: UUID | None, judgement: Judgement | None) -> None:
+    """Keeps the evidence of a verdict that leaves the memory as it is."""
+    if judgement is not None:
+        await decisions.append(session, scope.workspace_id, [Cause(memory_id, judgement, scope, Event.NONE)])
+
+
+def jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
+    """What follows a write: the vector if it is missing, then enrichment."""
+    attempts = res.settings.job_max_attempts
+    found = [NewJob("enrich", memory_id=memory_id, max_attempts=attempts)]
+    if new.embedding_status is not EmbeddingStatus.STORED:
+        found.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=-EMBED_FIRST))
+    return found
+
+
+async def note(session: Session, scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Resources) -> None:
+    """One audit entry per outcome, unless the workspace wants none (R13.06)."""
+    if res.settings.audit_level == "off":
+        return
+    settings = res.settings
+    thresholds = {"dedup_exact": settings.dedup_exact, "dedup_near": settings.dedup_near}
+    entries = [
+        audit.Entry(
+            operation=OPERATION[outcome.event],
+            memory_type="episodic" if outcome.draft.options.record else "semantic",
+            scope=scope,
+            affected_ids=(outcome.memory_id,) if outcome.memory_id else (),
+            request_id=request.request_id,
+            api_key_id=request.api_key_id,
+            session_id=outcome.draft.asked.session_id,
+            conversation_id=outcome.conversation_id,
+            config_snapshot=thresholds,
+            metadata={"event": str(outcome.event), "action": str(outcome.dedup.action)},
+        )
+        for outcome in outcomes
+    ]
+    await audit.append(session, entries)
+
+
+def _added(new: NewMemory) -> history.Change:
+    return history.Change(new.id, Event.ADD, new.scope, None, new.text, reused=new.asked.id is not None)

@@ -1,0 +1,75 @@
+"""Where does the text lie among the others? One vector serves dedup and retrieval (R4.06)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from service.domain.draft import Draft, EmbeddingStatus
+from service.domain.text import CleanText, content_hash
+from service.errors import EmbeddingError
+from service.providers.protocols import Vector
+from service.resources import Resources
+
+WINDOW_HINT_CHARS = 800
+"""Shorter texts fit every model's window, so nobody needs to count word pieces."""
+
+
+async def embed(draft: Draft, res: Resources) -> Draft:
+    """The draft with hash and vector; a placeholder and a warning when the provider is down (R4.28)."""
+    return (await embed_all([draft], res))[0]
+
+
+async def embed_all(drafts: Sequence[Draft], res: Resources) -> list[Draft]:
+    """All drafts in one call to the provider."""
+    hashed = [replace(draft, hash=content_hash(draft.clean)) for draft in drafts]
+    asked = [draft for draft in hashed if draft.asked.embedding is None and not draft.options.embed_later]
+    vectors = iter(await _vectors(asked, res))
+    return [await _with_vector(draft, vectors, res) for draft in hashed]
+
+
+async def _with_vector(draft: Draft, vectors: object, res: Resources) -> Draft:
+    if draft.asked.embedding is not None:
+        return replace(draft, vector=unit(draft.asked.embedding), embedding_status=EmbeddingStatus.STORED)
+    if draft.options.embed_later:
+        return replace(draft, vector=None, embedding_status=EmbeddingStatus.QUEUED)
+    vector = next(vectors)  # type: ignore[call-overload]
+    if vector is None:
+        return replace(
+            draft,
+            vector=placeholder(draft.clean, res.embedder.dimension),
+            embedding_status=EmbeddingStatus.PLACEHOLDER,
+            warnings=(*draft.warnings, "embedding_unavailable: stored without a vector, which follows later."),
+        )
+    warnings = draft.warnings
+    if len(draft.clean) > WINDOW_HINT_CHARS:
+        count, whole = await res.embedder.windows(draft.clean)
+        if count > 1:
+            warnings += (f"embedded_in_windows: {count} windows were averaged{'' if whole else ', the rest was cut'}.",)
+    return replace(draft, vector=vector, embedding_status=EmbeddingStatus.STORED, warnings=warnings)
+
+
+async def _vectors(drafts: Sequence[Draft], res: Resources) -> Sequence[Vector | None]:
+    if not drafts:
+        return ()
+    try:
+        return await res.embedder.embed(drafts[0].scope.workspace_id, [draft.clean for draft in drafts])
+    except EmbeddingError:
+        if len(drafts) == 1:
+            return (None,)
+    # one bad text must not cost the others their vectors (R16.05)
+    return [(await _vectors([draft], res))[0] for draft in drafts]
+
+
+def unit(vector: Vector) -> Vector:
+    """The vector at length 1; cosine distance does not care, caches and averages do."""
+    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+def placeholder(text: CleanText, dimension: int) -> Vector:
+    """A unit vector that depends on the text alone. Never takes part in dedup or ranking (C36)."""
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return unit(np.random.default_rng(seed).standard_normal(dimension).astype(np.float32))

@@ -1,0 +1,73 @@
+"""Does the text carry something that must not be kept?
+
+The first look of any code at the text. What leaves is a `CleanText`; nothing behind this stage takes anything else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from service.domain.draft import Draft
+from service.domain.text import CleanText, Redaction
+from service.errors import PiiRejected
+from service.language import pii, tags
+from service.resources import Resources
+
+LONG = 2_000
+"""Characters from which scanning leaves the event loop (about 1 ms)."""
+
+T = TypeVar("T")
+
+
+async def redact(draft: Draft, res: Resources) -> Draft:
+    """The draft with redacted text, metadata and tags; raises PiiRejected naming the field (R4.05)."""
+    text, found = await clean(draft.raw, "content", res)
+    metadata, in_metadata = _of("metadata", pii.redact_json, dict(draft.asked.metadata))
+    words, in_tags = _of("tags", pii.redact_json, list(draft.asked.tags))
+    kept = tags.normalise(words)
+    assert isinstance(metadata, dict)
+    return replace(
+        draft,
+        text=text,
+        metadata=metadata,
+        tags=kept,
+        tag_prefixes=tags.prefixes(kept),
+        redactions=add_up((*found, *in_metadata, *in_tags)),
+    )
+
+
+async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple[Redaction, ...]]:
+    """The redacted text and what was cut; for prompts and every other text that leaves the request (B14)."""
+    if len(text) <= LONG:
+        redacted = _of(field, pii.redact, text)
+    else:
+        redacted = await res.threads.run(_of, field, pii.redact, text)
+    return redacted.text, redacted.redactions
+
+
+async def clean_words(text: str, field: str, res: Resources) -> CleanText:
+    """The same for a question or a title: "password" alone is a topic there, not a secret that was announced."""
+    found, _ = (
+        await res.threads.run(_of, field, pii.redact_json, text)
+        if len(text) > LONG
+        else _of(field, pii.redact_json, text)
+    )
+    return CleanText(str(found))
+
+
+def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
+    """One count per label, labels in order."""
+    counts: Counter[str] = Counter()
+    for each in redactions:
+        counts[each.label] += each.count
+    return tuple(Redaction(label, counts[label]) for label in sorted(counts))
+
+
+def _of(field: str, scan: Any, value: T) -> Any:
+    try:
+        return scan(value)
+    except PiiRejected as exc:
+        raise PiiRejected(exc.detail, field=field) from None

@@ -1,0 +1,66 @@
+"""Has this tenant asked the model exactly this before?
+
+R17.11: answers to identical questions are kept in the `llm_cache` table, behind the `AnswerStore` port. There is no
+level in the process: answers repeat what memories say, and an erasure has to reach every copy of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from service.providers import budget
+from service.providers.json_reply import parse_reply
+from service.providers.protocols import Ask, Llm, Reply
+
+
+class AnswerStore(Protocol):
+    """The table behind the cache; the store sets the expiry."""
+
+    async def get(self, owner: UUID, task: str, model: str, prompt_sha256: bytes) -> str | None: ...
+
+    async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CachedLlm:
+    """An Llm that remembers for one owner (the workspace); implements `protocols.Llm`. Make one per request."""
+
+    llm: Llm
+    store: AnswerStore
+    owner: UUID
+
+    @property
+    def model(self) -> str:
+        return self.llm.model
+
+    async def complete(self, ask: Ask) -> Reply:
+        """The kept answer, with no usage, or the model's. Raises LlmError."""
+        if ask.tools:
+            return await self.llm.complete(ask)
+        key = (self.owner, ask.task, self.model, fingerprint(ask))
+        kept = await self.store.get(*key)
+        if kept is not None:
+            budget.note(cached=1)
+            return Reply(kept, model=self.model)
+        reply = await self.llm.complete(ask)
+        if worth_keeping(ask, reply):
+            await self.store.put(*key, reply.text)
+        return reply
+
+    async def close(self) -> None:
+        """Nothing: the model belongs to the process, this wrapper to a request."""
+
+
+def worth_keeping(ask: Ask, reply: Reply) -> bool:
+    """False for half an answer, or for prose where JSON was asked: those would be served until they expire."""
+    return not reply.truncated and (ask.schema is None or parse_reply(reply.text) is not None)
+
+
+def fingerprint(ask: Ask) -> bytes:
+    """SHA-256 of all that shapes the answer; `ask` holds redacted text only."""
+    shape = [ask.system, ask.user, ask.schema, ask.temperature, ask.max_tokens]
+    return hashlib.sha256(json.dumps(shape, sort_keys=True, default=dict).encode()).digest()

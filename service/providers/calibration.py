@@ -1,0 +1,71 @@
+"""What does a cosine mean?
+
+The cosines of two models lie on different scales: for one 0.85 is a paraphrase, for another a pair of strangers.
+A calibration turns the cosine of one embedder into a `similarity` that reads the same everywhere:
+
+    >= 0.98   the same text but for a comma
+    >= 0.70   may say the same or the opposite: worth a decision
+    >  0.50   about the same subject
+    <  0.50   nothing to do with each other
+
+It is a monotone piecewise-linear curve, so it never changes an order. Queries have a curve of their own: a short
+question and its answer never come as near to each other as two statements do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+Knot = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Knots (cosine, similarity), both strictly ascending; outside of them the curve is flat."""
+
+    knots: tuple[Knot, ...]
+
+    def __post_init__(self) -> None:
+        steps = pairwise(self.knots)
+        if len(self.knots) < 2 or any(low[0] >= high[0] or low[1] >= high[1] for low, high in steps):
+            raise ValueError("A calibration needs two knots or more, ascending in cosine and in similarity.")
+        if self.knots[0][1] < 0 or self.knots[-1][1] > 1:
+            raise ValueError("Similarities lie between 0 and 1.")
+
+    def __call__(self, cosine: float) -> float:
+        """Returns the similarity, 0..1, rounded to 4 decimals: thresholds compare that number (B8)."""
+        at = bisect_right(self.knots, cosine, key=lambda knot: knot[0])
+        if at == 0:
+            return round(self.knots[0][1], 4)
+        if at == len(self.knots):
+            return round(self.knots[-1][1], 4)
+        (x0, y0), (x1, y1) = self.knots[at - 1], self.knots[at]
+        return round(y0 + (y1 - y0) * (cosine - x0) / (x1 - x0), 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """`documents` compares two stored texts, `queries` a question with a stored text."""
+
+    documents: Curve
+    queries: Curve
+
+    def as_json(self) -> dict[str, list[list[float]]]:
+        """Returns what embedding_generation records."""
+        return {"documents": [list(k) for k in self.documents.knots], "queries": [list(k) for k in self.queries.knots]}
+
+    @staticmethod
+    def of_json(record: dict[str, Sequence[Sequence[float]]]) -> Calibration:
+        """Returns the calibration that `as_json` wrote; raises ValueError or KeyError on anything else."""
+        return Calibration(_curve(record["documents"]), _curve(record["queries"]))
+
+
+def _curve(knots: Sequence[Sequence[float]]) -> Curve:
+    return Curve(tuple((float(cosine), float(similarity)) for cosine, similarity in knots))
+
+
+IDENTITY = Calibration(Curve(((0.0, 0.0), (1.0, 1.0))), Curve(((0.0, 0.0), (1.0, 1.0))))
+"""For test doubles and for hosted models nobody has fitted: a cosine, cut off at 0."""

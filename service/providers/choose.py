@@ -1,0 +1,90 @@
+"""Which models serve this deployment? Settings in, providers out."""
+
+from __future__ import annotations
+
+from pydantic import SecretStr
+
+from service.providers.budget import MeteredLlm
+from service.providers.openai_embedder import OpenAiEmbedder
+from service.providers.openai_llm import OpenAiLlm
+from service.providers.openai_wire import WireOptions
+from service.providers.presets import Endpoint, choose_embedder, choose_llm
+from service.providers.protocols import Embedder, Llm
+from service.providers.retry import RetryPolicy
+from service.settings import Settings
+
+LOCAL_MODEL = "local:snowflake-arctic-embed-s-int8"
+
+
+def embedder_model(settings: Settings) -> str:
+    """The id that the first embedding generation records, without loading anything."""
+    endpoint = _embedder_endpoint(settings)
+    return endpoint.id if endpoint else LOCAL_MODEL
+
+
+def open_embedder(settings: Settings) -> Embedder:
+    """The configured embedder, ready; loading the local one takes about a second."""
+    endpoint = _embedder_endpoint(settings)
+    if endpoint is None:
+        from service.providers.local import LocalEmbedder  # onnxruntime is 68 MB: only where it is used
+
+        return LocalEmbedder.load(
+            settings.embedder_model_dir,
+            threads=settings.embedder_threads,
+            max_queue=settings.embedder_queue,
+            window=settings.embedder_window,
+        )
+    return OpenAiEmbedder(
+        endpoint,
+        settings.embedding_dim,
+        options=WireOptions(timeout_s=settings.embedder_timeout_s, retries=_retries(settings)),
+        deadline_s=settings.embedder_timeout_s,
+    )
+
+
+def open_llm(settings: Settings) -> Llm | None:
+    """The configured language model, charged to the running request's budget; None without a key (C48)."""
+    endpoint = choose_llm(
+        provider=settings.llm_provider,
+        model=settings.llm_model,
+        api_key=_secret(settings.llm_api_key),
+        base_url=settings.llm_base_url,
+        models={
+            "extract": settings.extraction_model or "",
+            "decide": settings.decision_model or "",
+            "classify": settings.classifier_model or "",
+        },
+        keys=_keys(settings),
+    )
+    if endpoint is None:
+        return None
+    options = WireOptions(timeout_s=settings.llm_timeout_s, retries=_retries(settings))
+    return MeteredLlm(OpenAiLlm(endpoint, options))
+
+
+def _embedder_endpoint(settings: Settings) -> Endpoint | None:
+    return choose_embedder(
+        provider=settings.embedder_provider,
+        model=settings.embedder_model,
+        api_key=_secret(settings.embedder_api_key),
+        base_url=settings.embedder_base_url,
+        keys=_keys(settings),
+    )
+
+
+def _retries(settings: Settings) -> RetryPolicy:
+    return RetryPolicy(transient=settings.llm_retry_transient)
+
+
+def _keys(settings: Settings) -> dict[str, str]:
+    found = {
+        "openai": settings.openai_api_key,
+        "anthropic": settings.anthropic_api_key,
+        "google": settings.google_api_key,
+        "azure_openai": settings.azure_openai_api_key,
+    }
+    return {name: key.get_secret_value() for name, key in found.items() if key}
+
+
+def _secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value is not None else None

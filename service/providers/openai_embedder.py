@@ -1,0 +1,160 @@
+"""How do texts become vectors over the OpenAI wire?
+
+In batches of array input, with every answer checked: a server that returns too few vectors, too many, or vectors of
+another length would otherwise put a memory at another one's place.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from pydantic import BaseModel
+
+from service.domain.text import CleanText
+from service.errors import EmbeddingError
+from service.providers import windows
+from service.providers.openai_wire import OpenAiWire, WireOptions
+from service.providers.presets import Endpoint, prefixes
+from service.providers.protocols import Vector
+from service.providers.retry import CallFailed, Reason
+
+PATH = "/embeddings"
+BATCH_CHARS = 200_000
+"""Characters per call: OpenAI takes 300,000 tokens, and a character of Chinese may be more than one."""
+
+
+class _Item(BaseModel):
+    embedding: list[float] | str
+    index: int | None = None
+
+
+class Embeddings(BaseModel):
+    data: list[_Item]
+
+
+class OpenAiEmbedder:
+    """An embedding model behind an endpoint; implements `protocols.Embedder`. `deadline_s` bounds one batch."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        dimension: int,
+        *,
+        options: WireOptions | None = None,
+        batch_size: int | None = None,
+        deadline_s: float = 20.0,
+    ) -> None:
+        self._endpoint = endpoint
+        self._dimension = dimension
+        self._wire = OpenAiWire.open(endpoint, options)
+        self._batch_size = min(batch_size or endpoint.preset.batch_texts, endpoint.preset.batch_texts)
+        self._deadline_s = deadline_s
+        self._prefixes = prefixes(endpoint.model)
+
+    @property
+    def model(self) -> str:
+        return self._endpoint.id
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
+
+    async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
+        """One vector per text, in their order. Raises EmbeddingError; all or nothing."""
+        return await self._embed(texts, self._prefixes.passage)
+
+    async def embed_query(self, text: CleanText) -> Vector:
+        """The vector of a search query. Raises EmbeddingError."""
+        return (await self._embed([text], self._prefixes.query))[0]
+
+    def similarity(self, cosine: float) -> float:
+        """The cosine clamped to 0..1: hosted models are not calibrated (B8)."""
+        return round(min(1.0, max(0.0, cosine)), 4)
+
+    def query_similarity(self, cosine: float) -> float:
+        """As `similarity`: hosted models are used without a calibration until one is fitted."""
+        return self.similarity(cosine)
+
+    async def windows(self, text: CleanText) -> tuple[int, bool]:
+        """How many windows of the text are embedded, and whether they cover it."""
+        pieces = windows.split(text, self._endpoint.preset.window_chars)
+        return len(pieces), sum(map(len, pieces)) == len(text)
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+    async def _embed(self, texts: Sequence[str], prefix: str) -> list[Vector]:
+        pieces = [windows.split(text, self._endpoint.preset.window_chars) for text in texts]
+        flat = [prefix + piece for group in pieces for piece in group]
+        vectors = [vector for batch in batches(flat, self._batch_size) for vector in await self._batch(batch)]
+        rest = iter(vectors)
+        try:
+            return [windows.mean([next(rest) for _ in group], [len(piece) for piece in group]) for group in pieces]
+        except ValueError as exc:
+            raise _unusable("a text's windows cancel out") from exc
+
+    async def _batch(self, texts: list[str]) -> list[Vector]:
+        preset, model = self._endpoint.preset, self._endpoint.model
+        body: dict[str, object] = {
+            "model": model,
+            "input": texts,
+            "encoding_format": "base64" if preset.base64_vectors else "float",
+        }
+        if model.startswith(preset.sized_models):
+            body["dimensions"] = self._dimension
+        try:
+            answer = await self._wire.post(PATH, body, Embeddings, deadline_s=self._deadline_s)
+        except CallFailed as failed:
+            error = EmbeddingError(f"The embedder did not answer: {failed}.", retry_after_s=failed.retry_after_s)
+            error.retryable = failed.reason is not Reason.REFUSED
+            raise error from failed
+        return read(answer, count=len(texts), dimension=self._dimension)
+
+
+def batches(texts: Sequence[str], max_texts: int, max_chars: int = BATCH_CHARS) -> Iterator[list[str]]:
+    """The texts in order, in lists of at most `max_texts` and, a single long text aside, `max_chars`."""
+    batch: list[str] = []
+    chars = 0
+    for text in texts:
+        if batch and (len(batch) == max_texts or chars + len(text) > max_chars):
+            yield batch
+            batch, chars = [], 0
+        batch.append(text)
+        chars += len(text)
+    if batch:
+        yield batch
+
+
+def read(answer: Embeddings, *, count: int, dimension: int) -> list[Vector]:
+    """The vectors in the order of the texts, each of length 1. Raises EmbeddingError when one is not what was asked."""
+    items = answer.data
+    if len(items) != count:
+        raise _unusable(f"{len(items)} vectors for {count} texts")
+    # Some servers leave the index out or count from 0 in each item; then the order itself is the promise.
+    if sorted(item.index if item.index is not None else -1 for item in items) == list(range(count)):
+        items = sorted(items, key=lambda item: item.index or 0)
+    return [_vector(item, dimension) for item in items]
+
+
+def _vector(item: _Item, dimension: int) -> Vector:
+    try:
+        numbers = _unpack(item.embedding) if isinstance(item.embedding, str) else np.asarray(item.embedding)
+        if numbers.shape != (dimension,):
+            raise _unusable(f"{numbers.size} dimensions instead of {dimension}")
+        return windows.unit(numbers)
+    except (ValueError, binascii.Error) as exc:
+        raise _unusable("a vector that cannot be read") from exc
+
+
+def _unpack(packed: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return np.frombuffer(base64.b64decode(packed, validate=True), dtype="<f4")
+
+
+def _unusable(what: str) -> EmbeddingError:
+    """Not retryable: the same model will answer the same way."""
+    error = EmbeddingError(f"The embedder's answer cannot be used: {what}.")
+    error.retryable = False
+    return error

@@ -1,0 +1,160 @@
+"""How is a question put to a chat model over the OpenAI wire, and what counts as an answer?
+
+An answer is text or tool calls. Silence, a refusal or a body we cannot read is an LlmError, never an empty reply:
+"no answer" must not look like "nothing worth remembering".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from service.errors import LlmError
+from service.providers.json_reply import parse_reply
+from service.providers.openai_wire import OpenAiWire, WireOptions
+from service.providers.presets import Endpoint, JsonMode
+from service.providers.protocols import Ask, Reply, Tool, ToolCall, Usage
+from service.providers.retry import CallFailed, Reason
+
+PATH = "/chat/completions"
+ASK_FOR_JSON = "Answer with one JSON object."
+
+
+class _Function(BaseModel):
+    name: str
+    arguments: str | None = None
+
+
+class _ToolCall(BaseModel):
+    function: _Function
+
+
+class _Message(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class Completion(BaseModel):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+    model: str | None = None
+
+
+class OpenAiLlm:
+    """A chat model behind an endpoint; implements `protocols.Llm`."""
+
+    def __init__(self, endpoint: Endpoint, options: WireOptions | None = None) -> None:
+        self._endpoint = endpoint
+        self._wire = OpenAiWire.open(endpoint, options)
+
+    @property
+    def model(self) -> str:
+        return self._endpoint.id
+
+    async def complete(self, ask: Ask) -> Reply:
+        """The answer to `ask`. Raises LlmError within `ask.deadline_s`, `retryable` unless the request is at fault."""
+        model = self._endpoint.models.get(ask.task, self._endpoint.model)
+        try:
+            completion = await self._wire.post(PATH, self._body(ask, model), Completion, deadline_s=ask.deadline_s)
+        except CallFailed as failed:
+            raise _error(failed) from failed
+        return read(completion, model)
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+    def _body(self, ask: Ask, model: str) -> dict[str, object]:
+        preset = self._endpoint.preset
+        body: dict[str, object] = {
+            "model": model,
+            "messages": _messages(ask, preset.json_mode),
+            "temperature": ask.temperature,
+            preset.length_field: ask.max_tokens,
+        }
+        if ask.schema is not None and (answer := response_format(preset.json_mode, ask.task, ask.schema)):
+            body["response_format"] = answer
+        if ask.tools:
+            body["tools"] = [_function(tool) for tool in ask.tools]
+        return body
+
+
+def response_format(mode: JsonMode, task: str, schema: Mapping[str, object]) -> dict[str, object] | None:
+    """The wire's `response_format`; None where the server has no JSON mode and the answer is parsed out of the text.
+
+    A schema whose root is no object is put under the key `items`, since the wire allows objects only;
+    `json_reply.as_list` takes it out again.
+    """
+    if mode is JsonMode.NONE:
+        return None
+    if mode is JsonMode.OBJECT:
+        return {"type": "json_object"}
+    if schema.get("type") != "object":
+        schema = {
+            "type": "object",
+            "properties": {"items": dict(schema)},
+            "required": ["items"],
+            "additionalProperties": False,
+        }
+    return {"type": "json_schema", "json_schema": {"name": task, "schema": dict(schema)}}
+
+
+def _function(tool: Tool) -> dict[str, object]:
+    parameters = dict(tool.parameters)
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+    }
+
+
+def _messages(ask: Ask, mode: JsonMode) -> list[dict[str, str]]:
+    system = ask.system
+    # json_object is refused with 400 when no message holds the word.
+    if ask.schema is not None and mode is JsonMode.OBJECT and "json" not in f"{system}{ask.user}".lower():
+        system = f"{system}\n{ASK_FOR_JSON}"
+    return [{"role": "system", "content": system}, {"role": "user", "content": ask.user}]
+
+
+def read(completion: Completion, asked_model: str) -> Reply:
+    """The first choice of a completion. Raises LlmError when it holds neither text nor readable tool calls."""
+    if not completion.choices:
+        raise LlmError("The language model gave no answer.")
+    choice, usage = completion.choices[0], completion.usage or _Usage()
+    reply = Reply(
+        text=choice.message.content or "",
+        tool_calls=tuple(_tool_call(call.function) for call in choice.message.tool_calls or ()),
+        usage=Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0),
+        model=completion.model or asked_model,
+        truncated=choice.finish_reason == "length",
+    )
+    if choice.message.refusal or choice.finish_reason == "content_filter":
+        raise LlmError("The language model refused to answer.")
+    if not reply.text.strip() and not reply.tool_calls:
+        raise LlmError("The language model ran out of tokens." if reply.truncated else "The language model was silent.")
+    return reply
+
+
+def _tool_call(function: _Function) -> ToolCall:
+    if not (function.arguments or "").strip():
+        return ToolCall(function.name, {})
+    arguments = parse_reply(function.arguments or "")
+    if not isinstance(arguments, dict):
+        raise LlmError("The language model called a tool with unreadable arguments.")
+    return ToolCall(function.name, arguments)
+
+
+def _error(failed: CallFailed) -> LlmError:
+    error = LlmError(f"The language model did not answer: {failed}.", retry_after_s=failed.retry_after_s)
+    error.retryable = failed.reason is not Reason.REFUSED
+    return error

@@ -1,0 +1,273 @@
+"""Which servers speak the OpenAI wire, and what is particular about each?
+
+The one table of providers: everything by which they differ is a field here, so no other module asks for a name.
+`choose_llm` and `choose_embedder` turn settings into an `Endpoint`, or into None for "work without".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class JsonMode(StrEnum):
+    """How a server is told to answer in JSON: with our schema, with "some object", or not at all."""
+
+    SCHEMA = "json_schema"
+    OBJECT = "json_object"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """One kind of server.
+
+    `base_url`: None where the operator has to name it. `key_variable`: where its key is customarily found;
+    `needs_key`: refuses to work without. `length_field`: how the request calls the longest answer. `sized_models`:
+    prefixes of the embedding models that accept `dimensions` (R15.09). `base64_vectors`: answers vectors packed, a
+    quarter of the bytes. `batch_texts`: texts per embedding call. `window_chars`: characters that surely fit the
+    embedding model. `model_in_path`: Azure's deployments, with the api-version in `query`.
+    """
+
+    name: str
+    base_url: str | None = None
+    key_variable: str = ""
+    needs_key: bool = False
+    chat_model: str | None = None
+    embedding_model: str | None = None
+    json_mode: JsonMode = JsonMode.NONE
+    length_field: str = "max_tokens"
+    sized_models: tuple[str, ...] = ()
+    base64_vectors: bool = False
+    batch_texts: int = 100
+    window_chars: int = 8_000
+    query: Mapping[str, str] = field(default_factory=dict)
+    model_in_path: bool = False
+
+
+OPENAI = Preset(
+    name="openai",
+    base_url="https://api.openai.com/v1",
+    key_variable="OPENAI_API_KEY",
+    needs_key=True,
+    chat_model="gpt-4o-mini",  # R15.05
+    embedding_model="text-embedding-3-small",  # R15.06
+    json_mode=JsonMode.OBJECT,  # R15.08
+    length_field="max_completion_tokens",  # newer models refuse max_tokens, older ones take both
+    sized_models=("text-embedding-3",),
+    base64_vectors=True,
+)
+
+AZURE_OPENAI = Preset(
+    name="azure_openai",
+    key_variable="AZURE_OPENAI_API_KEY",
+    needs_key=True,
+    chat_model="gpt-4o-mini",  # names the deployment, which customarily carries the model's name
+    embedding_model="text-embedding-3-small",
+    json_mode=JsonMode.OBJECT,
+    sized_models=("text-embedding-3",),
+    base64_vectors=True,
+    query=MappingProxyType({"api-version": "2024-10-21"}),  # the last dated stable version
+    model_in_path=True,
+)
+
+ANTHROPIC = Preset(
+    name="anthropic",
+    base_url="https://api.anthropic.com/v1",
+    key_variable="ANTHROPIC_API_KEY",
+    needs_key=True,
+    chat_model="claude-3-5-haiku-latest",  # R3.22
+    json_mode=JsonMode.NONE,  # the compatible endpoint ignores response_format; it has no embeddings
+)
+
+GOOGLE = Preset(
+    name="google",
+    base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+    key_variable="GOOGLE_API_KEY",
+    needs_key=True,
+    chat_model="gemini-flash-lite-latest",  # an alias: dated Gemini models are switched off within 18 months
+    embedding_model="gemini-embedding-001",
+    json_mode=JsonMode.SCHEMA,
+    sized_models=("gemini-embedding",),
+    batch_texts=100,  # more is refused with 400; so is base64
+    window_chars=4_000,  # 2,048 tokens
+)
+
+OLLAMA = Preset(
+    name="ollama",
+    base_url="http://localhost:11434/v1",
+    chat_model="llama3.2",
+    embedding_model="nomic-embed-text",
+    json_mode=JsonMode.SCHEMA,
+    batch_texts=32,
+    window_chars=4_000,  # 2,048 tokens of context by default
+)
+
+HUGGINGFACE = Preset(
+    name="huggingface",
+    base_url="http://localhost:8080/v1",  # text-embeddings-inference; the hosted router needs LLM_BASE_URL
+    key_variable="HF_TOKEN",
+    embedding_model="sentence-transformers/all-MiniLM-L6-v2",
+    batch_texts=32,  # TEI's --max-client-batch-size
+    window_chars=1_000,  # 256 to 512 word pieces; TEI cuts the rest off or refuses it
+)
+
+VLLM = Preset(
+    name="vllm",
+    base_url="http://localhost:8000/v1",
+    key_variable="VLLM_API_KEY",
+    json_mode=JsonMode.SCHEMA,
+    batch_texts=32,
+    window_chars=1_000,
+)
+
+CUSTOM = Preset(name="custom", batch_texts=32, window_chars=1_000)
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {preset.name: preset for preset in (OPENAI, AZURE_OPENAI, ANTHROPIC, GOOGLE, OLLAMA, HUGGINGFACE, VLLM, CUSTOM)}
+)
+
+BY_KEY = (OPENAI, ANTHROPIC, GOOGLE)
+"""The providers that a key in the environment switches on, the first found wins (R15.10)."""
+
+OFF = frozenset({"none", "off", "rules"})
+"""Says "no LLM" although there is a key."""
+
+LOCAL = frozenset({"local"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How a task is asked: `temperature` 0..2 and the longest answer in tokens."""
+
+    temperature: float = 0.0
+    max_tokens: int = 2_000
+
+
+TUNING: Mapping[str, Tuning] = MappingProxyType({"classify": Tuning(temperature=0.3, max_tokens=50)})  # R4.20, C28
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """What a model wants in front of a query and of a passage; they were trained with it and lose much without."""
+
+    query: str = ""
+    passage: str = ""
+
+
+PREFIXES: Mapping[str, Prefixes] = MappingProxyType(
+    {
+        "nomic-embed-text": Prefixes("search_query: ", "search_document: "),
+        "e5-": Prefixes("query: ", "passage: "),
+        "snowflake-arctic-embed": Prefixes("Represent this sentence for searching relevant passages: "),
+        "mxbai-embed": Prefixes("Represent this sentence for searching relevant passages: "),
+        "bge-small-en": Prefixes("Represent this sentence for searching relevant passages: "),
+        "bge-base-en": Prefixes("Represent this sentence for searching relevant passages: "),
+        "bge-large-en": Prefixes("Represent this sentence for searching relevant passages: "),
+    }
+)
+"""By a part of the model's name, from the models' cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A preset with everything filled in: a server that can be called.
+
+    `models` overrides `model` per task ("extract", "classify", ...).
+    """
+
+    preset: Preset
+    base_url: str
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """ "provider:model", what is recorded with a decision or a generation."""
+        return f"{self.preset.name}:{self.model}"
+
+
+def tuning(task: str) -> Tuning:
+    """Temperature and token limit of a task (C28)."""
+    return TUNING.get(task, Tuning())
+
+
+def prefixes(model: str) -> Prefixes:
+    """What to put in front of texts for this embedding model; nothing for most."""
+    return next((found for part, found in PREFIXES.items() if part in model.lower()), Prefixes())
+
+
+def choose_llm(
+    *,
+    provider: str | None = None,
+    model: str | None = None,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    models: Mapping[str, str] = NOTHING,
+    keys: Mapping[str, str] = NOTHING,
+) -> Endpoint | None:
+    """The LLM to use, None for none: the named provider, else what a key or URL implies, else the first with a key.
+
+    `keys`: provider keys by preset name. `models`: model per task. Raises ValueError naming what is missing.
+    """
+    name = (provider or "").strip().lower()
+    if name in OFF:
+        return None
+    preset = _named(name) if name else _implied(api_key=api_key, base_url=base_url, keys=keys)
+    if preset is None:
+        return None
+    return _endpoint(preset, model or preset.chat_model, api_key, base_url, keys, models)
+
+
+def choose_embedder(
+    *,
+    provider: str | None = None,
+    model: str | None = None,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    keys: Mapping[str, str] = NOTHING,
+) -> Endpoint | None:
+    """The hosted embedder to use, None for the local one. Only a named provider counts, never a key alone (A6)."""
+    name = (provider or "local").strip().lower()
+    if name in LOCAL:
+        return None
+    preset = _named(name)
+    return _endpoint(preset, model or preset.embedding_model, api_key, base_url, keys, NOTHING)
+
+
+def _named(name: str) -> Preset:
+    if name not in PRESETS:
+        raise ValueError(f"unknown provider {name!r}; known are {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def _implied(*, api_key: str | None, base_url: str | None, keys: Mapping[str, str]) -> Preset | None:
+    if api_key or (base_url and keys.get(OPENAI.name)):
+        return OPENAI  # R15.05: the default provider, also behind another URL
+    if base_url:
+        return CUSTOM  # never with the key of a vendor who was not named
+    return next((preset for preset in BY_KEY if keys.get(preset.name)), None)
+
+
+def _endpoint(
+    preset: Preset,
+    model: str | None,
+    api_key: str | None,
+    base_url: str | None,
+    keys: Mapping[str, str],
+    models: Mapping[str, str],
+) -> Endpoint:
+    url = base_url or preset.base_url
+    key = api_key or keys.get(preset.name) or None
+    if not url:
+        raise ValueError(f"provider {preset.name} needs a base URL")
+    if not model:
+        raise ValueError(f"provider {preset.name} needs a model")
+    if preset.needs_key and not key:
+        raise ValueError(f"provider {preset.name} needs an API key, e.g. in {preset.key_variable}")
+    return Endpoint(preset, url.rstrip("/"), model, key, MappingProxyType({k: v for k, v in models.items() if v}))

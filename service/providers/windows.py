@@ -1,0 +1,58 @@
+"""How does a text that is longer than an embedding model's window become one vector?
+
+It is cut into windows, each is embedded, and the mean, weighted by length, stands for the text: otherwise everything
+behind the window would be invisible to search. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from service.providers.protocols import Vector
+
+MAX_WINDOWS = 32
+"""More windows than this cost more than they tell; a longer text is represented by evenly spread ones."""
+
+BREAK = re.compile(r"\s+(?=\S*$)")
+
+
+def split(text: str, max_chars: int) -> list[str]:
+    """The text in at most MAX_WINDOWS pieces of at most `max_chars`, cut at white space if there is some near."""
+    pieces = []
+    start = 0
+    while len(text) - start > max_chars:
+        end = start + _cut(text[start : start + max_chars])
+        pieces.append(text[start:end])
+        start = end
+    pieces.append(text[start:])
+    if len(pieces) <= MAX_WINDOWS:
+        return pieces
+    return [pieces[round(at * (len(pieces) - 1) / (MAX_WINDOWS - 1))] for at in range(MAX_WINDOWS)]
+
+
+def _cut(piece: str) -> int:
+    """Where to end the piece: after the last white space of its last quarter, else at its end."""
+    tail = len(piece) - len(piece) // 4
+    found = BREAK.search(piece, tail)
+    return found.end() if found else len(piece)
+
+
+def mean(vectors: Sequence[Vector], weights: Sequence[int]) -> Vector:
+    """The weighted mean, of length 1. Raises ValueError when there is no direction to speak of."""
+    if len(vectors) == 1:
+        return vectors[0]
+    return unit(np.average(np.stack(vectors), axis=0, weights=np.asarray(weights, dtype=np.float64)))
+
+
+def unit(vector: Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> Vector:
+    """The vector scaled to length 1, as read-only float32. Raises ValueError when it is zero or not finite."""
+    wide = np.asarray(vector, dtype=np.float64)
+    length = float(np.linalg.norm(wide))
+    if not np.isfinite(length) or length < 1e-12:
+        raise ValueError("vector without direction")
+    result: Vector = (wide / length).astype(np.float32)
+    result.flags.writeable = False
+    return result

@@ -1,0 +1,95 @@
+"""What does a request or a job work with? Opened once per process, by API and worker alike."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from service.db import generations
+from service.db.caches import VectorTable
+from service.db.engine import Access, Database, check_role, find_access
+from service.db.locks import ScopeLocks
+from service.db.roles import APP
+from service.db.wakeup import Wakeup
+from service.domain.clock import Clock, system_clock
+from service.domain.scope import Scope
+from service.errors import StoreUnavailable
+from service.providers.cache import CachedEmbedder
+from service.providers.choose import open_embedder, open_llm
+from service.providers.protocols import Embedder, Llm
+from service.settings import Settings
+from service.threads import Threads
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Everything that waits or remembers. `llm` is None without a key: the rules do its work."""
+
+    db: Database
+    embedder: CachedEmbedder
+    generation: int
+    llm: Llm | None
+    settings: Settings
+    wakeup: Wakeup
+    clock: Clock = system_clock
+    threads: Threads = field(default_factory=Threads)
+    locks: ScopeLocks = field(default_factory=ScopeLocks)
+    people: dict[tuple[Scope, int], tuple[float, Sequence[str]]] = field(default_factory=dict)
+
+    def of_workspace(self, overrides: dict[str, Any]) -> Resources:
+        """The same resources under a workspace's own settings."""
+        return replace(self, settings=self.settings.for_workspace(overrides)) if overrides else self
+
+
+async def app_access(settings: Settings, role: str) -> Access:
+    """How this process reaches the database; raises StoreUnavailable when no URL is set."""
+    if settings.database_url is None:
+        raise StoreUnavailable("DATABASE_URL is not set; `make run` starts an embedded database and sets it.")
+    return await find_access(
+        settings.database_url.get_secret_value(),
+        wanted_role=role,
+        own_login=settings.owner_database_url is not None,
+        pooled=settings.pooler == "transaction",
+    )
+
+
+@asynccontextmanager
+async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterator[Resources]:
+    """Opens pool and providers. Refuses a role that row-level security does not hold back, and another embedder than
+    the recorded one."""
+    async with AsyncExitStack() as stack:
+        database = Database.open(
+            await app_access(settings, role),
+            pool_size=settings.pool_size,
+            pool_timeout_s=settings.pool_timeout_s,
+            lock_timeout_s=settings.lock_timeout_s,
+            statement_timeout_s=settings.statement_timeout_s,
+        )
+        stack.push_async_callback(database.close)
+        await check_role(database)
+        generation = await generations.active(database)
+        embedder = cached(open_embedder(settings), settings, database)
+        stack.push_async_callback(embedder.close)
+        generation.must_be(embedder.model, embedder.dimension)
+        llm = open_llm(settings)
+        if llm is not None:
+            stack.push_async_callback(llm.close)
+        wakeup = Wakeup(_listen_url(settings))
+        stack.push_async_callback(wakeup.close)
+        threads = Threads()
+        stack.callback(threads.close)
+        yield Resources(database, embedder, generation.number, llm, settings, wakeup, threads=threads)
+
+
+def cached(embedder: Embedder, settings: Settings, database: Database) -> CachedEmbedder:
+    """The embedder with its caches: the table only for one behind a network, the local one is as fast."""
+    store = None if embedder.model.startswith("local:") else VectorTable(database)
+    return CachedEmbedder(embedder, entries=settings.embedding_cache_entries, store=store)
+
+
+def _listen_url(settings: Settings) -> str:
+    url = settings.listen_database_url or settings.database_url
+    assert url is not None
+    return url.get_secret_value()

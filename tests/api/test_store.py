@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from httpx2 import AsyncClient
+
+from tests.fakes.embedder import AngleEmbedder
+
+
+async def test_a_text_is_stored_and_found_again(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    embedder.place("Prefers tea over coffee", 1.0)
+    embedder.place("what to drink", 0.8)
+    stored = await client.post("/v1/memories", json={"content": "Prefers tea over coffee", "user_id": "alice"})
+    assert stored.status_code == 201, stored.text
+    result = stored.json()["results"][0]
+    assert result["event"] == "ADD"
+    assert result["dedup"] == {"action": "stored_new", "existing_id": None, "similarity": None}
+    assert result["type"] == "Preference"
+
+    read = (await client.get(f"/v1/memories/{result['id']}")).json()
+    assert read["memory"] == "Prefers tea over coffee"
+    assert read["hash"] == hashlib.md5(b"Prefers tea over coffee").hexdigest()
+
+    found = (await client.get("/v1/memories/search", params={"q": "what to drink", "user_id": "alice"})).json()
+    assert [hit["id"] for hit in found["results"]] == [result["id"]]
+    assert found["results"][0]["similarity"] == pytest.approx(0.8, abs=5e-4)  # halves round
+    assert found["vector_path"] == "exact"
+
+
+async def test_an_equal_text_is_not_stored_twice(client: AsyncClient) -> None:
+    body = {"content": "Lives in Lisbon", "user_id": "alice"}
+    first = (await client.post("/v1/memories", json=body)).json()["results"][0]
+    again = await client.post("/v1/memories", json=body)
+    assert again.status_code == 200
+    assert again.json()["results"][0]["event"] == "NONE"
+    assert again.json()["results"][0]["id"] == first["id"]
+    assert again.json()["results"][0]["dedup"]["action"] == "duplicate_exact"
+    history = (await client.get(f"/v1/memories/{first['id']}/history")).json()["results"]
+    assert [entry["event"] for entry in history] == ["ADD"]

@@ -1,0 +1,67 @@
+"""Would the checks of chaos notice? A database that is made wrong on purpose must be found wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from uuid import UUID, uuid4
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from bench import wholeness
+from bench.ledger import Ledger, content_with_key
+
+HOME = UUID(int=7)
+MEMORY = """
+INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source, importance,
+    importance_level, "timestamp", embedding_status, created_at, updated_at)
+VALUES ($1, $2, 'ann', $3, md5($3), 'Context', 0.5, 'rules', 0.5, 5, now(), 'stored', now(), now())
+"""
+
+
+@pytest.fixture
+async def database(owner_url: str) -> AsyncIterator[str]:
+    """The superuser's URL; what a test leaves alone in it is taken away again."""
+    url = owner_url.replace("+asyncpg", "")
+    yield url
+    connection = await asyncpg.connect(url)
+    await connection.execute("DELETE FROM memory WHERE workspace_id = $1", HOME)
+    await connection.close()
+
+
+async def _lonely_memory(url: str, text: str) -> UUID:
+    connection = await asyncpg.connect(url)
+    memory_id = uuid4()
+    await connection.execute(MEMORY, HOME, memory_id, text)
+    await connection.close()
+    return memory_id
+
+
+async def test_a_memory_without_its_rows_is_found(database: str) -> None:
+    await _lonely_memory(database, "A lonely one.")
+    found = {line.partition(":")[0] for line in await wholeness.of_rows(database)}
+    assert found >= {
+        "memory without stat",
+        "memory without vector",
+        "memory without one ADD",
+        "memory without audit",
+    }
+
+
+async def test_what_was_acknowledged_and_is_not_there_is_found(database: str) -> None:
+    ledger, write, lost = Ledger(), content_with_key(random.Random(4)), uuid4()
+    ledger.answered(write, 201, {"results": [{"id": str(lost), "event": "ADD"}]})
+    wrong = await wholeness.of_answers(database, ledger)
+    assert f"acknowledged memory {lost} is lost" in wrong
+    assert f"sent with a key and not there: {write.texts[0]}" in wrong
+
+
+async def test_a_text_that_is_there_twice_is_found(database: str) -> None:
+    ledger, write = Ledger(), content_with_key(random.Random(5))
+    kept = await _lonely_memory(database, write.texts[0])
+    await _lonely_memory(database, write.texts[0])
+    ledger.answered(write, 201, {"results": [{"id": str(kept), "event": "ADD"}]})
+    wrong = await wholeness.of_answers(database, ledger)
+    assert f"stored 2 times: {write.texts[0]}" in wrong
+    assert f"memory {kept} has 0 adds" in wrong

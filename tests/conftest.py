@@ -1,0 +1,119 @@
+"""A real Postgres for every test: started once per run, migrated by Alembic, reached as the application role.
+
+Tests are apart from each other because each has a workspace of its own: row-level security is the isolation, as in
+production. Everything commits, so races and crashes are tested as they happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from service.db import generations, keys, migrate
+from service.db.engine import Access, Database, find_access
+from service.db.roles import APP, WORKER
+from service.launch.postgres import EmbeddedPostgres
+from service.settings import Settings
+from tests.fakes.embedder import AngleEmbedder
+
+DIMENSION = int(os.environ.get("LOXODON_TEST_DIM", "384"))
+
+
+@pytest.fixture(scope="session")
+def settings() -> Settings:
+    return Settings.model_validate({"embedding_dim": DIMENSION, "embedder_provider": "test"})
+
+
+@pytest.fixture(scope="session")
+def owner_url(settings: Settings) -> Iterator[str]:
+    """A migrated database, as its superuser. Not durable: tests that kill Postgres start a server of their own."""
+    with tempfile.TemporaryDirectory(prefix="loxodon-tests-") as folder:
+        fast = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "100"}
+        server = EmbeddedPostgres(Path(folder), settings=fast)
+        url = server.start().url()
+        try:
+            migrate.upgrade(url, settings)
+            asyncio.run(generations.record_first(url, AngleEmbedder.model, DIMENSION))
+            yield url
+        finally:
+            server.stop()
+
+
+async def _open(url: str, role: str) -> AsyncIterator[Database]:
+    access: Access = await find_access(url, wanted_role=role, own_login=False, pooled=False)
+    database = Database.open(access, pool_size=20, pool_timeout_s=30)
+    yield database
+    await database.close()
+
+
+@pytest.fixture(scope="session")
+async def database(owner_url: str) -> AsyncIterator[Database]:
+    """The application's pool: row-level security holds."""
+    async for found in _open(owner_url, APP):
+        yield found
+
+
+@pytest.fixture(scope="session")
+async def worker_database(owner_url: str) -> AsyncIterator[Database]:
+    async for found in _open(owner_url, WORKER):
+        yield found
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A workspace of one test, and a key with every right in it."""
+
+    workspace_id: UUID
+    key: str
+
+
+@pytest.fixture
+async def tenant(database: Database) -> Tenant:
+    return await new_tenant(database)
+
+
+@pytest.fixture
+async def stranger(database: Database) -> Tenant:
+    """Another workspace, to look from."""
+    return await new_tenant(database)
+
+
+async def new_tenant(database: Database) -> Tenant:
+    issued = await keys.create_workspace(database, "test", rights=keys.EVERY_RIGHT)
+    return Tenant(issued.workspace_id, issued.secret)
+
+
+@pytest.fixture
+def workspace(tenant: Tenant) -> UUID:
+    return tenant.workspace_id
+
+
+class SetClock:
+    """A clock that stands where the test puts it."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **step: float) -> None:
+        self.now += timedelta(**step)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock(datetime(2026, 3, 2, 9, 30, tzinfo=UTC))
+
+
+@pytest.fixture
+def embedder() -> AngleEmbedder:
+    return AngleEmbedder(DIMENSION)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import hashlib
+from uuid import UUID
+
+import numpy as np
+
+from service.db.caches import AnswerTable, VectorTable
+from service.db.engine import Database
+from tests.conftest import DIMENSION
+
+
+async def test_a_vector_comes_back_as_it_went_in_and_to_its_workspace_only(
+    database: Database, workspace: UUID, stranger: object
+) -> None:
+    table = VectorTable(database)
+    digest = hashlib.sha256(b"tea").digest()
+    vector = np.zeros(DIMENSION, dtype=np.float32)
+    vector[3] = 1.0
+    await table.put_many(workspace, "test:model", {digest: vector})
+    await table.put_many(workspace, "test:model", {digest: vector})
+    found = await table.get_many(workspace, "test:model", [digest, hashlib.sha256(b"coffee").digest()])
+    assert list(found) == [digest]
+    assert np.array_equal(found[digest], vector)
+    assert await table.get_many(workspace, "test:other", [digest]) == {}
+    other: UUID = stranger.workspace_id  # type: ignore[attr-defined]
+    assert await table.get_many(other, "test:model", [digest]) == {}
+
+
+async def test_an_answer_is_kept_until_it_expires(database: Database, workspace: UUID) -> None:
+    prompt = hashlib.sha256(b"question").digest()
+    await AnswerTable(database, ttl_s=60).put(workspace, "extract", "test:model", prompt, "answer")
+    assert await AnswerTable(database, ttl_s=60).get(workspace, "extract", "test:model", prompt) == "answer"
+    assert await AnswerTable(database, ttl_s=60).get(workspace, "decide", "test:model", prompt) is None
+    assert await AnswerTable(database, ttl_s=0).get(workspace, "extract", "test:model", prompt) is None

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import text
+
+from service.db import keys
+from service.db.engine import Database, holding
+from service.domain.access import Right
+
+
+async def test_a_new_key_is_found_by_its_secret_only(database: Database) -> None:
+    issued = await keys.create_workspace(database, "acme", rights=[Right.READ])
+    caller = await keys.find(database, issued.secret)
+    assert caller is not None
+    assert caller.workspace_id == issued.workspace_id
+    assert caller.may(Right.READ)
+    assert not caller.may(Right.WRITE)
+    assert await keys.find(database, issued.secret + "x") is None
+
+
+async def test_a_transaction_without_a_workspace_is_an_error_not_an_empty_answer(database: Database) -> None:
+    async with database.engine.connect() as connection:
+        with pytest.raises(Exception, match=r"loxodon.workspace|invalid input syntax for type uuid"):
+            await connection.execute(text("SELECT count(*) FROM memory"))
+
+
+async def test_a_pooled_connection_forgets_the_last_workspace(database: Database, workspace: UUID) -> None:
+    for other in (workspace, uuid4(), uuid4()):
+        async with database.read(other) as session:
+            seen = await session.scalar(text("SELECT current_setting('loxodon.workspace')"))
+        assert seen == str(other)
+    async with database.engine.connect() as connection:
+        left = await connection.scalar(text("SELECT current_setting('loxodon.workspace', true)"))
+    assert not left
+
+
+async def test_holding_is_true_inside_a_transaction_only(database: Database, workspace: UUID) -> None:
+    assert not holding()
+    async with database.read(workspace):
+        assert holding()
+    assert not holding()
+
+
+async def test_a_read_cannot_write(database: Database, workspace: UUID) -> None:
+    with pytest.raises(Exception, match="read-only"):
+        async with database.read(workspace) as session:
+            await session.execute(text("UPDATE workspace SET name = 'x'"))
+
+
+async def test_a_failed_block_rolls_back(database: Database, workspace: UUID) -> None:
+
+    async def failing() -> None:
+        async with database.begin(workspace) as session:
+            await session.execute(text("UPDATE workspace SET name = 'changed'"))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await failing()
+    async with database.read(workspace) as session:
+        assert (await keys.workspace(session, workspace)).name == "test"

@@ -1,0 +1,1 @@
+"""Stand-ins for model providers; everything else in the tests is real."""

@@ -1,0 +1,66 @@
+"""An embedder whose angles a test chooses."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from service.db.engine import holding
+from service.domain.text import CleanText
+from service.errors import EmbeddingError
+from service.providers.protocols import Vector
+
+
+class AngleEmbedder:
+    """Vectors with chosen cosines to one axis; a text nobody chose gets a stable direction of its own.
+
+    `place("a", 1.0); place("b", 0.85)` makes cosine(a, b) = 0.85. `down = True` makes it fail, `seen` records texts.
+    """
+
+    model = "test:angles"
+
+    def __init__(self, dimension: int = 384) -> None:
+        self.dimension = dimension
+        self.down = False
+        self.seen: list[str] = []
+        self._chosen: dict[str, Vector] = {}
+
+    def place(self, text: str, cosine: float, *, axis: int = 0, side: int = 1) -> None:
+        """Puts `text` at `cosine` to `axis`, leaning towards dimension `side`."""
+        vector = np.zeros(self.dimension, dtype=np.float32)
+        vector[axis] = cosine
+        vector[side] = math.sqrt(max(0.0, 1 - cosine * cosine))
+        self._chosen[text] = vector
+
+    def vector(self, text: str) -> Vector:
+        if text in self._chosen:
+            return self._chosen[text]
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        vector = np.random.default_rng(seed).standard_normal(self.dimension).astype(np.float32)
+        vector[:4] = 0  # the chosen ones live there
+        return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+    async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
+        assert not holding(), "an embedder was awaited inside a transaction"
+        self.seen.extend(texts)
+        if self.down:
+            raise EmbeddingError("The embedding provider is down.")
+        return [self.vector(text) for text in texts]
+
+    async def embed_query(self, text: CleanText) -> Vector:
+        return (await self.embed([text]))[0]
+
+    def similarity(self, cosine: float) -> float:
+        return round(min(1.0, max(0.0, cosine)), 4)
+
+    def query_similarity(self, cosine: float) -> float:
+        return self.similarity(cosine)
+
+    async def windows(self, text: CleanText) -> tuple[int, bool]:
+        return 1, True
+
+    async def close(self) -> None:
+        return None

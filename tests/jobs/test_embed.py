@@ -1,0 +1,152 @@
+"""Does every waiting memory get the vector of the text it has now?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+from sqlalchemy import text
+
+from service.db.engine import Database
+from service.domain.scope import NIL_WORKSPACE
+from service.domain.text import CleanText, content_hash
+from service.errors import EmbeddingError
+from service.jobs import embed
+from service.providers.cache import CachedEmbedder
+from service.providers.protocols import Vector
+from service.resources import Resources
+from tests.fakes.embedder import AngleEmbedder
+from tests.jobs.conftest import fetch, insert_memory, job_for, jobs_of
+
+
+async def run(res: Resources, workspace: UUID, *ids: UUID) -> None:
+    await embed.run_together([job_for(workspace, memory_id, "embed") for memory_id in ids], res)
+
+
+async def vectors(database: Database, workspace: UUID, memory_id: UUID) -> dict[str, str]:
+    sql = "SELECT kind, embedding::text AS embedding FROM memory_vector WHERE memory_id = :id"
+    return {row.kind: row.embedding for row in await fetch(database, workspace, sql, id=memory_id)}
+
+
+async def status(database: Database, workspace: UUID, memory_id: UUID) -> str:
+    (row,) = await fetch(database, workspace, "SELECT embedding_status FROM memory WHERE id = :id", id=memory_id)
+    return str(row.embedding_status)
+
+
+async def add_placeholder(database: Database, workspace: UUID, memory_id: UUID, dimension: int) -> None:
+    async with database.begin(workspace) as session:
+        await session.execute(
+            text(
+                "INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, embedding) VALUES "
+                "(:workspace, :id, 1, 'placeholder', CAST(:vector AS halfvec))"
+            ),
+            {"workspace": workspace, "id": memory_id, "vector": str([1.0] + [0.0] * (dimension - 1))},
+        )
+
+
+async def test_queued_and_placeholder_memories_get_their_vector_in_one_call(
+    database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
+) -> None:
+    queued = await insert_memory(database, workspace, "queued text", status="queued")
+    held = await insert_memory(database, workspace, "placeholder text", status="placeholder")
+    await add_placeholder(database, workspace, held, embedder.dimension)
+    await run(res, workspace, queued, held)
+    assert sorted(embedder.seen) == ["placeholder text", "queued text"]
+    for memory_id in (queued, held):
+        assert await status(database, workspace, memory_id) == "stored"
+        assert set(await vectors(database, workspace, memory_id)) == {"text"}
+    (row,) = await fetch(
+        database,
+        workspace,
+        "SELECT 1 - (embedding::halfvec <=> CAST(:v AS halfvec)) AS cosine, user_id, channel FROM memory_vector "
+        "WHERE memory_id = :id",
+        v=str(embedder.vector("queued text").tolist()),
+        id=queued,
+    )
+    assert row.cosine == pytest.approx(1, abs=1e-3)
+    assert (row.user_id, row.channel) == ("alice", "_global")
+
+
+async def test_running_again_asks_nobody(
+    database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
+) -> None:
+    memory_id = await insert_memory(database, workspace, "once", status="queued")
+    await run(res, workspace, memory_id)
+    await run(res, workspace, memory_id)
+    assert embedder.seen == ["once"]
+
+
+async def test_a_text_changed_meanwhile_does_not_get_the_old_vector(
+    database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_id = await insert_memory(database, workspace, "before", status="queued")
+
+    async def slow(texts: Sequence[CleanText]) -> list[Vector]:
+        async with database.begin(workspace) as session:
+            await session.execute(
+                text("UPDATE memory SET content = 'after', hash = :hash WHERE id = :id"),
+                {"hash": content_hash("after"), "id": memory_id},
+            )
+        return [embedder.vector(each) for each in texts]
+
+    monkeypatch.setattr(embedder, "embed", slow)
+    await run(res, workspace, memory_id)
+    assert await status(database, workspace, memory_id) == "queued"
+    assert await vectors(database, workspace, memory_id) == {}
+
+
+async def test_a_provider_that_is_down_leaves_the_placeholder(
+    database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
+) -> None:
+    memory_id = await insert_memory(database, workspace, "later", status="placeholder")
+    await add_placeholder(database, workspace, memory_id, embedder.dimension)
+    embedder.down = True
+    with pytest.raises(EmbeddingError):
+        await run(res, workspace, memory_id)
+    assert await status(database, workspace, memory_id) == "placeholder"
+    assert set(await vectors(database, workspace, memory_id)) == {"placeholder"}
+
+
+async def test_the_sweep_queues_what_no_job_would_embed(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed, "QUIET_S", 0.0)
+    forgotten = await insert_memory(database, workspace, "forgotten", status="queued")
+    await insert_memory(database, workspace, "fine", status="stored")
+    sweeping = job_for(NIL_WORKSPACE, None, "embed")
+    await embed.run(sweeping, res)
+    await embed.run(sweeping, res)
+    mine = [job for job in await jobs_of(worker_database, "embed") if job.workspace_id == workspace]
+    assert [job.memory_id for job in mine] == [forgotten]
+
+
+async def test_the_sweep_is_patient_with_what_died(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed, "QUIET_S", 5.0)
+    memory_id = await insert_memory(database, workspace, "poison", status="queued")
+    async with database.begin(workspace) as session:
+        await session.execute(text("UPDATE memory SET updated_at = now() - interval '1 hour'"))
+        for _ in range(3):
+            await session.execute(
+                text(
+                    "INSERT INTO job (workspace_id, id, kind, memory_id, state, max_attempts, finished_at) VALUES "
+                    "(:workspace, gen_random_uuid(), 'embed', :id, 'dead', 3, now() - interval '30 seconds')"
+                ),
+                {"workspace": workspace, "id": memory_id},
+            )
+
+    async def waiting() -> int:
+        await embed.run(job_for(NIL_WORKSPACE, None, "embed"), res)
+        jobs = await jobs_of(worker_database, "embed")
+        return sum(job.workspace_id == workspace and job.state == "ready" for job in jobs)
+
+    assert await waiting() == 0  # 5 s, doubled three times, are 40 s
+    async with database.begin(workspace) as session:
+        await session.execute(text("UPDATE job SET finished_at = now() - interval '60 seconds'"))
+    assert await waiting() == 1
+
+
+def test_the_cache_is_asked_with_the_workspace(res: Resources) -> None:
+    assert isinstance(res.embedder, CachedEmbedder)

@@ -1,0 +1,57 @@
+"""Is enough claimed for quick jobs, not too much of slow ones, and does the right work run together?"""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from service.domain.job import Job
+from service.domain.scope import NIL_WORKSPACE
+from service.jobs import portions
+from service.jobs.portions import Group
+from service.jobs.registry import Task
+from service.resources import Resources
+
+A, B = UUID(int=1), UUID(int=2)
+
+
+def job(workspace: UUID = A, *, attempts: int = 1) -> Job:
+    return Job(workspace, uuid4(), "embed", None, {}, attempts, 3, "w")
+
+
+@pytest.mark.parametrize(
+    ("pace_s", "held", "wanted"),
+    [
+        (5.0, 0, 4),  # slow jobs: what can start
+        (5.0, 3, 1),
+        (5.0, 4, 0),
+        (0.02, 0, 44),  # 40 of them take 0.2 s on four slots
+        (0.0001, 0, 100),
+        (0.0001, 60, 0),  # half a batch is not worth a claim yet
+        (0.0001, 40, 60),
+        (0.0001, 3, 97),
+        (5.0, 50, 0),  # quick ones became slow: no more
+    ],
+)
+def test_room(pace_s: float, held: int, wanted: int) -> None:
+    assert portions.room(slots=4, pace_s=pace_s, held=held) == wanted
+
+
+def test_first_attempts_of_a_workspace_run_together() -> None:
+    jobs = [job(A), job(B), job(A), job(A, attempts=2), job(NIL_WORKSPACE), job(A)]
+    assert portions.units(jobs, 2) == [(jobs[3],), (jobs[4],), (jobs[0], jobs[2]), (jobs[5],), (jobs[1],)]
+
+
+def test_a_batch_of_one_is_every_job_alone() -> None:
+    jobs = [job(), job()]
+    assert portions.units(jobs, 1) == [(jobs[0],), (jobs[1],)]
+
+
+def test_a_kind_that_runs_together_is_claimed_apart() -> None:
+    async def one(_job: Job, _res: Resources) -> None: ...
+    async def many(_jobs: object, _res: Resources) -> None: ...
+
+    tasks = {"a": Task(one), "b": Task(one, together=many), "c": Task(one)}
+    assert portions.groups(tasks) == [Group(("a", "c"), False), Group(("b",), True)]
+    assert portions.groups({"b": tasks["b"]}) == [Group(("b",), True)]

@@ -1,0 +1,54 @@
+"""Who is tried again, when, and what is said about it?"""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from service.domain.job import Job
+from service.errors import EmbeddingError, InvalidInput, StoreUnavailable
+from service.jobs import verdict
+
+BACKOFF_S = 2.0
+
+
+def job(attempts: int, max_attempts: int = 3) -> Job:
+    return Job(uuid4(), uuid4(), "enrich", None, {}, attempts, max_attempts, "w")
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts", "alone", "state", "delay_s"),
+    [
+        (StoreUnavailable("x"), 1, True, "ready", 2),
+        (StoreUnavailable("x"), 2, True, "ready", 4),
+        (StoreUnavailable("x"), 3, True, "dead", 0),
+        (EmbeddingError("x"), 1, False, "ready", 2),
+        (InvalidInput("x"), 1, True, "dead", 0),
+        (InvalidInput("x"), 1, False, "ready", 2),
+        (InvalidInput("x"), 3, False, "dead", 0),
+        (RuntimeError("x"), 1, True, "ready", 2),
+        (TimeoutError(), 2, True, "ready", 4),
+    ],
+)
+def test_failed(error: Exception, attempts: int, alone: bool, state: str, delay_s: float) -> None:
+    ending = verdict.failed(job(attempts), error, alone=alone, backoff_s=BACKOFF_S)
+    assert (ending.state, ending.delay_s, ending.counted) == (state, delay_s, True)
+
+
+def test_the_pause_has_an_end() -> None:
+    ending = verdict.failed(job(40, 99), StoreUnavailable("x"), alone=True, backoff_s=BACKOFF_S)
+    assert ending.delay_s == verdict.MAX_BACKOFF_S
+
+
+def test_nothing_is_quoted_from_errors_that_are_not_ours() -> None:
+    def fail() -> None:
+        raise ValueError("the text of a memory")
+
+    try:
+        fail()
+    except ValueError as exc:
+        said = verdict.describe(exc)
+    assert said.startswith("ValueError at fail:")
+    assert "memory" not in said
+    assert verdict.describe(InvalidInput("Too long.")) == "invalid_input: Too long."

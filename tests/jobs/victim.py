@@ -1,0 +1,46 @@
+"""A worker process to be killed: `url kind behaviour folder`. Each run of its one task leaves a file in `folder`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import cast
+from uuid import uuid4
+
+from service.db.engine import Database, find_access
+from service.db.roles import WORKER
+from service.db.wakeup import Wakeup
+from service.domain.job import Job, JobName
+from service.jobs.loop import Worker
+from service.jobs.registry import Task
+from service.providers.cache import CachedEmbedder
+from service.resources import Resources
+from service.settings import Settings
+from tests.fakes.embedder import AngleEmbedder
+
+
+async def main(url: str, kind: str, behaviour: str, folder: Path) -> None:
+    async def run(job: Job, _res: Resources) -> None:
+        (folder / f"{job.attempts}-{uuid4()}").touch()
+        if behaviour == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        await asyncio.sleep({"hang": 3600.0, "slow": 0.5}.get(behaviour, 0.0))
+        (folder / f"end-{uuid4()}").touch()
+
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    access = await find_access(url, wanted_role=WORKER, own_login=False, pooled=False)
+    database = Database.open(access, pool_size=5, pool_timeout_s=5)
+    settings = Settings.model_validate({"worker_poll_s": 0.1, "job_lease_s": 1.5, "job_backoff_s": 0.05})
+    embedder = CachedEmbedder(AngleEmbedder(), entries=0)
+    res = Resources(database, embedder, 1, None, settings, Wakeup(url))
+    await Worker(res, {cast(JobName, kind): Task(run)}).run(stop)
+    await res.wakeup.close()
+    await database.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4])))

@@ -1,0 +1,45 @@
+"""Does the second step help where our rules end, and never hurt?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from service.language import temporal
+from service.language.temporal import recogniser
+
+WEDNESDAY = datetime(2026, 11, 11, 14, 30, tzinfo=UTC)
+LONDON = ZoneInfo("UTC")
+
+
+class Broken:
+    def parse(self, text: str, reference: datetime) -> Any:
+        raise IndexError(text)
+
+
+def test_it_reads_what_our_rules_do_not() -> None:
+    found = temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, LONDON)
+    assert [m.begins_at for m in found] == [datetime(2026, 11, 12, 18, 45, tzinfo=UTC)]
+
+
+def test_a_failing_recogniser_leaves_our_own_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recogniser, "_model", Broken)
+    found = temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, LONDON)
+    assert [m.text for m in found] == ["tomorrow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "worth"),
+    [
+        ("lunch \x00\x00\x00 with ada", False),
+        ("what a day it was for the second team", False),
+        ("three weeks after the launch", True),
+        ("on ramadan we rest", True),
+        ("the easter egg", False),
+    ],
+)
+def test_it_is_asked_seldom(text: str, worth: bool) -> None:
+    assert recogniser.worth_asking(text) is worth

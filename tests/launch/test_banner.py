@@ -1,0 +1,41 @@
+"""Do the printed commands mean to a shell what they should?"""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from service.launch.banner import banner, curl
+from service.launch.listener import reachable_url
+
+
+def test_the_lines_survive_a_shell() -> None:
+    line = curl("http://127.0.0.1:8080/v1/memories", "a'b \"c$d", {"content": "it's $HOME", "user_id": "x"})
+    words = shlex.split(line)
+    assert "\n" not in line
+    assert "Authorization: Bearer a'b \"c$d" in words
+    assert json.loads(words[-1]) == {"content": "it's $HOME", "user_id": "x"}
+
+
+def test_the_banner_names_url_key_and_place() -> None:
+    text = banner("http://127.0.0.1:8080", "lox_key", "/some where")
+    assert "http://127.0.0.1:8080/docs" in text
+    assert "lox_key" in text
+    assert "/some where" in text
+    assert sum(line.startswith("curl ") for line in text.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::", "http://[::1]:80"),
+        ("::1", "http://[::1]:80"),
+        ("localhost", "http://localhost:80"),
+    ],
+)
+def test_reachable_url(host: str, url: str) -> None:
+    assert reachable_url(host, 80) == url

@@ -1,0 +1,101 @@
+"""Is installed again exactly what changed, and is a wrong Python told?"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.launch import install
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "requirements").mkdir()
+    for name in ("service", "binaries", "dev", "pg16"):
+        (tmp_path / "requirements" / f"{name}.txt").write_text(f"{name}==1\n")
+    (tmp_path / ".venv").mkdir()
+    monkeypatch.setattr(install, "ROOT", tmp_path)
+    monkeypatch.setattr(install, "STATE", tmp_path / ".venv" / "installed.json")
+    monkeypatch.setattr(install, "PYTHON", Path(sys.executable))
+    return tmp_path
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The pip commands, which are not run."""
+    made: list[list[str]] = []
+
+    def run(command: list[str], **_options: object) -> subprocess.CompletedProcess[str]:
+        made.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("service.launch.install.subprocess.run", run)
+    return made
+
+
+def files(calls: list[list[str]]) -> list[str]:
+    return [Path(call[-1]).stem for call in calls if "install" in call]
+
+
+def test_first_time_then_nothing(calls: list[list[str]]) -> None:
+    assert install.main("run") == 0
+    assert files(calls) == ["service", "binaries"]
+    assert all("--require-hashes" in call for call in calls if "install" in call)
+    assert "--no-deps" in calls[-1]
+    calls.clear()
+    assert install.main("run") == 0
+    assert calls == []
+
+
+def test_only_what_changed_is_installed_again(calls: list[list[str]], project: Path) -> None:
+    install.main("run")
+    calls.clear()
+    (project / "requirements" / "binaries.txt").write_text("binaries==2\n")
+    install.main("run")
+    assert files(calls) == ["binaries"]
+
+
+def test_the_test_tools_include_the_service(calls: list[list[str]]) -> None:
+    install.main("dev")
+    install.main("run")
+    assert files(calls) == ["dev", "binaries"]
+
+
+def test_a_failed_installation_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed: subprocess.CompletedProcess[str] = subprocess.CompletedProcess([], 1)
+    monkeypatch.setattr(install, "_pip", lambda: ["pip"])
+    monkeypatch.setattr("service.launch.install.subprocess.run", lambda *_words, **_options: failed)
+    assert install.main("run") == 1
+    assert install.installed() == {}
+
+
+def test_a_damaged_state_means_nothing_is_installed(project: Path) -> None:
+    install.STATE.write_text("{half")
+    assert install.installed() == {}
+    install.STATE.write_text(json.dumps(["odd"]))
+    assert install.installed() == {}
+
+
+@pytest.mark.parametrize("version", [(3, 10, 4), (3, 14, 0), (4, 0, 0)])
+def test_another_python_is_refused(version: tuple[int, int, int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert install.main("run", version) == 1
+    assert "3.11, 3.12 or 3.13; this one is " + ".".join(map(str, version)) in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile here")
+def test_make_without_a_python_says_so() -> None:
+    made = subprocess.run(["make", "python", "PYTHON="], check=False, cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode != 0
+    assert "Loxodon needs Python 3.11, 3.12 or 3.13" in made.stdout
+
+
+def test_make_help_names_the_targets() -> None:
+    shown = subprocess.run(["make"], check=True, cwd=ROOT, capture_output=True, text=True).stdout
+    wanted = "help run up dev worker test test-pg16 lint types check migrate bench eval chaos"
+    assert set(wanted.split()) == {line.split()[1] for line in shown.splitlines()}

@@ -1,0 +1,53 @@
+"""Does the socket folder fit into a socket address, and is it ours?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.launch import sockets
+from service.launch.account import Account
+from service.launch.postgres import Server
+from service.launch.problems import LaunchError
+
+
+@pytest.mark.parametrize(
+    ("path", "fits"),
+    [
+        ("/data/socket", True),
+        ("/a folder/with spaces", True),
+        ("/" + "x" * 92, True),  # 93 + 14 characters of "/.s.PGSQL.5432" = 107
+        ("/" + "x" * 93, False),
+        ("/" + "ä" * 47, False),  # bytes count, not characters
+        ("/a,b", False),
+        ('/a"b', False),
+    ],
+)
+def test_fits(path: str, fits: bool) -> None:
+    assert sockets.fits(Path(path)) is fits
+
+
+def test_the_fallback_is_the_same_at_every_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (long := tmp_path / ("x" * 100)).mkdir()
+    found = sockets.folder(long, Account())
+    assert found == sockets.folder(long, Account())
+    assert found.parent == tmp_path
+    assert found.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_planted_link_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (long := tmp_path / ("x" * 100)).mkdir()
+    planted = sockets.folder(long, Account())
+    planted.rmdir()
+    planted.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (tmp_path / "elsewhere").mkdir()
+    with pytest.raises(LaunchError, match="not a folder of ours"):
+        sockets.folder(long, Account())
+
+
+def test_url_quotes_what_a_path_may_hold() -> None:
+    url = Server(Path("/a b/100%&x"), 5432).url("my db", "me")
+    assert url == "postgresql+asyncpg://me@/my%20db?host=%2Fa%20b%2F100%25%26x&port=5432"

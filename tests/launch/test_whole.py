@@ -1,0 +1,119 @@
+"""Does the real thing start, answer the printed commands, survive kill -9 of each part, and leave nothing behind?"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from service.launch import clusterdir
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.timeout(300)
+PATIENCE_S = 120.0  # for machines that do ten other things
+
+
+class Whole:
+    """`python -m service run` on a folder of its own."""
+
+    def __init__(self, data_dir: Path, port: int) -> None:
+        self.data_dir = data_dir
+        self.port = port
+        kept = {name: value for name, value in os.environ.items() if not name.endswith("DATABASE_URL")}
+        env = kept | {"LOXODON_DATA_DIR": str(data_dir), "LOXODON_PORT": str(port)}
+        command = [sys.executable, "-m", "service", "run"]
+        self.process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+
+    def until_ready(self) -> str:
+        assert self.process.stdout is not None
+        printed = ""
+        while "Ctrl-C stops it" not in printed:
+            line = self.process.stdout.readline()
+            assert line, printed
+            printed += line
+        return printed
+
+    def child(self, word: str) -> int:
+        """Returns the pid of the supervisor's child with the word in its command line, 0 when there is none."""
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                if parent == self.process.pid and word in (entry / "cmdline").read_text():
+                    return int(entry.name)
+            except OSError:
+                continue
+        return 0
+
+    def paste(self, line: str) -> tuple[int, dict[str, object]]:
+        """Returns status and answer of what the curl line would do."""
+        words = shlex.split(line)
+        headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        with contextlib.closing(connection):
+            connection.request("POST", re.sub("^http://[^/]+", "", words[2]), words[words.index("-d") + 1], headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
+    def finds(self, line: str) -> bool:
+        try:
+            status, answer = self.paste(line)
+        except (OSError, http.client.HTTPException):
+            return False
+        return status == 200 and bool(answer["results"])
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Iterator[Whole]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    started = Whole(tmp_path / "a folder", port)
+    yield started
+    started.process.kill()
+    started.process.communicate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_the_whole_service(whole: Whole) -> None:
+    remember, find = [line for line in whole.until_ready().splitlines() if line.startswith("curl ")]
+    assert whole.paste(remember)[0] == 201
+    assert whole.finds(find)
+    for word in ("bin/postgres", "worker", "api"):
+        old = whole.child(word)
+        os.kill(old, signal.SIGKILL)
+        _until(lambda word=word, old=old: whole.child(word) not in (0, old))  # type: ignore[misc]
+        _until(lambda: whole.finds(find))
+    whole.process.send_signal(signal.SIGTERM)
+    assert whole.process.wait(PATIENCE_S) == 0
+    assert clusterdir.members(whole.data_dir / "postgres") == []
+    assert clusterdir.written_pid(whole.data_dir / "postgres") is None, "Postgres was shut down cleanly"
+
+
+def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path) -> None:
+    url = "postgresql+asyncpg://me:hush@127.0.0.1:1/there"
+    env = os.environ | {"DATABASE_URL": url, "LOXODON_DATA_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "service", "migrate"]
+    done = subprocess.run(command, check=False, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Cannot use the database postgresql+asyncpg://me:***@127.0.0.1:1/there" in done.stderr
+    assert "hush" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.1)

@@ -1,0 +1,24 @@
+"""Providers meet a real HTTP server on the loopback; only the waits are short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from service.providers.openai_wire import WireOptions
+from service.providers.retry import RetryPolicy
+from tests.fakes.openai_server import OpenAiServer
+
+QUICK = RetryPolicy(base_delay_s=0.01)
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAiServer]:
+    with OpenAiServer() as running:
+        yield running
+
+
+@pytest.fixture
+def quick() -> WireOptions:
+    return WireOptions(timeout_s=5.0, retries=QUICK)

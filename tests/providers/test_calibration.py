@@ -1,0 +1,53 @@
+"""Is the curve monotone, rounded and recorded without loss?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from service.providers.calibration import IDENTITY, Calibration, Curve
+
+CURVE = Curve(((0.5, 0.0), (0.8, 0.6), (1.0, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("cosine", "similarity"),
+    [(-1.0, 0.0), (0.5, 0.0), (0.65, 0.3), (0.8, 0.6), (0.9, 0.8), (1.0, 1.0), (1.0000001, 1.0), (0.70001, 0.4)],
+)
+def test_between_knots_it_is_a_line_and_outside_flat(cosine: float, similarity: float) -> None:
+    assert CURVE(cosine) == similarity
+
+
+def test_it_never_falls() -> None:
+    found = [CURVE(step / 1_000) for step in range(-1_000, 1_001)]
+    assert found == sorted(found)
+
+
+def test_identity_keeps_a_cosine_and_mends_the_rounding_of_halfvec() -> None:
+    assert IDENTITY.documents(0.6999931) == 0.7
+    assert IDENTITY.queries(0.85) == 0.85
+    assert IDENTITY.documents(-0.2) == 0.0
+
+
+def test_it_survives_the_database() -> None:
+    calibration = Calibration(documents=CURVE, queries=IDENTITY.queries)
+    assert Calibration.of_json(json.loads(json.dumps(calibration.as_json()))) == calibration
+
+
+@pytest.mark.parametrize(
+    "knots",
+    [
+        (),
+        ((0.5, 0.5),),
+        ((0.5, 0.5), (0.5, 0.6)),
+        ((0.6, 0.5), (0.5, 0.6)),
+        ((0.5, 0.6), (0.6, 0.5)),
+        ((0.5, 0.5), (0.6, 0.5)),
+        ((0.0, -0.1), (1.0, 1.0)),
+        ((0.0, 0.0), (1.0, 1.1)),
+    ],
+)
+def test_knots_that_are_no_curve_are_refused(knots: tuple[tuple[float, float], ...]) -> None:
+    with pytest.raises(ValueError, match=r"knots|Similarities"):
+        Curve(knots)

@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from service.errors import LlmError
+from service.providers.openai_llm import OpenAiLlm, response_format
+from service.providers.openai_wire import WireOptions
+from service.providers.presets import PRESETS, Endpoint, JsonMode, choose_llm
+from service.providers.protocols import Ask, Tool, ToolCall, Usage
+from service.providers.retry import RetryPolicy
+from tests.fakes.http_server import Answer, Cut
+from tests.fakes.openai_server import OpenAiServer, failure
+
+SCHEMA = {"type": "object", "properties": {"facts": {"type": "array"}}}
+ASK = Ask("extract", "Return the facts as JSON.", "I moved to Turin.", schema=SCHEMA, deadline_s=5)
+
+Open = Callable[..., OpenAiLlm]
+
+
+@pytest.fixture
+async def open_llm(server: OpenAiServer, quick: WireOptions) -> AsyncIterator[Open]:
+    """Opens LLMs of a provider at the fake server and closes them."""
+    opened: list[OpenAiLlm] = []
+
+    def open_one(provider: str = "openai", options: WireOptions = quick, **changes: str) -> OpenAiLlm:
+        opened.append(OpenAiLlm(endpoint(server, provider, **changes), options))
+        return opened[-1]
+
+    yield open_one
+    for llm in opened:
+        await llm.close()
+
+
+def endpoint(server: OpenAiServer, provider: str, **changes: str) -> Endpoint:
+    url = server.azure_url if PRESETS[provider].model_in_path else server.base_url
+    model = changes.pop("model", PRESETS[provider].chat_model or "some-model")
+    found = choose_llm(provider=provider, base_url=url, api_key="sk-test", model=model, models=changes)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "length_field", "json_mode"),
+    [
+        ("openai", "gpt-4o-mini", "max_completion_tokens", "json_object"),
+        ("anthropic", "claude-3-5-haiku-latest", "max_tokens", None),
+        ("google", "gemini-flash-lite-latest", "max_tokens", "json_schema"),
+        ("ollama", "llama3.2", "max_tokens", "json_schema"),
+        ("huggingface", "some-model", "max_tokens", None),
+        ("vllm", "some-model", "max_tokens", "json_schema"),
+        ("custom", "some-model", "max_tokens", None),
+    ],
+)
+async def test_requests(
+    server: OpenAiServer, open_llm: Open, provider: str, model: str, length_field: str, json_mode: str | None
+) -> None:
+    server.chat.reply({"facts": ["moved to Turin"]})
+    llm = open_llm(provider)
+    reply = await llm.complete(ASK)
+    assert reply.text == '{"facts": ["moved to Turin"]}'
+    (request,) = server.chat.requests
+    assert (request.method, request.path, request.query) == ("POST", "/v1/chat/completions", {})
+    assert request.headers["authorization"] == "Bearer sk-test"
+    body = request.json
+    assert llm.model == f"{provider}:{model}"
+    assert body.pop("response_format", {"type": None})["type"] == json_mode
+    assert body == {
+        "model": model,
+        "messages": [{"role": "system", "content": ASK.system}, {"role": "user", "content": ASK.user}],
+        "temperature": 0,
+        length_field: 2_000,
+    }
+
+
+async def test_azure(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.default("fine")
+    llm = open_llm("azure_openai", model="my-deployment", classify="other-deployment")
+    await llm.complete(ASK)
+    await llm.complete(replace(ASK, task="classify"))
+    assert [request.path for request in server.chat.requests] == [
+        "/openai/deployments/my-deployment/chat/completions",
+        "/openai/deployments/other-deployment/chat/completions",
+    ]
+    first = server.chat.requests[0]
+    assert first.query == {"api-version": "2024-10-21"}
+    assert first.headers["api-key"] == "sk-test"
+    assert "authorization" not in first.headers
+    assert first.json["response_format"] == {"type": "json_object"}
+
+
+async def test_nothing_of_the_environment_is_sent(
+    server: OpenAiServer, open_llm: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(name, "from-the-environment")
+    server.chat.default("fine")
+    await open_llm("anthropic").complete(ASK)
+    assert "from-the-environment" not in str(server.chat.requests[0].headers)
+
+
+async def test_no_key(server: OpenAiServer, quick: WireOptions) -> None:
+    server.chat.default("fine")
+    found = choose_llm(provider="ollama", base_url=server.base_url)
+    assert found is not None
+    llm = OpenAiLlm(found, quick)
+    assert (await llm.complete(ASK)).text == "fine"
+    await llm.close()
+
+
+async def test_model_per_task(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.default("fine")
+    llm = open_llm(extract="gpt-4o")
+    assert (await llm.complete(ASK)).model == "gpt-4o"
+    assert (await llm.complete(replace(ASK, task="decide"))).model == "gpt-4o-mini"
+
+
+async def test_free_text_asks_for_no_json(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.default("a summary")
+    await open_llm().complete(replace(ASK, schema=None, temperature=0.3, max_tokens=50))
+    body = server.chat.bodies[0]
+    assert "response_format" not in body
+    assert (body["temperature"], body["max_completion_tokens"]) == (0.3, 50)
+
+
+async def test_json_mode_needs_the_word(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.default({})
+    await open_llm().complete(replace(ASK, system="List the facts."))
+    assert "JSON" in server.chat.bodies[0]["messages"][0]["content"]
+
+
+def test_a_list_is_wrapped_for_schema_mode() -> None:
+    array = {"type": "array", "items": {"type": "string"}}
+    found = response_format(JsonMode.SCHEMA, "extract", array)
+    assert found is not None
+    wrapped = found["json_schema"]
+    assert isinstance(wrapped, dict)
+    assert wrapped["name"] == "extract"
+    assert wrapped["schema"]["properties"] == {"items": array}
+
+
+async def test_the_reply(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.reply(
+        "half an ans", finish_reason="length", usage={"prompt_tokens": 5, "completion_tokens": 9}, model="m1"
+    )
+    reply = await open_llm().complete(ASK)
+    assert (reply.text, reply.truncated, reply.usage, reply.model) == ("half an ans", True, Usage(5, 9), "m1")
+
+
+async def test_tools(server: OpenAiServer, open_llm: Open) -> None:
+    tool = Tool("add_memory", "Adds one.", {"type": "object", "properties": {"text": {"type": "string"}}})
+    server.chat.call_tool("add_memory", {"text": "likes tea"}, finish_reason="tool_calls")
+    server.chat.call_tool("stop", "", finish_reason="tool_calls")
+    server.chat.call_tool("add_memory", '{"text": "lik', finish_reason="length")
+    llm = open_llm()
+    reply = await llm.complete(replace(ASK, tools=(tool,)))
+    assert reply.tool_calls == (ToolCall("add_memory", {"text": "likes tea"}),)
+    assert server.chat.bodies[0]["tools"] == [
+        {
+            "type": "function",
+            "function": {"name": "add_memory", "description": "Adds one.", "parameters": dict(tool.parameters)},
+        }
+    ]
+    assert (await llm.complete(ASK)).tool_calls == (ToolCall("stop", {}),)
+    with pytest.raises(LlmError, match="unreadable arguments"):
+        await llm.complete(ASK)
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail"),
+    [
+        ({"content": ""}, "silent"),
+        ({"content": "", "finish_reason": "length"}, "ran out of tokens"),
+        ({"content": "", "refusal": "I cannot help."}, "refused to answer"),
+        ({"content": "x", "finish_reason": "content_filter"}, "refused to answer"),
+    ],
+)
+async def test_silence_is_an_error(server: OpenAiServer, open_llm: Open, answer: dict[str, Any], detail: str) -> None:
+    server.chat.reply(**answer)
+    with pytest.raises(LlmError, match=detail):
+        await open_llm().complete(ASK)
+    assert len(server.chat.requests) == 1
+
+
+async def test_no_choices(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.raw(b'{"choices": []}')
+    with pytest.raises(LlmError, match="no answer"):
+        await open_llm().complete(ASK)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        failure(429, headers={"Retry-After": "0.01"}),
+        failure(408),
+        failure(500),
+        failure(529),
+        Answer(cut=Cut.BEFORE_ANSWER),
+        Answer(cut=Cut.IN_BODY),
+        Answer(body=b"<html>bad gateway</html>"),
+        Answer(body=b'{"error": {"message": "overloaded"}}'),
+        Answer(body=b'{"choices": [{"mess'),
+    ],
+)
+async def test_passing_troubles_are_retried(server: OpenAiServer, open_llm: Open, trouble: Answer) -> None:
+    server.chat.add(trouble)
+    server.chat.reply("fine")
+    assert (await open_llm().complete(ASK)).text == "fine"
+    assert len(server.chat.requests) == 2
+
+
+async def test_retry_after_is_honoured(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.status(429, headers={"Retry-After": "0.2"})
+    server.chat.reply("fine")
+    began = time.monotonic()
+    await open_llm().complete(ASK)
+    assert time.monotonic() - began >= 0.2
+
+
+async def test_the_rate_limit_reaches_the_caller(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.status(429, headers={"Retry-After": "60"})
+    began = time.monotonic()
+    with pytest.raises(LlmError, match="rate limit") as caught:
+        await open_llm().complete(ASK)
+    assert (caught.value.retry_after_s, caught.value.retryable) == (60, True)
+    assert time.monotonic() - began < 1
+    assert len(server.chat.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "detail", "retryable"),
+    [
+        (400, None, "request refused", False),
+        (401, "invalid_api_key", "key refused", True),
+        (403, None, "key refused", True),
+        (413, None, "request refused", False),
+        (429, "insufficient_quota", "quota used up", True),
+    ],
+)
+async def test_lasting_troubles_are_raised_at_once(
+    server: OpenAiServer, open_llm: Open, status: int, code: str | None, detail: str, retryable: bool
+) -> None:
+    server.chat.status(status, code=code)
+    with pytest.raises(LlmError, match=detail) as caught:
+        await open_llm().complete(ASK)
+    assert caught.value.retryable is retryable
+    assert len(server.chat.requests) == 1
+    assert caught.value.__cause__ is not None
+
+
+async def test_rate_limits_only(server: OpenAiServer, open_llm: Open) -> None:
+    llm = open_llm(options=WireOptions(retries=RetryPolicy(base_delay_s=0.01, transient=False)))
+    server.chat.status(503)
+    with pytest.raises(LlmError, match=r"server error \(503\)"):
+        await llm.complete(ASK)
+    server.chat.status(429)
+    server.chat.reply("fine")
+    assert (await llm.complete(ASK)).text == "fine"
+
+
+async def test_errors_tell_nothing_of_text_or_key(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.raw(b'{"error": {"message": "I moved to Turin with sk-test"}}', status=400)
+    with pytest.raises(LlmError) as caught:
+        await open_llm().complete(ASK)
+    assert "Turin" not in f"{caught.value.detail}{caught.value.__cause__}"
+    assert "sk-test" not in f"{caught.value.detail}{caught.value.__cause__}"
+
+
+async def test_logs_tell_nothing_of_the_text(
+    server: OpenAiServer, open_llm: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.chat.status(500)
+    server.chat.reply("Porto")
+    await open_llm().complete(ASK)
+    assert not [line for line in caplog.messages if "Turin" in line or "Porto" in line or "sk-test" in line]
+
+
+@pytest.mark.parametrize("timeout_s", [0.3, 5.0])
+async def test_a_slow_model_meets_the_deadline(server: OpenAiServer, open_llm: Open, timeout_s: float) -> None:
+    server.chat.hang()
+    llm = open_llm(options=WireOptions(timeout_s=timeout_s))
+    began = time.monotonic()
+    with pytest.raises(LlmError, match="time-out"):
+        await llm.complete(replace(ASK, deadline_s=0.3))
+    assert 0.25 < time.monotonic() - began < 1.0
+
+
+async def test_a_slow_attempt_is_repeated(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.hang()
+    server.chat.reply("fine")
+    llm = open_llm(options=WireOptions(timeout_s=0.2, retries=RetryPolicy(base_delay_s=0.01)))
+    assert (await llm.complete(ASK)).text == "fine"
+
+
+async def test_nobody_listens(quick: WireOptions) -> None:
+    found = choose_llm(base_url="http://127.0.0.1:1/v1", model="m")
+    assert found is not None
+    llm = OpenAiLlm(found, quick)
+    with pytest.raises(LlmError, match="connection failed"):
+        await llm.complete(ASK)
+    await llm.close()
+
+
+async def test_waiting_for_a_slot_counts(server: OpenAiServer, open_llm: Open) -> None:
+    llm = open_llm(options=WireOptions(concurrency=1))
+    server.chat.hang(0.5)
+    server.chat.reply("second")
+    first = asyncio.create_task(llm.complete(replace(ASK, deadline_s=0.6)))
+    await asyncio.sleep(0.05)
+    with pytest.raises(LlmError, match="time-out"):
+        await llm.complete(replace(ASK, deadline_s=0.1))
+    assert len(server.chat.requests) == 1
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+
+
+async def test_a_refused_field_is_left_out_from_then_on(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.status(400, code="unsupported_value", param="temperature")
+    server.chat.status(400, code="unsupported_parameter", param="max_completion_tokens")
+    server.chat.default("fine")
+    llm = open_llm(model="reasoner")
+    assert (await llm.complete(ASK)).text == "fine"
+    assert (await llm.complete(ASK)).text == "fine"
+    assert len(server.chat.requests) == 4
+    last = server.chat.bodies[-1]
+    assert "temperature" not in last
+    assert (last["max_tokens"], "max_completion_tokens" in last) == (2_000, False)
+
+
+async def test_a_field_that_matters_is_not_left_out(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.status(400, param="messages")
+    with pytest.raises(LlmError, match="request refused"):
+        await open_llm().complete(ASK)
+    assert len(server.chat.requests) == 1
+
+
+async def test_a_field_refused_in_every_form_is_an_error(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.status(400, param="max_completion_tokens", times=9)
+    with pytest.raises(LlmError, match="request refused"):
+        await open_llm().complete(ASK)
+    assert len(server.chat.requests) == 2

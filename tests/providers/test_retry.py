@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+
+from service.providers.retry import CallFailed, Reason, RetryPolicy, retry_after_s, run
+
+NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "0.25"}, 0.25),
+        ({"retry-after-ms": "150", "retry-after": "1"}, 0.15),
+        ({"retry-after": "Mon, 04 May 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Mon, 04 May 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "Mon, 04 May 2026 12:00:30"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+    ],
+)
+def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_s(headers, NOW) == seconds
+
+
+def test_delays_double() -> None:
+    limited = CallFailed(Reason.RATE_LIMIT)
+    assert [RetryPolicy().delay_s(limited, attempt) for attempt in range(3)] == [1.0, 2.0, 4.0]
+    assert RetryPolicy().delay_s(CallFailed(Reason.RATE_LIMIT, retry_after_s=0.5), 2) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("reason", "always", "transient"),
+    [
+        (Reason.RATE_LIMIT, True, True),
+        (Reason.TIMEOUT, False, True),
+        (Reason.UNREACHABLE, False, True),
+        (Reason.SERVER, False, True),
+        (Reason.UNREADABLE, False, True),
+        (Reason.QUOTA, False, False),
+        (Reason.UNAUTHORISED, False, False),
+        (Reason.REFUSED, False, False),
+    ],
+)
+def test_what_is_worth_another_try(reason: Reason, always: bool, transient: bool) -> None:
+    failed = CallFailed(reason)
+    assert (RetryPolicy(transient=False).delay_s(failed, 0) is not None) is always
+    assert (RetryPolicy(transient=True).delay_s(failed, 0) is not None) is transient
+
+
+def failing(*reasons: CallFailed | float) -> tuple[Callable[[], Awaitable[str]], list[float]]:
+    """A call that fails in this way, one after the other, or takes so many seconds; and when it was tried."""
+    tried: list[float] = []
+    rest = list(reasons)
+
+    async def call() -> str:
+        tried.append(time.monotonic())
+        step = rest.pop(0) if rest else 0.0
+        if isinstance(step, CallFailed):
+            raise step
+        await asyncio.sleep(step)
+        return "done"
+
+    return call, tried
+
+
+async def test_three_retries_then_success() -> None:
+    call, tried = failing(*[CallFailed(Reason.RATE_LIMIT)] * 3)
+    assert await run(call, RetryPolicy(base_delay_s=0.02), deadline_s=5) == "done"
+    gaps = [later - earlier for earlier, later in pairwise(tried)]
+    assert len(gaps) == 3
+    assert all(gap >= expected for gap, expected in zip(gaps, (0.019, 0.039, 0.079), strict=True))
+
+
+async def test_the_fourth_failure_is_raised() -> None:
+    call, tried = failing(*[CallFailed(Reason.SERVER, status=500)] * 9)
+    with pytest.raises(CallFailed, match=r"server error \(500\)"):
+        await run(call, RetryPolicy(base_delay_s=0.001), deadline_s=5)
+    assert len(tried) == 4
+
+
+async def test_other_failures_are_raised_at_once() -> None:
+    call, tried = failing(CallFailed(Reason.REFUSED, status=400))
+    with pytest.raises(CallFailed):
+        await run(call, RetryPolicy(base_delay_s=0.001), deadline_s=5)
+    assert len(tried) == 1
+
+
+async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
+    call, tried = failing(CallFailed(Reason.RATE_LIMIT, retry_after_s=60))
+    began = time.monotonic()
+    with pytest.raises(CallFailed) as caught:
+        await run(call, RetryPolicy(), deadline_s=1)
+    assert caught.value.retry_after_s == 60
+    assert len(tried) == 1
+    assert time.monotonic() - began < 0.5
+
+
+async def test_the_deadline_cuts_an_attempt_off() -> None:
+    call, tried = failing(CallFailed(Reason.SERVER), 60.0)
+    began = time.monotonic()
+    with pytest.raises(CallFailed) as caught:
+        await run(call, RetryPolicy(base_delay_s=0.01), deadline_s=0.2)
+    assert caught.value.reason is Reason.TIMEOUT
+    assert len(tried) == 2
+    assert 0.15 < time.monotonic() - began < 1.0
+
+
+async def test_cancelling_is_not_a_failure() -> None:
+    call, _ = failing(60.0)
+    task = asyncio.create_task(run(call, RetryPolicy(), deadline_s=30))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_errors_of_ours_pass_through() -> None:
+    async def broken() -> str:
+        raise KeyError("a bug")
+
+    with pytest.raises(KeyError):
+        await run(broken, RetryPolicy(), deadline_s=5)

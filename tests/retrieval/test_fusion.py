@@ -1,0 +1,169 @@
+"""Does every signal count as it should, and can every score be recomputed?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.retrieval import fusion
+from service.retrieval.fusion import DEFAULT, Asking, Method, Ranked, Signals, Weights
+
+METHODS: tuple[Method, ...] = ("minmax", "zscore", "rrf")
+UNIT = st.floats(0, 1)
+MAYBE = st.none() | st.floats(-1, 1)
+SIGNALS = st.builds(
+    Signals,
+    key=st.integers(),
+    text_lexical=st.floats(0, 60),
+    context_lexical=st.none() | st.floats(0, 60),
+    text_vector=MAYBE,
+    context_vector=MAYBE,
+    speaker=UNIT,
+    asking=UNIT,
+    time=UNIT,
+    rare=UNIT,
+    tag=UNIT,
+    entity=UNIT,
+    factors=st.dictionaries(st.sampled_from(["importance", "recency", "validity"]), st.floats(0, 2)),
+)
+
+
+def keys(ranked: list[Ranked]) -> list[object]:
+    return [hit.key for hit in ranked]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(
+    candidates=st.lists(SIGNALS, max_size=12, unique_by=lambda each: each.key),
+    asking=st.builds(Asking, st.floats(0, 40), st.floats(0, 40), st.booleans()),
+)
+def test_scores_are_made_of_their_terms(method: Method, candidates: list[Signals], asking: Asking) -> None:
+    ranked = fusion.fuse(candidates, asking, DEFAULT, method)
+    assert sorted(keys(ranked), key=str) == sorted((each.key for each in candidates), key=str)
+    assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
+    for hit in ranked:
+        assert fusion.recompute(hit.terms, hit.factors) == pytest.approx(hit.score, abs=1e-6)
+        assert all(0 <= term.value <= 1 for term in hit.terms.values())
+        assert math.fsum(term.weight for term in hit.terms.values()) == pytest.approx(1)
+
+
+def near_by(count: int = 20) -> list[Signals]:
+    """Candidates that the vectors like, some with a frequent word."""
+    return [
+        Signals(at, text_lexical=at % 3, context_lexical=at % 3, text_vector=0.7 - at / 500, context_vector=0.7)
+        for at in range(count)
+    ]
+
+
+FAR = Signals("far", text_vector=0.1, context_vector=0.1)
+
+
+@pytest.mark.parametrize(
+    ("hit", "asking"),
+    [
+        (replace(FAR, text_lexical=9.0, context_lexical=9.0, rare=1.0), Asking(9, 9)),
+        (replace(FAR, time=1.0), Asking(only_time=True)),
+        (replace(FAR, tag=1.0, rare=1.0), Asking()),
+    ],
+    ids=["a rare token", "a time and nothing else", "a tag and a name"],
+)
+@pytest.mark.parametrize("method", METHODS)
+def test_what_vectors_do_not_see_can_be_first(hit: Signals, asking: Asking, method: Method) -> None:
+    assert fusion.fuse([*near_by(), hit], asking, DEFAULT, method)[0].key == "far"
+
+
+def test_without_any_vector_words_decide() -> None:
+    found = fusion.fuse([Signals("b", 1.0), Signals("a", 2.0), Signals("c")], Asking(2, 2))
+    assert keys(found) == ["a", "b", "c"]
+
+
+def test_a_vector_still_to_come_is_no_reproach_to_a_full_match() -> None:
+    queued = Signals("new", text_lexical=8.0, rare=0.9)
+    assert fusion.fuse([*near_by(), queued], Asking(8, 8))[0].key == "new"
+
+
+def test_one_weak_word_in_common_is_no_full_match() -> None:
+    ranked = {hit.key: hit for hit in fusion.fuse([Signals("weak", 1.0), Signals("none")], Asking(10, 10))}
+    assert ranked["weak"].terms["text_lexical"].value == pytest.approx(1 / 7)
+
+
+def test_a_memory_without_context_is_its_own_context() -> None:
+    alone, turn = Signals("alone", 4.0, None, 0.6, None), Signals("turn", 4.0, 4.0, 0.6, 0.6)
+    first, second = fusion.fuse([alone, turn, FAR], Asking(4, 4))[:2]
+    assert first.score == second.score
+
+
+LIFTED = Signals("b", 1.0, 1.0, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    "lifted",
+    [
+        replace(LIFTED, speaker=1.0),
+        replace(LIFTED, time=1.0),
+        replace(LIFTED, rare=1.0),
+        replace(LIFTED, tag=1.0),
+        replace(LIFTED, entity=1.0),
+    ],
+)
+def test_each_sign_lifts(lifted: Signals) -> None:
+    assert keys(fusion.fuse([replace(LIFTED, key="a"), lifted], Asking(1, 1))) == ["b", "a"]
+
+
+def test_a_question_stands_behind_a_statement() -> None:
+    plain = Signals("b", 1.0, 1.0, 0.5, 0.5)
+    assert keys(fusion.fuse([plain, replace(plain, key="a", asking=1.0)], Asking(1, 1))) == ["b", "a"]
+
+
+def test_factors_multiply() -> None:
+    plain = Signals("a", 1.0, 1.0, 0.5, 0.5)
+    halved = replace(plain, key="b", factors={"validity": 0.5})
+    first, second = fusion.fuse([plain, halved], Asking(1, 1))
+    assert second.score == pytest.approx(first.score / 2)
+
+
+def test_ties_fall_by_key_and_the_limit_cuts() -> None:
+    candidates = [Signals(key, 1.0) for key in ("c", "a", "b")]
+    assert keys(fusion.fuse(candidates, Asking(1, 1))) == ["a", "b", "c"]
+    assert keys(fusion.fuse(candidates, Asking(1, 1), limit=2)) == ["a", "b"]
+    assert fusion.fuse([], Asking()) == []
+
+
+def test_the_order_does_not_depend_on_the_order_of_arrival() -> None:
+    candidates = near_by()
+    assert keys(fusion.fuse(candidates, Asking(3, 3))) == keys(fusion.fuse(candidates[::-1], Asking(3, 3)))
+
+
+def test_no_weight_no_score() -> None:
+    nothing = Weights(**dict.fromkeys(Weights.__dataclass_fields__, 0.0))
+    assert [hit.score for hit in fusion.fuse(near_by(2), Asking(), nothing)] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
+def test_weights_are_finite_and_not_negative(wrong: float) -> None:
+    with pytest.raises(ValueError, match="not negative"):
+        Weights(time=wrong)
+
+
+def test_equal_ranks_get_equal_values() -> None:
+    ranked = fusion.fuse(
+        [Signals("a", 2.0), Signals("b", 2.0), Signals("c", 1.0), Signals("d")], Asking(), method="rrf"
+    )
+    value = {hit.key: hit.terms["text_lexical"].value for hit in ranked}
+    assert value == {"a": 1.0, "b": 1.0, "c": pytest.approx(61 / 63), "d": 0.0}
+
+
+@pytest.mark.parametrize(("texts", "with_term"), [(0, 0), (1, 1), (500, 1), (500, 250), (500, 500), (3, 9)])
+def test_rarity_lies_between_0_and_1(texts: int, with_term: int) -> None:
+    assert 0 <= fusion.rarity(texts, with_term) <= 1
+    assert fusion.idf(texts, with_term) > 0
+
+
+def test_a_single_holder_is_as_rare_as_can_be() -> None:
+    assert fusion.rarity(500, 1) == 1.0
+    assert 0.5 < fusion.rarity(500, 4) < 0.7
+    assert fusion.rarity(500, 40) == 0.0

@@ -1,0 +1,173 @@
+"""Is a question taken apart into what its answer says, who said it and when?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from service.domain.temporal import Mention
+from service.retrieval import question
+from service.retrieval.question import Asked, Question
+
+NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
+ZONE = ZoneInfo("UTC")
+PEOPLE = ("Ines", "Bram de Wit", "Will", "user")
+
+
+def read(text: str, people: tuple[str, ...] = PEOPLE) -> Question:
+    return question.read(text, NOW, ZONE, people)
+
+
+@pytest.mark.parametrize(
+    ("text", "embed", "named"),
+    [
+        ("Where did Ines buy the kayak?", "Where did buy the kayak?", {"Ines"}),
+        ("What is Ines's job?", "What is job?", {"Ines"}),
+        ("what is ines’s job?", "what is job?", {"Ines"}),
+        ("What did Bram cook?", "What did cook?", {"Bram de Wit"}),
+        ("What did Bram de Wit cook?", "What did cook?", {"Bram de Wit"}),
+        ("Did Ines call Bram about rent?", "Did call about rent?", {"Ines", "Bram de Wit"}),
+        ("What did Inesita cook?", "What did Inesita cook?", set()),
+        ("When will the train leave?", "When will the train leave?", set()),
+        ("When did Will leave on a train?", "When did leave on a train?", {"Will"}),
+        ("what is the user allergic to", "what is the user allergic to", set()),
+        ("Ines", "Ines", {"Ines"}),
+    ],
+)
+def test_names_of_speakers_leave_the_vector(text: str, embed: str, named: set[str]) -> None:
+    found = read(text)
+    assert found.embed == embed
+    assert set(found.named) == named
+
+
+def test_names_of_speakers_leave_the_terms_unless_nothing_else_is_asked() -> None:
+    assert read("Where did Ines buy the kayak?").terms == ("buy", "kayak")
+    assert read("Ines").terms
+    assert read("Where did Ines buy the kayak?", ()).named == frozenset()
+
+
+def test_a_term_counts_once() -> None:
+    assert read("kayak, kayaks and a kayak").terms == ("kayak",)
+
+
+@pytest.mark.parametrize(
+    ("text", "rare"),
+    [
+        ("ZX-4471", True),
+        ("what became of ticket 4471902", True),
+        ("who mentioned Xyloquartz", True),
+        ("Which dog did Zorbelina's cousin adopt", True),
+        ("Where do I work", False),
+        ("what happened on the 3rd", False),
+        ("meeting at 3pm in May", False),
+        ("What did Ines say on Monday", False),
+    ],
+)
+def test_names_and_ids_are_rare(text: str, rare: bool) -> None:
+    assert bool(read(text).rare) is rare
+
+
+def test_a_rare_name_is_matched_in_full() -> None:
+    asked = read("status of ZX-4471")
+    rarity = {term: 0.5 for group in asked.rare for term in group} | {"zx-4471": 1.0}
+    assert question.rare_match(asked, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
+    assert question.rare_match(asked, {"zx", "4472", "zx-4472"}, rarity) == 0.0
+    assert question.rare_match(read("where do I work"), {"work"}, rarity) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "role"),
+    [
+        ("What is my locker number?", "user"),
+        ("Which restaurant did I like?", "user"),
+        ("What did you recommend to me?", "assistant"),
+        ("Repeat your advice on paint", "assistant"),
+        ("You suggested a paint, which one?", "assistant"),
+        ("Which US state is the largest?", None),
+        ("What did Ines tell me?", None),
+        ("name of the dog", None),
+    ],
+)
+def test_whose_words_are_asked_for(text: str, role: str | None) -> None:
+    assert read(text).role == role
+
+
+@pytest.mark.parametrize(
+    ("text", "speaker", "role", "match"),
+    [
+        ("Where did Ines sail?", "Ines", "user", 1),
+        ("Where did Ines sail?", "Bram de Wit", "user", 0),
+        ("Where did Ines sail with Bram?", "Ines", "user", 0),
+        ("Where did I sail?", None, "user", 1),
+        ("Where did I sail?", None, "assistant", 0),
+        ("Where is the boat?", "Ines", "user", 0),
+    ],
+)
+def test_the_speaker_fits_or_not(text: str, speaker: str | None, role: str, match: int) -> None:
+    assert question.speaker_match(read(text), speaker, role) == match
+
+
+def test_a_date_with_a_year_is_that_date_alone() -> None:
+    asked = read("What did Ines do on 3 May 2023?").asked
+    assert asked is not None
+    assert (asked.begins_at, asked.any_year) == (datetime(2023, 5, 3, tzinfo=UTC), False)
+    at = datetime(2023, 5, 3, 18, tzinfo=UTC)
+    fits = [question.time_match(asked, at + timedelta(days=days), ()) for days in (0, 3, 30, -3)]
+    assert fits[0] == 1.0
+    assert 1 > fits[1] > 0.5 > fits[3] > fits[2]
+    assert question.time_match(asked, at.replace(year=2024), ()) < 0.01
+
+
+def test_a_month_without_a_year_fits_every_year_the_latest_best() -> None:
+    asked = read("What did Ines do last May?").asked
+    assert asked is not None
+    latest, older, other = (datetime(*day, tzinfo=UTC) for day in ((2026, 5, 9), (2021, 5, 9), (2021, 9, 9)))
+    assert question.time_match(asked, latest) == 1.0
+    assert question.time_match(asked, older) == question.OTHER_YEAR
+    assert question.time_match(asked, other) < 0.01
+
+
+def test_words_relative_to_now_do_not_spoil_a_date() -> None:
+    asked = read("Where did we dance last Saturday before June 7, 2023?").asked
+    assert asked is not None
+    assert asked.ends_at is not None
+    assert asked.ends_at.year == 2023
+    near, far = datetime(2023, 6, 3, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
+    assert question.time_match(asked, near) > question.time_match(asked, far) >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("days", "fits"), [((-1, 1), True), ((0, 0), True), ((2, 4), False), ((-400, 400), False), ((None, 3), False)]
+)
+def test_a_time_told_in_the_memory_counts(days: tuple[int | None, int], fits: bool) -> None:
+    day = datetime(2023, 5, 3, tzinfo=UTC)
+    asked = Asked(day, day + timedelta(days=1))
+    begins, ends = (None if off is None else day + timedelta(days=off) for off in days)
+    mention = Mention("then", 0, 4, "date", begins, ends)
+    assert (question.time_match(asked, day + timedelta(days=200), [mention]) == 1.0) is fits
+
+
+def test_29_february_is_asked_of_other_years_too() -> None:
+    asked = Asked(datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), any_year=True)
+    assert question.time_match(asked, datetime(2022, 2, 28, 12, tzinfo=UTC)) == question.OTHER_YEAR
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("what happened on 3 May 2023", True),
+        ("yesterday", True),
+        ("what did we talk about yesterday?", True),
+        ("what did I eat yesterday?", False),
+        ("what happened?", False),
+    ],
+)
+def test_a_question_for_nothing_but_a_time(text: str, alone: bool) -> None:
+    assert read(text).only_time is alone
+
+
+def test_no_time_fits_nothing() -> None:
+    assert read("Where is the boat?").asked is None
+    assert question.time_match(None, NOW) == 0.0

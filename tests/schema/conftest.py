@@ -1,0 +1,28 @@
+"""The schema as its superuser sees it, and as the roles that serve."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from service.db.engine import Database, find_access
+from service.db.roles import OWNER
+
+
+@pytest.fixture(scope="session")
+async def superuser(owner_url: str) -> AsyncIterator[asyncpg.Connection[Any]]:
+    connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture(scope="session")
+async def owner_database(owner_url: str) -> AsyncIterator[Database]:
+    """As the owner of the tables, whom a policy of its own lets see everything."""
+    access = await find_access(owner_url, wanted_role=OWNER, own_login=False, pooled=False)
+    database = Database.open(access, pool_size=2, pool_timeout_s=10)
+    yield database
+    await database.close()

@@ -1,0 +1,196 @@
+"""What do the functions that read past the wall give away to another tenant? Nothing, one by one (A4)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import text
+
+from service.db import keys, queue, upkeep
+from service.db.engine import Database
+from service.domain.access import Right
+from service.domain.job import NewJob
+from service.domain.scope import NIL_WORKSPACE
+from tests.conftest import Tenant
+
+DENIED = "permission denied"
+
+
+async def test_find_api_key_tells_only_who_knows_the_secret(
+    database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
+    mine = await keys.find(database, tenant.key)
+    assert mine is not None
+    assert mine.workspace_id == tenant.workspace_id
+    digest = keys.digest(tenant.key)
+    for guess in ("", "%", digest[:-1], digest.upper(), digest + " ", "' OR true --", stranger.key):
+        async with database.read(stranger.workspace_id) as session:
+            rows = (await session.execute(text("SELECT * FROM find_api_key(:hash)"), {"hash": guess})).all()
+        assert rows == []
+
+
+async def test_find_api_key_forgets_a_revoked_key(database: Database, workspace: UUID) -> None:
+    async with database.begin(workspace) as session:
+        issued = await keys.issue(session, workspace, keys.NewKey("short", [Right.READ]))
+        await keys.revoke(session, workspace, issued.key_id)
+    assert await keys.find(database, issued.secret) is None
+
+
+async def test_create_workspace_gives_no_key_to_a_workspace_that_is_there(
+    database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
+    """Else every caller with the app's rights could let itself in anywhere."""
+    values = {"w": tenant.workspace_id, "k": uuid4(), "h": keys.digest("burglar")}
+    with pytest.raises(Exception, match="pk_workspace"):
+        async with database.begin(stranger.workspace_id) as session:
+            await session.execute(text("SELECT create_workspace(:w, 'x', :k, 'x', :h, 'x', '{admin}')"), values)
+    assert await keys.find(database, "burglar") is None
+    async with database.read(tenant.workspace_id) as session:
+        assert len(await keys.listing(session, tenant.workspace_id)) == 1
+
+
+async def test_the_app_cannot_write_into_another_workspace_by_hand(
+    database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
+    insert = text(
+        "INSERT INTO api_key (workspace_id, id, name, key_hash, hint, rights) VALUES (:w, :k, 'x', :h, 'x', '{admin}')"
+    )
+    values = {"w": tenant.workspace_id, "k": uuid4(), "h": keys.digest("burglar")}
+    with pytest.raises(Exception, match="row-level security"):
+        async with database.begin(stranger.workspace_id) as session:
+            await session.execute(insert, values)
+
+
+async def test_claim_jobs_is_the_workers_and_names_the_workspace_of_each_job(
+    database: Database, worker_database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
+    for workspace_id in (tenant.workspace_id, stranger.workspace_id):
+        async with database.begin(workspace_id) as session:
+            await queue.enqueue(session, workspace_id, [NewJob("promote", payload={"of": str(workspace_id)})])
+    with pytest.raises(Exception, match=DENIED):
+        async with database.begin(tenant.workspace_id) as session:
+            await queue.claim(session, "burglar", ["promote"], 10, 60)
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        claimed = await queue.claim(session, "honest", ["promote"], 10, 60)
+    assert {(job.workspace_id, job.payload["of"]) for job in claimed} >= {
+        (each, str(each)) for each in (tenant.workspace_id, stranger.workspace_id)
+    }
+    assert all(str(job.workspace_id) == job.payload["of"] for job in claimed)
+
+
+async def test_the_app_sees_only_its_own_jobs_and_runs(database: Database, tenant: Tenant, stranger: Tenant) -> None:
+    async with database.begin(tenant.workspace_id) as session:
+        await queue.enqueue(session, tenant.workspace_id, [NewJob("promote")])
+    async with database.read(stranger.workspace_id) as session:
+        assert await session.scalar(text("SELECT count(*) FROM job")) == 0
+        assert await session.scalar(text("SELECT count(*) FROM job_run")) == 0
+
+
+async def test_queue_depth_is_a_number_and_nothing_else(database: Database, tenant: Tenant, stranger: Tenant) -> None:
+    async with database.begin(tenant.workspace_id) as session:
+        await queue.enqueue(session, tenant.workspace_id, [NewJob("promote")])
+    async with database.read(stranger.workspace_id) as session:
+        found = (await session.execute(text("SELECT * FROM queue_depth()"))).all()
+    assert len(found) == 1
+    assert isinstance(found[0][0], int)
+    assert found[0][0] >= 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "ensure_partitions(now())",
+        "drop_partitions('audit_log', now())",
+        "drop_old_audit_partitions(1)",
+        "make_partition('audit_log', now(), now(), 'x')",
+        "protect('memory')",
+        "expire_leases()",
+        "clean_up(now(), 1, 1, 1)",
+        "find_unembedded('1 s', 1)",
+        "find_outlived(now(), 1, 1)",
+        "claim_jobs('x', '{}', 1, 1, gen_random_uuid(), '')",
+    ],
+)
+async def test_the_app_may_not_call_upkeep(database: Database, workspace: UUID, call: str) -> None:
+    with pytest.raises(Exception, match=DENIED):
+        async with database.begin(workspace) as session:
+            await session.execute(text(f"SELECT {call}"))
+
+
+@pytest.mark.parametrize(
+    "call", ["make_partition('audit_log', now(), now(), 'x')", "protect('memory')", "expire_leases()"]
+)
+async def test_nor_the_worker_what_only_functions_call(worker_database: Database, call: str) -> None:
+    with pytest.raises(Exception, match=DENIED):
+        async with worker_database.begin(NIL_WORKSPACE) as session:
+            await session.execute(text(f"SELECT {call}"))
+
+
+@pytest.mark.parametrize("parent", ["memory", "workspace", "api_key", "pg_class", "audit_log; DROP TABLE memory", ""])
+async def test_drop_partitions_drops_of_known_parents_only(worker_database: Database, parent: str) -> None:
+    with pytest.raises(Exception, match="no rows"):
+        async with worker_database.begin(NIL_WORKSPACE) as session:
+            await upkeep.drop_partitions(session, parent, datetime.now(UTC) - timedelta(days=4_000))
+
+
+async def test_find_unembedded_gives_ids_and_no_texts(worker_database: Database) -> None:
+    async with worker_database.read() as session:
+        found = await session.execute(text("SELECT * FROM find_unembedded('0 s', 10)"))
+    assert list(found.keys()) == ["workspace_id", "memory_id"]
+
+
+async def test_clean_up_removes_what_is_over_and_nothing_else(
+    worker_database: Database, database: Database, tenant: Tenant
+) -> None:
+    row = text("INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at) VALUES (:w, :k, 'x', :at)")
+    now = datetime.now(UTC)
+    async with database.begin(tenant.workspace_id) as session:
+        await session.execute(row, {"w": tenant.workspace_id, "k": "old", "at": now - timedelta(seconds=1)})
+        await session.execute(row, {"w": tenant.workspace_id, "k": "new", "at": now + timedelta(hours=1)})
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        await upkeep.clean_up(session, now, job_days=7, embedding_days=30, batch=1_000)
+    async with database.read(tenant.workspace_id) as session:
+        assert list(await session.scalars(text("SELECT key FROM idempotency"))) == ["new"]
+
+
+async def test_erase_history_takes_only_the_callers_own(database: Database, tenant: Tenant, stranger: Tenant) -> None:
+    insert = text(
+        "INSERT INTO memory_history (workspace_id, id, memory_id, event) "
+        "VALUES (:w, gen_random_uuid(), gen_random_uuid(), 'ADD')"
+    )
+    for workspace_id in (tenant.workspace_id, stranger.workspace_id):
+        async with database.begin(workspace_id) as session:
+            await session.execute(insert, {"w": workspace_id})
+    async with database.begin(stranger.workspace_id) as session:
+        assert await session.scalar(text("SELECT erase_history(now() + interval '1 day', 10)")) == 1
+    async with database.read(tenant.workspace_id) as session:
+        assert await session.scalar(text("SELECT count(*) FROM memory_history")) == 1
+
+
+async def test_purge_subject_takes_only_the_callers_own_and_never_all(
+    database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
+    insert = text(
+        "INSERT INTO memory_history (workspace_id, id, memory_id, event, user_id) "
+        "VALUES (:w, gen_random_uuid(), gen_random_uuid(), 'ADD', 'alice')"
+    )
+    for workspace_id in (tenant.workspace_id, stranger.workspace_id):
+        async with database.begin(workspace_id) as session:
+            await session.execute(insert, {"w": workspace_id})
+    async with database.begin(stranger.workspace_id) as session:
+        rows = await session.execute(text("SELECT * FROM purge_subject('alice', NULL, NULL, NULL, NULL)"))
+        gone: dict[str, int] = dict(rows.all())
+        assert gone["memory_history"] == 1
+    async with database.read(tenant.workspace_id) as session:
+        assert await session.scalar(text("SELECT count(*) FROM memory_history")) == 1
+    with pytest.raises(Exception, match="a subject is"):
+        async with database.begin(tenant.workspace_id) as session:
+            await session.execute(text("SELECT purge_subject(NULL, NULL, NULL, '_global', NULL)"))
+
+
+async def test_find_outlived_gives_ids_and_no_texts(worker_database: Database) -> None:
+    async with worker_database.read() as session:
+        found = await session.execute(text("SELECT * FROM find_outlived('2000-01-01', 1, 10)"))
+    assert list(found.keys()) == ["workspace_id", "memory_id"]

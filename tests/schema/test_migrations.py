@@ -1,0 +1,249 @@
+"""Do the migrations go up, down and up, and does the code's picture of the tables agree with what they made?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from service.db import migrate
+from service.db.tables import Table
+from service.settings import Settings
+
+OBJECTS = """
+    SELECT count(*) FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
+        AND c.relname NOT IN ('alembic_version', 'alembic_version_pkc')
+        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
+"""
+FUNCTIONS = """
+    SELECT count(*) FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+"""
+
+
+@pytest.fixture(scope="module")
+async def empty_url(owner_url: str) -> AsyncIterator[str]:
+    """Another database of the same server, not migrated yet."""
+    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    await admin.execute("CREATE DATABASE updown")
+    yield owner_url.replace("/loxodon?", "/updown?")
+    await admin.execute("DROP DATABASE updown WITH (FORCE)")
+    await admin.close()
+
+
+@pytest.fixture(scope="module")
+async def migrated(empty_url: str, settings: Settings) -> AsyncIterator[asyncpg.Connection[Any]]:
+    """That database after up, down and up; what was left after the way down is checked on the way."""
+    connection = await asyncpg.connect(empty_url.replace("+asyncpg", ""))
+    await migrate.upgrade_async(empty_url, settings)
+    made = await connection.fetchval(OBJECTS)
+    assert made > 50
+    await migrate.downgrade_async(empty_url, settings, "base")
+    assert await connection.fetchval(OBJECTS) == 0, "the way down left relations behind"
+    assert await connection.fetchval(FUNCTIONS) == 0, "the way down left functions behind"
+    await migrate.upgrade_async(empty_url, settings)
+    assert await connection.fetchval(OBJECTS) == made
+    yield connection
+    await connection.close()
+
+
+async def test_up_down_up(migrated: asyncpg.Connection[Any]) -> None:
+    version = await migrated.fetchval("SELECT version_num FROM alembic_version")
+    assert version == migrate.head()
+    numbers = [row[0] for row in await migrated.fetch("SELECT version FROM schema_version ORDER BY version")]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+async def test_each_step_down_can_be_taken_up_again(
+    migrated: asyncpg.Connection[Any], empty_url: str, settings: Settings
+) -> None:
+    before = await _snapshot(migrated)
+    await migrate.downgrade_async(empty_url, settings, "-1")
+    await migrate.upgrade_async(empty_url, settings)
+    assert await _snapshot(migrated) == before
+
+
+async def test_a_second_upgrade_changes_nothing(
+    migrated: asyncpg.Connection[Any], empty_url: str, settings: Settings
+) -> None:
+    before = await _snapshot(migrated)
+    await migrate.upgrade_async(empty_url, settings)
+    assert await _snapshot(migrated) == before
+
+
+async def test_autogenerate_finds_no_difference(owner_url: str) -> None:
+    def differences(connection: Connection) -> list[Any]:
+        options = {
+            "include_name": migrate.is_ours,
+            "compare_type": True,
+            "compare_server_default": migrate.default_differs,
+        }
+        return list(compare_metadata(MigrationContext.configure(connection, opts=options), Table.metadata))
+
+    engine = create_async_engine(owner_url, poolclass=NullPool)
+    async with engine.connect() as connection:
+        assert await connection.run_sync(differences) == []
+    await engine.dispose()
+
+
+async def test_every_table_of_the_database_is_known_to_the_code(migrated: asyncpg.Connection[Any]) -> None:
+    """include_name leaves partitions out by their names: it must leave out nothing else."""
+    rows = await migrated.fetch("""
+        SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+            AND NOT relispartition
+    """)
+    unmapped = {row["relname"] for row in rows} - set(Table.metadata.tables)
+    assert unmapped == set(migrate.NOT_MAPPED)
+    hidden = {name for name in Table.metadata.tables if not migrate.is_ours(name, "table", None)}
+    assert hidden == set()
+
+
+def test_one_head() -> None:
+    script = ScriptDirectory.from_config(Config(str(migrate.ROOT / "alembic.ini")))
+    assert len(script.get_heads()) == 1
+
+
+@pytest.mark.parametrize(
+    "file", sorted((migrate.ROOT / "migrations/versions").glob("*.py")), ids=lambda file: file.name
+)
+def test_each_migration_waits_for_no_lock(file: Path) -> None:
+    """The first statement up and down is a lock_timeout: a migration must not queue up the traffic behind itself."""
+    source = file.read_text()
+    for name in ("upgrade", "downgrade"):
+        body = re.search(rf"def {name}\(\) -> None:\n\s+(.+)", source)
+        assert body is not None
+        assert "lock_timeout" in body[1], f"{file.name}: {name}"
+
+
+@pytest.mark.parametrize("dimension", [1536])
+async def test_another_dimension_can_be_chosen(owner_url: str, dimension: int) -> None:
+    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    name = f"wide{dimension}"
+    await admin.execute(f"CREATE DATABASE {name}")
+    url = owner_url.replace("/loxodon?", f"/{name}?")
+    try:
+        wide = Settings.model_validate({"embedding_dim": dimension, "vector_partitions": 2})
+        await migrate.upgrade_async(url, wide)
+        connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+        index = await connection.fetchval("SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_memory_vector_hnsw_1'")
+        partitions = await connection.fetchval(
+            "SELECT count(*) FROM pg_class WHERE relname LIKE 'memory\\_vector\\_p_'"
+        )
+        await connection.close()
+    finally:
+        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        await admin.close()
+    assert f"halfvec({dimension})" in index
+    assert partitions == 2
+
+
+# -- what autogenerate does not compare (B18) ---------------------------------------------------------------------
+
+SNAPSHOT = """
+    SELECT 'policy ' || tablename || ' ' || policyname AS what,
+           concat_ws(' ', array_to_string(roles, ','), cmd, qual, with_check) AS how
+    FROM pg_policies WHERE schemaname = 'public' AND tablename !~ '_[0-9]{6,8}$'
+    UNION ALL
+    SELECT 'grant ' || c.relname || ' ' || pg_get_userbyid(a.grantee),
+           string_agg(a.privilege_type, ',' ORDER BY a.privilege_type)
+    FROM pg_class c, aclexplode(c.relacl) a
+    WHERE c.relnamespace = 'public'::regnamespace AND a.grantee <> c.relowner
+      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') GROUP BY 1, c.relname
+    UNION ALL
+    SELECT 'grant ' || c.relname || '.' || t.attname || ' ' || pg_get_userbyid(a.grantee),
+           string_agg(a.privilege_type, ',' ORDER BY a.privilege_type)
+    FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid, aclexplode(t.attacl) a
+    WHERE c.relnamespace = 'public'::regnamespace GROUP BY 1, c.relname
+    UNION ALL
+    SELECT 'function ' || p.oid::regprocedure, p.provolatile::text || ' ' || p.prosecdef || ' ' || md5(p.prosrc)
+    FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+    UNION ALL
+    SELECT 'index ' || indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename !~ '_[0-9]{6,8}$'
+"""
+
+
+async def _snapshot(connection: asyncpg.Connection[Any]) -> dict[str, str]:
+    return {row["what"]: row["how"] for row in await connection.fetch(SNAPSHOT)}
+
+
+RIGHTS = {
+    "api_key": "INSERT,SELECT",
+    "audit_log": "INSERT,SELECT",
+    "conversation": "DELETE,INSERT,SELECT,UPDATE",
+    "decision": "DELETE,INSERT,SELECT,UPDATE",
+    "embedding_cache": "DELETE,INSERT,SELECT,UPDATE",
+    "embedding_generation": "SELECT",
+    "entity": "DELETE,INSERT,SELECT,UPDATE",
+    "idempotency": "DELETE,INSERT,SELECT,UPDATE",
+    "job": "DELETE,INSERT,SELECT,UPDATE",
+    "job_run": "INSERT,SELECT",
+    "llm_cache": "DELETE,INSERT,SELECT,UPDATE",
+    "memory": "DELETE,INSERT,SELECT,UPDATE",
+    "memory_edge": "DELETE,INSERT,SELECT,UPDATE",
+    "memory_entity": "DELETE,INSERT,SELECT,UPDATE",
+    "memory_history": "INSERT,SELECT",
+    "memory_history_seq": "USAGE",
+    "memory_source": "DELETE,INSERT,SELECT,UPDATE",
+    "memory_stat": "DELETE,INSERT,SELECT,UPDATE",
+    "memory_vector": "DELETE,INSERT,SELECT,UPDATE",
+    "operation": "DELETE,INSERT,SELECT,UPDATE",
+    "review": "DELETE,INSERT,SELECT,UPDATE",
+    "schedule": "SELECT",
+    "schema_version": "SELECT",
+    "turn": "DELETE,INSERT,SELECT,UPDATE",
+    "workspace": "SELECT",
+}
+"""What the app may do with which table. Audit and history are append-only, but for the end of a history interval."""
+
+COLUMN_RIGHTS = {
+    "api_key.expires_at",
+    "api_key.name",
+    "api_key.revoked_at",
+    "api_key.rights",
+    "memory_history.recorded_to",
+    "workspace.name",
+    "workspace.settings",
+}
+
+
+async def test_the_apps_rights_are_exactly_these(superuser: asyncpg.Connection[Any]) -> None:
+    seen = await _snapshot(superuser)
+    grants = {what.split()[1]: how for what, how in seen.items() if re.fullmatch(r"grant \S+ loxodon_app", what)}
+    listed = {name: ",".join(sorted(rights.split(","))) for name, rights in grants.items() if "." not in name}
+    assert listed == RIGHTS
+    columns = {name: rights for name, rights in grants.items() if "." in name}
+    assert columns == dict.fromkeys(COLUMN_RIGHTS, "UPDATE")
+
+
+async def test_policies_name_the_roles_they_are_for(superuser: asyncpg.Connection[Any]) -> None:
+    policies = await superuser.fetch("SELECT tablename, policyname, roles::text[] AS roles, cmd, qual FROM pg_policies")
+    roles = {policy["policyname"]: tuple(policy["roles"]) for policy in policies}
+    assert roles == {
+        "tenant": ("loxodon_app",),
+        "owner": ("loxodon_owner",),
+        "everyone": ("loxodon_app",),
+        "worker": ("loxodon_worker",),
+    }
+    workers = {policy["tablename"] for policy in policies if policy["policyname"] == "worker"}
+    assert workers == {"job", "job_run", "schedule"}
+    everyone = {policy["tablename"] for policy in policies if policy["policyname"] == "everyone"}
+    assert everyone == {"schema_version", "embedding_generation", "schedule"}
+    assert {policy["cmd"] for policy in policies if policy["policyname"] == "everyone"} == {"SELECT"}
+
+
+async def test_the_operator_classes_of_the_vector_index(superuser: asyncpg.Connection[Any]) -> None:
+    found = await superuser.fetch("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%'")
+    assert found
+    assert all("halfvec_cosine_ops" in row[0] and "generation = 1" in row[0] for row in found)

@@ -1,0 +1,75 @@
+"""Where do rows go that arrive before their partition? Into DEFAULT, and out of it when the partition is made (B4)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg  # type: ignore[import-untyped]
+
+from service.db import upkeep
+from service.db.engine import Database
+from service.domain.scope import NIL_WORKSPACE
+
+HOLDERS = "SELECT tableoid::regclass::text FROM audit_log WHERE id = $1"
+INSERT = "INSERT INTO audit_log (workspace_id, id, operation, recorded_at) VALUES ($1, $2, 'store', $3)"
+
+
+async def test_a_row_in_default_is_moved_when_its_partition_is_made(
+    superuser: asyncpg.Connection[Any], worker_database: Database, workspace: UUID
+) -> None:
+    now = datetime.now(UTC)
+    ids = {uuid4(): now + timedelta(days=days) for days in (-400, -3, 40, 41)}
+    for row_id, recorded_at in ids.items():
+        await superuser.execute(INSERT, workspace, row_id, recorded_at)
+        assert await superuser.fetchval(HOLDERS, row_id) == "audit_log_default"
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        assert await upkeep.ensure_partitions(session, now + timedelta(days=7)) >= 4
+    for row_id, recorded_at in ids.items():
+        assert await superuser.fetchval(HOLDERS, row_id) == f"audit_log_{recorded_at:%Y%m%d}"
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        assert await upkeep.ensure_partitions(session, now + timedelta(days=7)) == 0
+
+
+async def test_a_new_partition_has_the_wall_and_the_indexes_of_its_parent(
+    superuser: asyncpg.Connection[Any], worker_database: Database
+) -> None:
+    day = datetime.now(UTC) + timedelta(days=9)
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        await upkeep.ensure_partitions(session, day)
+    name = f"audit_log_{day:%Y%m%d}"
+    walled = "SELECT relrowsecurity AND relforcerowsecurity FROM pg_class WHERE oid = $1::regclass"
+    assert await superuser.fetchval(walled, name)
+    count = "SELECT count(*) FROM pg_indexes WHERE tablename = $1"
+    assert await superuser.fetchval(count, name) == await superuser.fetchval(count, "audit_log")
+
+
+async def test_the_months_of_history_reach_from_first_to_first(superuser: asyncpg.Connection[Any]) -> None:
+    bounds = await superuser.fetch("""
+        SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_class c
+        WHERE c.relispartition AND c.relname ~ '^memory_history_[0-9]{6}$'
+    """)
+    assert bounds
+    for row in bounds:
+        first = f"{row['relname'][-6:-2]}-{row['relname'][-2:]}-01 00:00:00+00"
+        assert first in row["bound"], row
+
+
+async def test_only_what_lies_wholly_beyond_retention_is_dropped(
+    superuser: asyncpg.Connection[Any], worker_database: Database, workspace: UUID
+) -> None:
+    day = datetime(2024, 5, 10, 12, tzinfo=UTC)
+    for moment in (day, day + timedelta(days=1)):
+        await superuser.execute(INSERT, workspace, uuid4(), moment)
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        await upkeep.ensure_partitions(session, datetime.now(UTC))
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        dropped = await upkeep.drop_partitions(session, "audit_log", datetime(2024, 5, 11, 6, tzinfo=UTC))
+    assert dropped >= 1
+    left = await superuser.fetch(
+        "SELECT relname FROM pg_class WHERE relname LIKE 'audit\\_log\\_202405%' AND relkind = 'r'"
+    )
+    assert [row[0] for row in left] == ["audit_log_20240511"]
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        assert await upkeep.drop_partitions(session, "audit_log", datetime(2024, 5, 13, tzinfo=UTC)) == 1

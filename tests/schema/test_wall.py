@@ -1,0 +1,142 @@
+"""Is there a door in the wall between tenants? Walks the catalogue, so a table of tomorrow is looked at too (A1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from service.db.roles import APP, WORKER
+
+RELATIONS = """
+    SELECT c.relname, c.relkind::text AS kind, c.relispartition, c.relrowsecurity AND c.relforcerowsecurity AS walled,
+           coalesce('security_invoker=true' = ANY (c.reloptions) OR 'security_invoker=on' = ANY (c.reloptions), false)
+               AS invoker,
+           (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid) AS policies,
+           EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'workspace_id') AS tenanted,
+           array(SELECT r FROM unnest($1::text[]) r WHERE
+               has_table_privilege(r, c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+               OR has_any_column_privilege(r, c.oid, 'SELECT, INSERT, UPDATE, REFERENCES')) AS holders
+    FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+FUNCTIONS = """
+    SELECT p.proname, p.prosecdef, p.proconfig, p.oid::regprocedure::text AS signature,
+           pg_get_userbyid(p.proowner) AS owner,
+           array(SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(a.grantee) END
+                 FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a ORDER BY 1) AS callers
+    FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+    ORDER BY 1
+"""
+GLOBAL = {"schema_version", "embedding_generation", "schedule"}
+"""What belongs to no tenant: read by all, written by the owner or the worker."""
+
+
+async def test_no_role_that_serves_holds_a_right_without_the_wall(superuser: asyncpg.Connection[Any]) -> None:
+    seen = 0
+    for relation in await superuser.fetch(RELATIONS, [APP, WORKER, "public"][:2]):
+        if not relation["holders"]:
+            continue
+        seen += 1
+        assert relation["kind"] in ("r", "p", "v"), f"{relation['relname']}: the wall does not reach this kind"
+        assert relation["walled"] or relation["invoker"], relation["relname"]
+        assert not relation["relispartition"], f"{relation['relname']}: rights stand on parents only"
+        assert relation["tenanted"] or relation["relname"] in GLOBAL, relation["relname"]
+    assert seen > 15
+
+
+async def test_every_tenant_relation_is_walled_partitions_too(superuser: asyncpg.Connection[Any]) -> None:
+    partitions = 0
+    for relation in await superuser.fetch(RELATIONS, [APP, WORKER]):
+        if relation["tenanted"] and relation["kind"] in ("r", "p"):
+            assert relation["walled"], relation["relname"]
+            assert relation["policies"] >= 2, relation["relname"]
+            partitions += relation["relispartition"]
+    assert partitions > 8
+
+
+async def test_public_holds_nothing(superuser: asyncpg.Connection[Any]) -> None:
+    granted = await superuser.fetch("""
+        SELECT c.relname FROM pg_class c, aclexplode(c.relacl) a
+        WHERE c.relnamespace = 'public'::regnamespace AND a.grantee = 0
+          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
+    """)
+    assert granted == []
+    assert not await superuser.fetch("SELECT FROM pg_default_acl"), "default privileges would open partitions"
+    assert not await superuser.fetchval("SELECT has_schema_privilege($1, 'public', 'CREATE')", APP)
+    assert not await superuser.fetchval("SELECT has_schema_privilege($1, 'public', 'CREATE')", WORKER)
+
+
+async def test_every_tenant_policy_reads_the_setting_without_forgiving(superuser: asyncpg.Connection[Any]) -> None:
+    """A forgotten workspace must be an error: no missing_ok, no NULLIF (A4)."""
+    policies = await superuser.fetch("SELECT tablename, qual, with_check FROM pg_policies WHERE policyname = 'tenant'")
+    wanted = "(workspace_id = (current_setting('loxodon.workspace'::text))::uuid)"
+    assert {(policy["qual"], policy["with_check"]) for policy in policies} == {(wanted, None)}
+    assert len(policies) > 15
+
+
+async def test_roles_that_serve_cannot_walk_around_the_wall(superuser: asyncpg.Connection[Any]) -> None:
+    roles = await superuser.fetch(
+        """
+        SELECT rolname, rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb AS mighty,
+               pg_has_role(oid, 'loxodon_owner', 'MEMBER') AS owner
+        FROM pg_roles WHERE rolname = ANY ($1)
+    """,
+        [APP, WORKER],
+    )
+    assert len(roles) == 2
+    assert not any(role["mighty"] or role["owner"] for role in roles)
+    owned = await superuser.fetch(
+        "SELECT relname FROM pg_class WHERE pg_get_userbyid(relowner) = ANY ($1)", [APP, WORKER]
+    )
+    assert owned == []
+
+
+async def test_definer_functions_have_a_fixed_path_and_no_public_caller(superuser: asyncpg.Connection[Any]) -> None:
+    functions = await superuser.fetch(FUNCTIONS)
+    for function in functions:
+        assert "search_path=public, pg_temp" in (function["proconfig"] or []), function["signature"]
+        assert "PUBLIC" not in function["callers"], function["signature"]
+        assert function["owner"] == "loxodon_owner", function["signature"]
+    assert len(functions) >= 12
+
+
+CALLERS = {
+    "claim_jobs": {WORKER},
+    "clean_up": {WORKER},
+    "create_workspace": {APP},
+    "drop_old_audit_partitions": {WORKER},
+    "drop_partitions": {WORKER},
+    "ensure_partitions": {WORKER},
+    "erase_history": {APP},
+    "expire_leases": set(),
+    "find_api_key": {APP},
+    "find_outlived": {WORKER},
+    "find_unembedded": {WORKER},
+    "make_partition": set(),
+    "protect": set(),
+    "purge_subject": {APP},
+    "queue_depth": {APP},
+}
+"""Who may call which function. A new one belongs here, and into test_definers.py."""
+
+
+async def test_each_function_has_the_callers_it_needs(superuser: asyncpg.Connection[Any]) -> None:
+    found = {
+        function["proname"]: set(function["callers"]) - {"loxodon_owner"}
+        for function in await superuser.fetch(FUNCTIONS)
+    }
+    assert {name: callers for name, callers in found.items() if CALLERS.get(name) != callers} == {}
+    assert CALLERS.keys() - found.keys() == set()
+
+
+@pytest.mark.parametrize("role", [APP, WORKER])
+async def test_a_partition_is_closed_to_those_who_know_its_name(superuser: asyncpg.Connection[Any], role: str) -> None:
+    names = await superuser.fetch("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'")
+    async with superuser.transaction():
+        await superuser.execute(f"SET LOCAL ROLE {role}; SET LOCAL loxodon.workspace = '{'0' * 32}'")
+        for name in names:
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                async with superuser.transaction():
+                    await superuser.fetch(f"SELECT * FROM {name['relname']} LIMIT 1")

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.settings import BARE, PER_WORKSPACE, PREFIX, Settings, SettingsError
+
+DOCUMENT = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
+
+
+def test_nothing_needs_to_be_set() -> None:
+    assert Settings.from_env({}).embedder_provider == "local"
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_every_variable_is_documented(name: str) -> None:
+    assert f"`{PREFIX}{name.upper()}`" in DOCUMENT
+
+
+def test_the_prefixed_name_wins() -> None:
+    env = {"DATABASE_URL": "postgresql://bare", "LOXODON_DATABASE_URL": "postgresql://prefixed"}
+    url = Settings.from_env(env).database_url
+    assert url is not None
+    assert url.get_secret_value() == "postgresql+asyncpg://prefixed"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("LOXODON_PORT", "http"), ("LOXODON_DEDUP_EXACT", "1.5"), ("LOXODON_EMBEDDING_DIM", "100")],
+)
+def test_an_unusable_value_names_its_variable(variable: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=variable):
+        Settings.from_env({variable: value})
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("postgres://me@db/memories", "postgresql+asyncpg://me@db/memories"),
+        ("postgresql://me@db/memories?sslmode=require", "postgresql+asyncpg://me@db/memories?ssl=require"),
+    ],
+)
+def test_any_spelling_of_a_postgres_url_is_understood(given: str, read: str) -> None:
+    url = Settings.from_env({"DATABASE_URL": given}).database_url
+    assert url is not None
+    assert url.get_secret_value() == read
+
+
+def test_a_dimension_is_read_from_text() -> None:
+    assert Settings.from_env({"LOXODON_EMBEDDING_DIM": "768"}).embedding_dim == 768
+
+
+def test_an_empty_variable_is_an_unset_one() -> None:
+    assert Settings.from_env({"LOXODON_PORT": ""}).port == 8080
+
+
+def test_a_workspace_overrides_its_own_settings_only() -> None:
+    base = Settings.from_env({})
+    changed = base.for_workspace({"dedup_near": 0.8, "port": 1})
+    assert (changed.dedup_near, changed.port) == (0.8, base.port)
+    assert set(Settings.model_fields) >= PER_WORKSPACE | set(BARE)
+
+
+def test_secrets_are_masked_when_shown() -> None:
+    shown = Settings.from_env({"OPENAI_API_KEY": "sk-very-secret"}).model_dump(mode="json")
+    assert "very-secret" not in str(shown)
