@@ -6,7 +6,8 @@ rows belong together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from types import MappingProxyType
 
 import asyncpg  # type: ignore[import-untyped]
@@ -67,7 +68,7 @@ ALONE: Mapping[str, str] = MappingProxyType(
         "idempotency key without answer": "SELECT key FROM idempotency WHERE status IS NULL OR body IS NULL",
         "kept answer about a memory that is not there": "SELECT i.key FROM idempotency i, "
         "jsonb_array_elements(i.body->'results') AS one WHERE one->>'id' IS NOT NULL "
-        "AND NOT EXISTS (SELECT FROM memory_history h WHERE h.memory_id = (one->>'id')::uuid)",
+        "AND NOT EXISTS (SELECT FROM memory_history h WHERE h.memory_id::text = one->>'id')",
     }
 )
 
@@ -76,37 +77,44 @@ STATES = "SELECT kind, state, count(*) AS jobs FROM job GROUP BY kind, state ORD
 
 async def of_answers(database: str, ledger: Ledger) -> list[str]:
     """What the service said it stored and the database does not hold exactly once; texts that are there twice."""
-    connection = await asyncpg.connect(database)
     wrong = []
-    for row in await connection.fetch(ANSWERED, list(ledger.added)):
+    async with _connected(database) as connection:
+        answered = await connection.fetch(ANSWERED, list(ledger.added))
+        sent = set(ledger.added.values()) | ledger.given_up
+        copies = {row["content"]: row["copies"] for row in await connection.fetch(COPIES, list(sent))}
+    for row in answered:
         if row["content"] is None:
             wrong.append(f"acknowledged memory {row['asked']} is lost")
         elif row["content"] != ledger.added[row["asked"]]:
             wrong.append(f"acknowledged memory {row['asked']} has another text")
         else:
             wrong += [f"memory {row['asked']} has {row[part]} {part}" for part in ONCE if row[part] != 1]
-    sent = set(ledger.added.values()) | ledger.given_up
-    copies = {row["content"]: row["copies"] for row in await connection.fetch(COPIES, list(sent))}
     wrong += [f"stored {count} times: {text}" for text, count in copies.items() if count > 1]
     wrong += [f"sent with a key and not there: {text}" for text in ledger.keyed if text not in copies]
-    await connection.close()
     return wrong
 
 
 async def of_rows(database: str) -> list[str]:
     """Rows without the partners that their transaction wrote; at most five of a kind."""
-    connection = await asyncpg.connect(database)
     wrong = []
-    for what, query in ALONE.items():
-        found = await connection.fetch(query)
-        wrong += [f"{what}: {row[0]} ({len(found)} in all)" for row in found[:5]]
-    await connection.close()
+    async with _connected(database) as connection:
+        for what, query in ALONE.items():
+            found = await connection.fetch(query)
+            wrong += [f"{what}: {row[0]} ({len(found)} in all)" for row in found[:5]]
     return wrong
 
 
 async def jobs(database: str) -> str:
     """How many jobs of which kind are where. Running ones of a killed worker wait for the end of their lease."""
-    connection = await asyncpg.connect(database)
-    found = [f"{row['kind']} {row['state']} {row['jobs']}" for row in await connection.fetch(STATES)]
-    await connection.close()
+    async with _connected(database) as connection:
+        found = [f"{row['kind']} {row['state']} {row['jobs']}" for row in await connection.fetch(STATES)]
     return "jobs: " + ", ".join(found)
+
+
+@asynccontextmanager
+async def _connected(database: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(database)
+    try:
+        yield connection
+    finally:
+        await connection.close()

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+import hypothesis
 import pytest
 
 from service.db import generations, keys, migrate
@@ -23,6 +24,11 @@ from service.db.roles import APP, WORKER
 from service.launch.postgres import EmbeddedPostgres
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder
+
+# The same examples on every machine, so that a run says the same twice; `ARGS=--hypothesis-profile=explore` looks further.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.load_profile("same")
 
 DIMENSION = int(os.environ.get("LOXODON_TEST_DIM", "384"))
 

@@ -144,7 +144,11 @@ def _contained(new: _Side, old: _Side) -> PairDecision | None:
         return None
     if set(old.words) < set(new.words) and not old.signature.numbers - new.signature.numbers:
         return _replace(new, "says the same and more")
-    known_better = _runs_through(new.words, old.words) and not new.signature.numbers - old.signature.numbers
+    known_better = (
+        _runs_through(new.words, old.words)
+        and not new.signature.numbers - old.signature.numbers
+        and not contrast.names_only_in(new.text, old.text)  # "B" is no part of "B0", though its letter is
+    )
     if known_better and _limits(new) == _limits(old) and contrast.differs(new.text, old.text) in (None, "name"):
         return PairDecision(Verdict.NONE, None, "the old text says the same and more")
     return None

@@ -96,6 +96,9 @@ def test_make_without_a_python_says_so() -> None:
 
 
 def test_make_help_names_the_targets() -> None:
-    shown = subprocess.run(["make"], check=True, cwd=ROOT, capture_output=True, text=True).stdout
+    # Under `make test` MAKEFLAGS is inherited: this make would be a sub-make and print the folder it enters.
+    shown = subprocess.run(
+        ["make", "--no-print-directory"], check=True, cwd=ROOT, capture_output=True, text=True
+    ).stdout
     wanted = "help run up dev worker test test-pg16 lint types check migrate bench eval chaos"
     assert set(wanted.split()) == {line.split()[1] for line in shown.splitlines()}
