@@ -25,7 +25,7 @@ from service.launch.postgres import EmbeddedPostgres
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder
 
-# The same examples on every machine, so that a run says the same twice; `ARGS=--hypothesis-profile=explore` looks further.
+# The same examples on every machine: a run says the same twice. `ARGS=--hypothesis-profile=explore` looks further.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile("same")
