@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, insert, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 from uuid_utils.compat import uuid7
 
+from service.db import rows
 from service.db.engine import Session
+from service.db.rows import Rows
 from service.db.tables import AuditLog as Table
 from service.domain.scope import Scope
 
@@ -95,9 +97,7 @@ class Filter:
 
 
 async def append(session: Session, entries: Sequence[Entry]) -> None:
-    if not entries:
-        return
-    await session.execute(insert(Table), [_row(entry) for entry in entries])
+    await rows.insert(session, Rows(Table, [_row(entry) for entry in entries]))
 
 
 async def page(
@@ -108,8 +108,8 @@ async def page(
     if after is not None:
         at, last = after
         query = query.where(or_(Table.recorded_at < at, and_(Table.recorded_at == at, Table.id < last)))
-    rows = await session.execute(query.order_by(Table.recorded_at.desc(), Table.id.desc()).limit(limit))
-    return [Logged(*row) for row in rows]
+    found = await session.execute(query.order_by(Table.recorded_at.desc(), Table.id.desc()).limit(limit))
+    return [Logged(*row) for row in found]
 
 
 def _conditions(wanted: Filter) -> list[ColumnElement[bool]]:

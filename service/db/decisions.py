@@ -12,11 +12,13 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import insert, text
+from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
+from service.db import rows
 from service.db.engine import Session
+from service.db.rows import Rows
 from service.db.tables import Decision
 from service.domain.draft import Judgement
 from service.domain.memory import Event
@@ -58,10 +60,14 @@ class Decided:
     after: str | None
 
 
+def new_rows(workspace_id: UUID, decided: Sequence[Cause]) -> Rows:
+    """Verdicts to keep, each with the memory that it was about."""
+    return Rows(Decision, [_row(workspace_id, cause) for cause in decided])
+
+
 async def append(session: Session, workspace_id: UUID, decided: Sequence[Cause]) -> None:
-    """Keeps verdicts, each with the memory that it was about."""
-    if decided:
-        await session.execute(insert(Decision), [_row(workspace_id, cause) for cause in decided])
+    """Keeps verdicts."""
+    await rows.insert(session, new_rows(workspace_id, decided))
 
 
 def _row(workspace_id: UUID, cause: Cause) -> dict[str, Any]:

@@ -29,7 +29,7 @@ Session = AsyncConnection
 
 _open: ContextVar[int] = ContextVar("open_sessions", default=0)
 
-LOCK_TIMEOUT, QUERY_CANCELLED, TOO_MANY = "55P03", "57014", "53300"
+LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK = "55P03", "57014", "40P01"
 SHUTTING_DOWN = frozenset({"57P01", "57P02", "57P03"})
 LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError)
 RETRY_AFTER_S = 1.0
@@ -88,12 +88,14 @@ class Database:
         return cls(engine, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
     @asynccontextmanager
-    async def begin(self, workspace_id: UUID) -> AsyncIterator[Session]:
-        """A READ COMMITTED transaction that commits at the end of the block, before any reply.
+    async def begin(self, workspace_id: UUID, lock: str | None = None) -> AsyncIterator[Session]:
+        """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
+        without parameters that waits for a lock (db/locks.py); it travels with BEGIN, which saves a round trip.
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
-        async with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", self._write, workspace_id) as session:
+        settings = f"{self._write}; {lock}" if lock else self._write
+        async with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", settings, workspace_id) as session:
             yield session
 
     @asynccontextmanager
@@ -204,12 +206,14 @@ class translated:  # noqa: N801 - reads as a statement: with translated()
 
 def _is_ours(error: asyncpg.PostgresError) -> bool:
     state = error.sqlstate or ""
-    return state in {LOCK_TIMEOUT, QUERY_CANCELLED, TOO_MANY} | SHUTTING_DOWN or state.startswith("53")
+    return state in {LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK} | SHUTTING_DOWN or state.startswith("53")
 
 
 def _named(error: asyncpg.PostgresError) -> StoreUnavailable:
     if error.sqlstate == LOCK_TIMEOUT:
         return StoreUnavailable("Another write to this scope takes too long.", retry_after_s=RETRY_AFTER_S)
+    if error.sqlstate == DEADLOCK:
+        return StoreUnavailable("Two writes waited for each other and this one gave way.", retry_after_s=RETRY_AFTER_S)
     if error.sqlstate == QUERY_CANCELLED:
         return StoreUnavailable("The database took too long.", retry_after_s=RETRY_AFTER_S)
     return StoreUnavailable("The database cannot do this right now.", retry_after_s=RETRY_AFTER_S)

@@ -13,10 +13,13 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import insert, select, text
+from pgvector import HalfVector
+from sqlalchemy import select, text
 from uuid_utils.compat import uuid7
 
+from service.db import rows
 from service.db.engine import Session
+from service.db.rows import Rows
 from service.db.tables import MemoryHistory as Table
 from service.domain.memory import Event, HistoryEntry
 from service.domain.scope import Scope
@@ -54,20 +57,24 @@ class Change:
     id: UUID = field(default_factory=uuid7)  # the entry's, so that a decision can name what it caused
 
 
+def new_rows(changes: Sequence[Change]) -> Rows:
+    """The entries of brand-new memories, whose ids have no history to close."""
+    return Rows(Table, [_row(change) for change in changes])
+
+
 async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]) -> None:
     """Writes the entries in their order; an id that has history is closed first. A brand-new id costs no look-up."""
     known = [change.memory_id for change in changes if change.event is not Event.ADD or change.reused]
     begins: dict[UUID, Any] = {}
     if known:
-        rows = await session.execute(CLOSE, {"workspace": workspace_id, "ids": known})
-        begins = {row.memory_id: row.recorded_to for row in rows}
+        closed = await session.execute(CLOSE, {"workspace": workspace_id, "ids": known})
+        begins = {row.memory_id: row.recorded_to for row in closed}
     fresh = [_row(change) for change in changes if change.memory_id not in begins]
     later = [
         {**_row(change), "recorded_at": begins[change.memory_id]} for change in changes if change.memory_id in begins
     ]
     for rows_of_a_shape in (fresh, later):
-        if rows_of_a_shape:
-            await session.execute(insert(Table), rows_of_a_shape)
+        await rows.insert(session, Rows(Table, rows_of_a_shape))
 
 
 def _row(change: Change) -> dict[str, Any]:
@@ -79,7 +86,7 @@ def _row(change: Change) -> dict[str, Any]:
         "old_memory": change.old,
         "new_memory": change.new,
         "before": change.before,
-        "before_embedding": None if change.before_vector is None else change.before_vector.tolist(),
+        "before_embedding": None if change.before_vector is None else HalfVector(change.before_vector),
         "before_generation": change.before_generation,
         "is_deleted": change.event is Event.DELETE,
         "user_id": change.scope.user_id,
@@ -90,7 +97,7 @@ def _row(change: Change) -> dict[str, Any]:
 
 async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> list[HistoryEntry]:
     """Every change, oldest first (R13.02); empty when the id was never seen."""
-    rows = await session.execute(
+    found = await session.execute(
         select(
             Table.id,
             Table.memory_id,
@@ -107,4 +114,4 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> li
         .where(Table.workspace_id == workspace_id, Table.memory_id == memory_id)
         .order_by(Table.recorded_at, Table.seq)
     )
-    return [HistoryEntry(row[0], row[1], Event(row[2]), *row[3:]) for row in rows]
+    return [HistoryEntry(row[0], row[1], Event(row[2]), *row[3:]) for row in found]

@@ -12,19 +12,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-from sqlalchemy import text
-
-from service.db.engine import Session
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
 
-LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 
+def of_scope(scope: Scope) -> str:
+    """The statement that waits for the scope's lock, held until the transaction ends; for Database.begin.
 
-async def take(session: Session, scope: Scope) -> None:
-    """Waits for the scope's lock, held until the transaction ends. Alone in its statement: a snapshot taken with the
-    lock would be older than the lock and not see what was committed while waiting."""
-    await session.execute(LOCK, {"name": scope.lock_name})
+    A statement of its own: a snapshot taken with the lock would be older than the lock and not see what was committed
+    while waiting. Without parameters, because it stands in a simple-protocol string: the name, which is the caller's
+    text, goes as hexadecimal digits.
+    """
+    name = scope.lock_name.encode().hex()
+    return f"SELECT pg_advisory_xact_lock(hashtextextended(convert_from(decode('{name}', 'hex'), 'UTF8'), 0))"
 
 
 class ScopeLocks:

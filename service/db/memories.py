@@ -14,13 +14,13 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import SparseVector
+from pgvector import HalfVector, SparseVector
 from sqlalchemy import Row, and_, delete, func, insert, or_, select, text, update
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import Select
 
 from service.db import scopes, visible
 from service.db.engine import Session
+from service.db.rows import Rows
 from service.db.tables import (
     TERM_DIMENSIONS,
     Entity,
@@ -35,7 +35,6 @@ from service.domain.memory import Memory
 from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
-from service.errors import Conflict
 from service.language import lexemes
 
 AVERAGE_LENGTH = 12.0
@@ -55,22 +54,14 @@ class Placed:
     turn_index: int | None = None
 
 
-async def add(session: Session, placed: Sequence[Placed], *, generation: int, now: datetime) -> None:
-    """Inserts rows, their stats and their vectors. Raises Conflict for an id that another scope took meanwhile, or an
-    equal live row (uq_memory_dedup), which the scope lock makes rare."""
-    await make_way(session, placed[0].memory.scope.workspace_id, [each.memory.hash for each in placed], now=now)
-    try:
-        await session.execute(insert(Table), [_row(each, now) for each in placed])
-    except IntegrityError as exc:
-        if (
-            getattr(getattr(exc.orig, "__cause__", None), "constraint_name", None) == "pk_memory"
-        ):  # scopes do not wait for each other
-            raise Conflict("A memory with this id exists in another scope.", field="id") from exc
-        raise
-    await session.execute(insert(MemoryStat), [_stat(each.memory, now) for each in placed])
-    vectors = [row for each in placed for row in _vectors(each.memory, generation)]
-    if vectors:
-        await session.execute(insert(MemoryVector), vectors)
+def new_rows(placed: Sequence[Placed], *, generation: int, now: datetime) -> tuple[Rows, ...]:
+    """The rows of new memories, their stats and their vectors. Written, they raise Conflict for an id that another
+    scope took meanwhile (scopes do not wait for each other), or an equal live row, which the scope lock makes rare."""
+    return (
+        Rows(Table, [_row(each, now) for each in placed]),
+        Rows(MemoryStat, [_stat(each.memory, now) for each in placed]),
+        Rows(MemoryVector, [row for each in placed for row in _vectors(each.memory, generation)]),
+    )
 
 
 # An expired row is as good as gone, but it stands in uq_memory_dedup until upkeep comes by. Uses ix_memory_hash.
@@ -310,7 +301,7 @@ def _vector(new: NewMemory, generation: int, kind: str, vector: NDArray[np.float
 
 def half(vector: NDArray[np.float32]) -> Any:
     """The vector as the driver wants it for a halfvec parameter."""
-    return vector.tolist()
+    return HalfVector(vector)
 
 
 def mention_json(mention: Mention) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+from pgvector import HalfVector
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import TextClause, bindparam, text
 
@@ -95,7 +96,7 @@ def parameters(target: Target, vector: NDArray[np.float32], *, limit: int, exact
     return {
         **target.scope.values,
         **target.rows.values,
-        "question": vector.tolist(),
+        "question": HalfVector(vector),
         "wanted": limit,
         "wide": max(limit, min(limit * OVERFETCH, MAX_CANDIDATES)),
         "exact_rows": exact_rows,

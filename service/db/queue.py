@@ -16,6 +16,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
+from service.db.rows import Rows
+from service.db.tables import Job as Table
 from service.domain.job import Ending, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
 
@@ -73,6 +75,17 @@ SETTLE = text("""
 """)
 
 UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
+
+
+def new_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> Rows:
+    """The rows of jobs that are due at once, to travel with what causes them."""
+    names = ("kind", "memory_id", "payload", "max_attempts", "priority")
+    rows = [{name: getattr(job, name) for name in names} for job in jobs if job.run_after is None]
+    assert len(rows) == len(jobs), "a job for later is enqueued"
+    return Rows(
+        Table,
+        [{"workspace_id": workspace_id, "id": uuid7(), **row, "payload": dict(row["payload"])} for row in rows],
+    )
 
 
 async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) -> None:

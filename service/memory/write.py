@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from service.db import audit, decisions, edges, history, memories, queue, revisions, snapshots
+from service.db import audit, decisions, edges, history, memories, queue, revisions, rows, snapshots
 from service.db.decisions import Cause
 from service.db.engine import Session
 from service.db.memories import Placed
@@ -29,17 +29,24 @@ async def add(session: Session, placed: Sequence[Placed], res: Resources, *, rul
     """New memories with everything that belongs to them but the audit, which the verbs write per request."""
     if not placed:
         return
-    await memories.add(session, placed, generation=res.generation, now=res.clock())
-    news = [each.memory for each in placed]
+    news, now = [each.memory for each in placed], res.clock()
+    workspace_id = news[0].scope.workspace_id
     changes = [_added(new) for new in news]
-    await history.append(session, news[0].scope.workspace_id, changes)
     causes = [
         Cause(new.id, new.judgement, new.scope, Event.ADD, change.id, ruling_id)
         for new, change in zip(news, changes, strict=True)
         if new.judgement
     ]
-    await decisions.append(session, news[0].scope.workspace_id, causes)
-    await queue.enqueue(session, news[0].scope.workspace_id, [job for new in news for job in jobs(new, new.id, res)])
+    follow_up = [job for new in news for job in jobs(new, new.id, res)]
+    await memories.make_way(session, workspace_id, [new.hash for new in news], now=now)
+    await rows.insert(
+        session,
+        *memories.new_rows(placed, generation=res.generation, now=now),
+        history.new_rows([change for change in changes if not change.reused]),
+        decisions.new_rows(workspace_id, causes),
+        queue.new_rows(workspace_id, follow_up),
+    )
+    await history.append(session, workspace_id, [change for change in changes if change.reused])
 
 
 async def update(

@@ -36,10 +36,10 @@ class Away(Database):
         self.is_away = True
 
     @asynccontextmanager
-    async def begin(self, workspace_id: UUID) -> AsyncIterator[Session]:
+    async def begin(self, workspace_id: UUID, lock: str | None = None) -> AsyncIterator[Session]:
         if self.is_away:
             raise StoreUnavailable("away")
-        async with self.real.begin(workspace_id) as session:
+        async with self.real.begin(workspace_id, lock) as session:
             yield session
 
 
