@@ -478,6 +478,40 @@ class Entity(Table):
     properties: Mapped[dict[str, Any]] = _empty_object()
     first_seen: Mapped[datetime] = _now()
     created_at: Mapped[datetime] = _now()
+    salience: Mapped[float] = mapped_column(server_default=text("0.5"))
+    access_count: Mapped[int] = mapped_column(server_default=text("0"))
+    last_accessed: Mapped[datetime | None]
+    version: Mapped[int] = mapped_column(BigInteger, server_default=text("1"))
+    updated_at: Mapped[datetime] = _now()
+
+
+class EntityAlias(Table):
+    """Another name of an entity; the casefolded `alias_key` leads to one entity of its user and channel."""
+
+    __tablename__ = "entity_alias"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "user_id", "channel", "alias_key", postgresql_nulls_not_distinct=True),
+        _parent("entity", "entity_id"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    entity_id: Mapped[UUID] = _key()
+    alias_key: Mapped[str] = mapped_column(primary_key=True)
+    alias: Mapped[str]
+    user_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    created_at: Mapped[datetime] = _now()
+
+
+class EntityVector(Table):
+    __tablename__ = "entity_vector"
+    __table_args__ = (_parent("entity", "entity_id"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    entity_id: Mapped[UUID] = _key()
+    generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    embedding: Mapped[Any] = mapped_column(HALFVEC())
+    created_at: Mapped[datetime] = _now()
 
 
 class MemoryEntity(Table):
@@ -488,6 +522,65 @@ class MemoryEntity(Table):
     memory_id: Mapped[UUID] = _key()
     entity_id: Mapped[UUID] = _key()
     created_at: Mapped[datetime] = _now()
+    extracted_by: Mapped[str] = mapped_column(String(16), server_default=text("'rules'::character varying"))
+
+
+class EntityEdge(Table):
+    """A relation between entities: its label as given, its type normalised, from when to when it holds (C31)."""
+
+    __tablename__ = "entity_edge"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "source_id", "rel_type", "target_id"),
+        _parent("entity", "source_id", name="fk_entity_edge_source"),
+        _parent("entity", "target_id", name="fk_entity_edge_target"),
+        CheckConstraint("strength >= 0 AND strength <= 1", "strength"),
+        CheckConstraint("confidence >= 0 AND confidence <= 1", "confidence"),
+        CheckConstraint("t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid", "validity"),
+        CheckConstraint("source_id <> target_id", "ends"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    source_id: Mapped[UUID]
+    rel_type: Mapped[str] = mapped_column(String(64))
+    label: Mapped[str] = mapped_column(String(200))
+    target_id: Mapped[UUID]
+    strength: Mapped[float] = mapped_column(server_default=text("1"))
+    confidence: Mapped[float] = mapped_column(server_default=text("1"))
+    properties: Mapped[dict[str, Any]] = _empty_object()
+    t_valid: Mapped[datetime | None]
+    t_invalid: Mapped[datetime | None]
+    extracted_by: Mapped[str] = mapped_column(String(16))
+    created_at: Mapped[datetime] = _now()
+    updated_at: Mapped[datetime] = _now()
+
+
+class EntityEdgeSource(Table):
+    """Which memories say that a relation holds. With the last of them the relation goes (trigger `unsaid`)."""
+
+    __tablename__ = "entity_edge_source"
+    __table_args__ = (_parent("entity_edge", "edge_id"), _parent("memory", "memory_id"))
+
+    workspace_id: Mapped[UUID] = _key()
+    edge_id: Mapped[UUID] = _key()
+    memory_id: Mapped[UUID] = _key()
+    extracted_by: Mapped[str] = mapped_column(String(16))
+    created_at: Mapped[datetime] = _now()
+
+
+class EntityMerge(Table):
+    """An entity that became part of another, with all that undo needs."""
+
+    __tablename__ = "entity_merge"
+    __table_args__ = (_parent("entity", "entity_id"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    entity_id: Mapped[UUID]
+    absorbed_id: Mapped[UUID]
+    absorbed: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = _now()
+    undone_at: Mapped[datetime | None]
 
 
 # -- work and answers ---------------------------------------------------------------------------------------------

@@ -108,6 +108,7 @@ CALLERS = {
     "create_workspace": {APP},
     "drop_old_audit_partitions": {WORKER},
     "drop_partitions": {WORKER},
+    "drop_unsaid_edge": set(),
     "ensure_partitions": {WORKER},
     "erase_history": {APP},
     "expire_leases": set(),
