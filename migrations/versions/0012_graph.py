@@ -27,6 +27,7 @@ ALTER TABLE entity
     ADD COLUMN last_accessed timestamptz,
     ADD COLUMN version bigint NOT NULL DEFAULT 1,
     ADD COLUMN updated_at timestamptz NOT NULL DEFAULT now();
+CREATE INDEX ix_entity_name ON entity (workspace_id, name_key);
 ALTER TABLE memory_entity ADD COLUMN extracted_by varchar(16) NOT NULL DEFAULT 'rules';
 CREATE TABLE entity_alias (
     workspace_id uuid NOT NULL,
@@ -42,6 +43,7 @@ CREATE TABLE entity_alias (
     CONSTRAINT fk_entity_alias_entity FOREIGN KEY (workspace_id, entity_id)
         REFERENCES entity (workspace_id, id) ON DELETE CASCADE
 );
+CREATE INDEX ix_entity_alias_key ON entity_alias (workspace_id, alias_key);
 CREATE TABLE entity_vector (
     workspace_id uuid NOT NULL,
     entity_id uuid NOT NULL,
@@ -71,8 +73,8 @@ CREATE TABLE entity_edge (
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT pk_entity_edge PRIMARY KEY (workspace_id, id),
-    CONSTRAINT uq_entity_edge_workspace_id_source_id_rel_type_target_id
-        UNIQUE (workspace_id, source_id, rel_type, target_id),
+    CONSTRAINT uq_entity_edge_workspace_id_source_id_target_id_rel_type
+        UNIQUE (workspace_id, source_id, target_id, rel_type),
     CONSTRAINT ck_entity_edge_strength CHECK (strength >= 0 AND strength <= 1),
     CONSTRAINT ck_entity_edge_confidence CHECK (confidence >= 0 AND confidence <= 1),
     CONSTRAINT ck_entity_edge_validity CHECK (t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid),
@@ -126,7 +128,7 @@ CREATE FUNCTION drop_unsaid_edge() RETURNS trigger LANGUAGE plpgsql SET search_p
 BEGIN
     PERFORM FROM entity_edge e WHERE e.workspace_id = OLD.workspace_id AND e.id = OLD.edge_id FOR UPDATE;
     DELETE FROM entity_edge e
-    WHERE e.workspace_id = OLD.workspace_id AND e.id = OLD.edge_id AND e.extracted_by <> 'user'
+    WHERE e.workspace_id = OLD.workspace_id AND e.id = OLD.edge_id AND e.extracted_by <> 'caller'
       AND NOT EXISTS (SELECT FROM entity_edge_source s WHERE s.workspace_id = OLD.workspace_id
                       AND s.edge_id = OLD.edge_id);
     RETURN NULL;
@@ -156,6 +158,7 @@ def downgrade() -> None:
     op.execute("DROP TABLE entity_merge, entity_edge_source, entity_edge, entity_vector, entity_alias")
     op.execute("DROP FUNCTION drop_unsaid_edge()")
     op.execute("ALTER TABLE memory_entity DROP COLUMN extracted_by")
+    op.execute("DROP INDEX ix_entity_name")
     script("""
         ALTER TABLE entity DROP COLUMN salience, DROP COLUMN access_count, DROP COLUMN last_accessed,
             DROP COLUMN version, DROP COLUMN updated_at

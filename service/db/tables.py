@@ -530,7 +530,7 @@ class EntityEdge(Table):
 
     __tablename__ = "entity_edge"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "source_id", "rel_type", "target_id"),
+        UniqueConstraint("workspace_id", "source_id", "target_id", "rel_type"),
         _parent("entity", "source_id", name="fk_entity_edge_source"),
         _parent("entity", "target_id", name="fk_entity_edge_target"),
         CheckConstraint("strength >= 0 AND strength <= 1", "strength"),
