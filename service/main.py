@@ -28,6 +28,7 @@ from service.api import (
     scopes,
     search,
     tags,
+    working,
     workspaces,
 )
 from service.api.auth import KeyRing
@@ -53,6 +54,7 @@ PARTS = (
     audit,
     operations,
     reference,
+    working,
     workspaces,
 )
 

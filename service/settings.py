@@ -36,6 +36,7 @@ BARE: Mapping[str, str] = {
     "embedder_api_key": "EMBEDDER_API_KEY",
     "extraction_model": "EXTRACTION_MODEL",
     "bootstrap_api_key": "AUTOMEM_API_TOKEN",
+    "working_ttl_s": "WORKING_TTL_SECONDS",
 }
 
 IGNORED = ("QDRANT_HOST", "CHROMA_HOST", "NEO4J_URL", "REDIS_URL")
@@ -184,6 +185,15 @@ class Settings(BaseModel):
     timezone: Zone = "UTC"  # IANA name for requests that give none (D1)
     batch_max_items: int = Field(100, ge=1, le=1_000)  # items of POST /v1/memories/batch
     messages_max_items: int = Field(500, ge=1, le=5_000)  # messages of one request
+
+    # -- working memory
+    working_ttl_s: int = Field(
+        3_600, ge=1, le=604_800
+    )  # how long a note is held that names no time of its own (R11.07)
+    working_max_items: int = Field(256, ge=1, le=10_000)  # named values a session keeps; the least recently used goes
+    working_max_turns: int = Field(100, ge=1, le=10_000)  # turns a session keeps; the oldest goes
+    working_max_thoughts: int = Field(100, ge=1, le=10_000)  # thoughts a session keeps; the oldest goes
+    working_value_bytes: int = Field(65_536, ge=100)  # one value as JSON; a larger one is refused
 
     # -- reading
     max_page_size: int = Field(1_000, ge=1)  # largest `limit` (C17)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from service import __version__
 from service.api import errors
 from service.api.auth import needs
 from service.api.wire import Reply
-from service.db import status
+from service.db import status, working
 from service.domain.access import Caller, Right
 from service.errors import ServiceError
 from service.resources import Resources
@@ -21,6 +22,7 @@ from service.resources import Resources
 router = APIRouter(tags=["health"])
 
 READY_TIMEOUT_S = 2.0
+WORKING_BYTES = Gauge("working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
 
 
 class Health(Reply):
@@ -60,7 +62,11 @@ async def health(request: Request) -> Response:
 
 
 @router.get("/metrics", operation_id="metrics", summary="Prometheus metrics", responses=errors.documented(401, 403))
-async def metrics(who: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+async def metrics(request: Request, who: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+    res: Resources = request.app.state.resources
+    with suppress(ServiceError):  # what this process counts is told whatever the database does
+        async with res.db.read() as session:
+            WORKING_BYTES.set(await working.size_bytes(session))
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import select, text
 
+from service.db import belongings
 from service.db.engine import Session
 from service.db.tables import Memory, MemoryHistory
 from service.domain.scope import Scope
@@ -26,7 +27,8 @@ PURGE = text("""
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
-    return await _purge(session, {**ids, "channel": channel, "memory_id": None})
+    others = await belongings.erase(session, scope, channel)
+    return others | await _purge(session, {**ids, "channel": channel, "memory_id": None})
 
 
 async def purge_memory(session: Session, memory_id: UUID) -> dict[str, int]:

@@ -22,7 +22,7 @@ REMOVE = text("DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (
 
 HISTORY = text("SELECT erase_history(:until, :batch)")
 
-REST = ("conversation", "entity", "decision", "review", "embedding_cache", "llm_cache")
+REST = ("conversation", "entity", "decision", "review", "embedding_cache", "llm_cache", "working_item")
 """Tables with words of the workspace's users, each with `created_at`. Turns go with their conversation."""
 
 PART = """

@@ -456,6 +456,32 @@ class MemorySource(Table):
     created_at: Mapped[datetime] = _now()
 
 
+class WorkingItem(Table):
+    """What an agent holds in mind for a while (service/domain/working.py). UNLOGGED: gone after a crash (B5)."""
+
+    __tablename__ = "working_item"
+    __table_args__ = (
+        _parent("turn", "turn_id"),
+        CheckConstraint("kind IN ('turn', 'item', 'thought', 'goal', 'session')", "kind"),
+        {"prefixes": ["UNLOGGED"]},
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    session_id: Mapped[UUID] = _key()
+    kind: Mapped[str] = mapped_column(String(8), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    conversation_id: Mapped[str]
+    turn_id: Mapped[UUID | None]
+    value: Mapped[Any] = mapped_column(JSONB)
+    seq: Mapped[int] = mapped_column(BigInteger, server_default=text("nextval('working_item_seq'::regclass)"))
+    created_at: Mapped[datetime] = _now()
+    last_used_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+
+
 # -- entities -----------------------------------------------------------------------------------------------------
 
 

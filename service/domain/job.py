@@ -28,6 +28,7 @@ JobName = Literal[
     "audit_partitions",
     "reembed",
     "ingest",
+    "sweep_working",
 ]
 """Every kind of work there is (A8)."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.domain.job import Counts, Job, JobName
-from service.jobs import cleanup, consolidate, embed, enrich, forget_scope, ingest, partitions
+from service.jobs import cleanup, consolidate, embed, enrich, forget_scope, ingest, partitions, sweep
 from service.resources import Resources
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
@@ -43,5 +43,6 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),
         "audit_partitions": Task(partitions.run, interval_s=1440 * MINUTE_S, at_start=True),
         "cleanup": Task(cleanup.run, interval_s=1440 * MINUTE_S),
+        "sweep_working": Task(sweep.run, interval_s=5 * MINUTE_S),
     }
 )

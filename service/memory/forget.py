@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.db import erase, memories, operations, reset
+from service.db import belongings, erase, memories, operations, reset
 from service.db.engine import Session
 from service.db.erase import BATCH, Extent
 from service.db.operations import Operation
@@ -90,10 +90,12 @@ async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, r
 
 
 async def forget_scope(extent: Extent, res: Resources, request: Request) -> Forgotten:
-    """Erases everything of a scope that is committed by now, and nothing else; many rows become an operation."""
+    """Erases everything of a scope that is committed by now, and nothing else; many memories become an operation, what
+    else the scope has goes at once. `deleted` counts memories."""
     workspace_id = extent.scope.workspace_id
     async with plain_transaction(workspace_id, res, request) as session:
         count, newest = await erase.measure(session, extent)
+        await belongings.erase(session, extent.scope, extent.channel)
         if count > AT_ONCE and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
             found = Forgotten(operation_id=await promise(session, workspace_id, SCOPE, details, count, res))

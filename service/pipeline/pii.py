@@ -5,6 +5,7 @@ The first look of any code at the text. What leaves is a `CleanText`; nothing be
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -56,6 +57,17 @@ async def clean_words(text: str, field: str, res: Resources) -> CleanText:
         else _of(field, pii.redact_json, text)
     )
     return CleanText(str(found))
+
+
+async def clean_json(value: Any, field: str, res: Resources, *, key: str = "") -> Any:
+    """A redacted copy of a JSON value; `key` is what it is called, which tells what a bare word or number under it is.
+    Raises PiiRejected naming the field."""
+    wrapped = {key: value}
+    long = len(json.dumps(value, ensure_ascii=False)) > LONG
+    found, _ = (
+        await res.threads.run(_of, field, pii.redact_json, wrapped) if long else _of(field, pii.redact_json, wrapped)
+    )
+    return found[key]
 
 
 def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:

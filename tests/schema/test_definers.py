@@ -8,11 +8,12 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db import keys, queue, upkeep
+from service.db import keys, queue, upkeep, working
 from service.db.engine import Database
 from service.domain.access import Right
 from service.domain.job import NewJob
 from service.domain.scope import NIL_WORKSPACE
+from service.domain.working import Desk, Holding, Kind
 from tests.conftest import Tenant
 
 DENIED = "permission denied"
@@ -194,3 +195,17 @@ async def test_find_outlived_gives_ids_and_no_texts(worker_database: Database) -
     async with worker_database.read() as session:
         found = await session.execute(text("SELECT * FROM find_outlived('2000-01-01', 1, 10)"))
     assert list(found.keys()) == ["workspace_id", "memory_id"]
+
+
+async def test_sweep_working_gives_a_number_and_leaves_what_is_not_over(
+    worker_database: Database, database: Database, tenant: Tenant
+) -> None:
+    now = datetime.now(UTC)
+    desk = Desk(tenant.workspace_id, "s")
+    for key, ttl_s in (("old", -1), ("new", 60)):
+        async with database.begin(tenant.workspace_id) as session:
+            await working.put(session, desk, Kind.ITEM, key, 1, Holding(now - timedelta(seconds=2), ttl_s + 2, 10))
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        assert await working.sweep(session, now, batch=1_000) >= 0
+    async with database.read(tenant.workspace_id) as session:
+        assert list(await session.scalars(text("SELECT key FROM working_item"))) == ["new"]

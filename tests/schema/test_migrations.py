@@ -208,6 +208,8 @@ RIGHTS = {
     "schedule": "SELECT",
     "schema_version": "SELECT",
     "turn": "DELETE,INSERT,SELECT,UPDATE",
+    "working_item": "DELETE,INSERT,SELECT,UPDATE",
+    "working_item_seq": "USAGE",
     "workspace": "SELECT",
 }
 """What the app may do with which table. Audit and history are append-only, but for the end of a history interval."""

@@ -119,6 +119,7 @@ CALLERS = {
     "protect": set(),
     "purge_subject": {APP},
     "queue_depth": {APP},
+    "sweep_working": {WORKER},
 }
 """Who may call which function. A new one belongs here, and into test_definers.py."""
 
