@@ -36,7 +36,7 @@ class Resources:
     clock: Clock = system_clock
     threads: Threads = field(default_factory=Threads)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
-    people: dict[tuple[Scope, int], tuple[float, Sequence[str]]] = field(default_factory=dict)
+    people: dict[tuple[Scope, tuple[str, ...], int], tuple[float, Sequence[str]]] = field(default_factory=dict)
 
     def of_workspace(self, overrides: dict[str, Any]) -> Resources:
         """The same resources under a workspace's own settings."""

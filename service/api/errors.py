@@ -10,7 +10,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from service import errors
@@ -127,6 +127,15 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     return reply(request, 400, code="invalid_input", detail=detail, field=field or "body")
 
 
+def invalid(exc: ValidationError) -> errors.InvalidInput:
+    """What is wrong with a model that was put together from parameters."""
+    first = exc.errors()[0]
+    field, message = path(list(first["loc"])), str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        message = "is not a field of this request"
+    return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
+
+
 def _field(where: Sequence[int | str]) -> str:
     """The place of a validation error; its first part says where the value came in."""
     kind, *parts = where
@@ -165,9 +174,15 @@ def path(parts: list[Any]) -> str:
     for part in parts:
         if isinstance(part, int):
             found += f"[{part}]"
-        elif isinstance(part, str) and part.isidentifier() and not part[0].isupper() and part not in PYDANTIC_BRANCHES:
+        elif isinstance(part, str) and part.isidentifier() and _is_named(part):
             found += f".{part}" if found else part
     return found
 
 
+def _is_named(part: str) -> bool:
+    """Did the caller write it, or is it a member of a union of ours?"""
+    return part in CONNECTIVES or (not part[0].isupper() and part not in PYDANTIC_BRANCHES)
+
+
+CONNECTIVES = frozenset({"AND", "OR", "NOT"})
 PYDANTIC_BRANCHES = frozenset({"str", "list", "int", "float", "dict", "bool"})

@@ -9,10 +9,21 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from service.api import cursors, errors, operations, replies, shapes, storing
+from service.api import cursors, errors, narrowing, operations, replies, shapes, storing
 from service.api import memory_models as wire
 from service.api.auth import Reader, Writer
-from service.api.deps import IdempotencyOf, ResourcesOf, ScopeOf, budget, served
+from service.api.deps import (
+    AgentId,
+    ChannelName,
+    IdempotencyOf,
+    ResourcesOf,
+    RunId,
+    UserId,
+    budget,
+    scope_of,
+    served,
+)
+from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
 from service.api.reads import NoteOf
 from service.db import history, memories
@@ -152,22 +163,39 @@ async def _item(
 )
 async def list_memories(
     who: Reader,
-    scope: ScopeOf,
     res: ResourcesOf,
     note: NoteOf,
+    narrowed: Parameters,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
-    include_archived: bool = False,
 ) -> wire.MemoryPage:
+    """Everything of the scope that has not expired, valid now or not, or what it is narrowed to."""
+    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
+    body = narrowing.body_of(narrowing.NarrowIn, {**narrowed, **ids})
+    scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
     after = cursors.decode(cursor)
+    window, warnings = await narrowing.window(body, res)
+    narrow = narrowing.narrow(body)
     async with res.db.read(who.workspace_id) as session:
         found = await memories.page(
-            session, scope, after=after, limit=limit + 1, now=res.clock(), include_archived=include_archived
+            session,
+            scope,
+            after=after,
+            limit=limit + 1,
+            now=res.clock(),
+            include_archived=body.include_archived,
+            narrow=narrow,
+            window=window,
+            channels=body.channels or (),
         )
     page = found[:limit]
-    note("list", scope, page, limit=limit, include_archived=include_archived)
+    note("list", scope, page, limit=limit, include_archived=body.include_archived)
     more = cursors.encode(page[-1].created_at, page[-1].id) if len(found) > limit else None
-    return wire.MemoryPage(results=[shapes.memory(each) for each in page], next_cursor=more)
+    return wire.MemoryPage(results=[shapes.memory(each) for each in page], next_cursor=more, warnings=list(warnings))
 
 
 @router.get(

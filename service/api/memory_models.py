@@ -284,6 +284,7 @@ class MemoryPage(Reply):
 
     results: list[MemoryOut]
     next_cursor: str | None = None
+    warnings: list[str] = Field(default_factory=list)
 
 
 class HistoryEntryOut(Reply):

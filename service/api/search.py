@@ -8,19 +8,22 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api import errors, shapes
+from service.api import errors, narrowing, shapes
 from service.api.auth import Reader
 from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, scope_of
-from service.api.memory_models import SCOPE_SCHEMA, MemoryOut, ScopedBody
+from service.api.memory_models import SCOPE_SCHEMA, MemoryOut
+from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
 from service.api.reads import Note, NoteOf
-from service.api.wire import Filled, Reply, Time
+from service.api.wire import Reply, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit
 from service.domain.query import Query as Asked
-from service.domain.query import Window
+from service.domain.text import CleanText
 from service.errors import InvalidInput
+from service.language.tags import normalise
 from service.pipeline.pii import clean_words
 from service.resources import Resources
+from service.retrieval.listing import listing
 from service.retrieval.search import search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
@@ -30,32 +33,53 @@ Validity = Literal["exclude", "demote", "ignore"]
 Limit = Annotated[int, Field(ge=1, le=1_000)]
 
 
-class SearchIn(ScopedBody):
-    """A question in a scope."""
+class SearchIn(NarrowIn):
+    """A question in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories
+    are listed."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": SCOPE_SCHEMA,
-            "examples": [{"query": "What does Alice drink in the morning?", "user_id": "alice", "limit": 5}],
+            "examples": [
+                {"query": "What does Alice drink in the morning?", "user_id": "alice", "limit": 5},
+                {
+                    "query": "Where did we leave the boat?",
+                    "user_id": "alice",
+                    "tags": ["travel"],
+                    "exclude_tags": ["draft"],
+                    "time_query": "in May 2023",
+                    "filters": {
+                        "OR": [
+                            {"field": "metadata.priority", "operator": "gte", "value": 3},
+                            {"field": "memory", "operator": "icontains", "value": "harbour"},
+                        ]
+                    },
+                },
+                {"user_id": "alice", "tags": ["project:atlas"], "limit": 20},
+            ],
         }
     )
 
-    query: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="`q` is accepted too")
-    q: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY)
+    query: str | None = Field(None, max_length=MAX_QUERY, description="`q` is accepted too")
+    q: str | None = Field(None, max_length=MAX_QUERY)
     limit: Limit = 100
-    start: Time | None = Field(None, description="Only what happened from here on")
-    end: Time | None = Field(None, description="Only what happened before")
+    prefer_tags: Words | Comma = Field(default_factory=list, description="Hits with one of these rank higher")
+    min_score: Unit = Field(0.0, description="Leaves out hits that score lower")
     validity: Validity = Field("exclude", description="What happens to memories outside [t_valid, t_invalid)")
-    include_archived: bool = False
     explain: bool = False
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
-        if (self.query is None) == (self.q is None):
-            raise ValueError("give the question as query (or as q)")
-        if self.start and self.end and self.start >= self.end:
-            raise ValueError("start must lie before end")
+        if self.query is not None and self.q is not None:
+            raise ValueError("give the question as query or as q, not both")
+        if self.valid_at is not None and self.validity != "exclude":
+            raise ValueError("valid_at says what must be valid; validity is about now")
         return self
+
+    @property
+    def question(self) -> str:
+        """The words of the question, empty when there are none."""
+        return (self.query or self.q or "").strip()
 
 
 class TermOut(Reply):
@@ -81,12 +105,20 @@ class HitOut(MemoryOut):
     explain: ExplainOut | None = None
 
 
+class WindowOut(Reply):
+    """A half-open interval; null where it is open."""
+
+    start: Time | None
+    end: Time | None
+
+
 class SearchOut(Reply):
     """Best first. `vector_path`: exact, hnsw, fallback, or none without an embedder."""
 
     results: list[HitOut]
     vector_path: Literal["exact", "hnsw", "fallback", "none"]
     warnings: list[str] = Field(default_factory=list)
+    window: WindowOut | None = Field(None, description="The time asked for, by start and end or by time_query")
     candidates: dict[str, int] | None = Field(None, description="With explain: how many each arm gave")
     timings_ms: dict[str, float]
 
@@ -111,55 +143,69 @@ async def search_memories_simple(
     who: Reader,
     res: ResourcesOf,
     note: NoteOf,
-    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY)] = None,
-    query: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY)] = None,
+    narrowed: Parameters,
+    q: Annotated[str | None, Query(max_length=MAX_QUERY)] = None,
+    query: Annotated[str | None, Query(max_length=MAX_QUERY)] = None,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    start: Annotated[Time | None, Query()] = None,
-    end: Annotated[Time | None, Query()] = None,
+    prefer_tags: Several = None,
+    min_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
     validity: Validity = "exclude",
-    include_archived: bool = False,
     explain: bool = False,
 ) -> SearchOut:
-    try:
-        body = SearchIn(
-            q=q,
-            query=query,
-            user_id=user_id,
-            agent_id=agent_id,
-            run_id=run_id,
-            channel=channel,
-            limit=limit,
-            start=start,
-            end=end,
-            validity=validity,
-            include_archived=include_archived,
-            explain=explain,
-        )
-    except ValueError as exc:
-        raise InvalidInput(_first(exc), field="q") from None
-    return await _search(body, who, res, note)
+    """The same for a link or a shell; `filters` is JSON there."""
+    given = {
+        **narrowed,
+        "q": q,
+        "query": query,
+        "user_id": user_id,
+        "agent_id": agent_id,
+        "run_id": run_id,
+        "channel": channel,
+        "limit": limit,
+        "prefer_tags": split(prefer_tags),
+        "min_score": min_score,
+        "validity": validity,
+        "explain": explain,
+    }
+    return await _search(body_of(SearchIn, given), who, res, note)
 
 
 async def _search(body: SearchIn, who: Caller, res: Resources, note: Note) -> SearchOut:
     began = time.perf_counter()
     if body.limit > res.settings.max_page_size:
         raise InvalidInput(f"limit: at most {res.settings.max_page_size} hits are given at once.", field="limit")
-    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    text = await clean_words(body.query or body.q or "", "query", res)
+    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel)
+    if not body.question and not body.is_narrow:
+        raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")
+    text = await clean_words(body.question, "query", res) if body.question else CleanText("")
+    window, warnings = await narrowing.window(body, res)
     asked = Asked(
-        scope, text, body.limit, Window(body.start, body.end), body.validity, body.include_archived, body.explain
+        scope,
+        text,
+        body.limit,
+        window,
+        body.validity,
+        body.include_archived,
+        body.explain,
+        tags=normalise(body.prefer_tags),
+        reference=body.timestamp,
+        timezone=body.timezone,
+        narrow=narrowing.narrow(body),
+        channels=tuple(body.channels or ()),
+        min_score=body.min_score,
     )
-    found = await search(asked, res)
+    found = await (search(asked, res) if text else listing(asked, res))
     note("search", scope, [hit.memory for hit in found.hits], query=text, limit=body.limit, validity=body.validity)
     took_ms = round((time.perf_counter() - began) * 1000, 3)
     return SearchOut(
         results=[_hit(hit, explain=body.explain) for hit in found.hits],
         vector_path=found.vector_path,
-        warnings=list(found.warnings),
+        warnings=[*warnings, *found.warnings],
+        window=None if window.is_open else WindowOut(start=window.start, end=window.end),
         candidates=dict(found.explained.candidates) if found.explained else None,
         timings_ms={"total": took_ms},
     )
@@ -177,8 +223,3 @@ def _explained(hit: Hit) -> ExplainOut:
         if term.weight > 0
     }
     return ExplainOut(terms=terms, factors=dict(hit.factors))
-
-
-def _first(exc: ValueError) -> str:
-    listed = getattr(exc, "errors", None)
-    return str(listed()[0]["msg"]).removeprefix("Value error, ") if listed else str(exc)

@@ -13,8 +13,9 @@ from service.api.deps import ResourcesOf, ScopeOf
 from service.api.memory_models import MemoryOut
 from service.api.reads import NoteOf
 from service.api.wire import Id, Reply
-from service.db import edges, memories, tags
+from service.db import edges, important, memories, scopes, visible
 from service.domain.memory import Memory
+from service.domain.query import EVER, Narrow, TagMatch, TagMode
 from service.domain.relation import RelationType, Step
 from service.errors import InvalidInput
 from service.language.tags import normalise
@@ -60,8 +61,8 @@ async def list_memories_by_tag(
     note: NoteOf,
     tags_wanted: Annotated[list[str], Query(alias="tags", description="Repeatable, or one comma-separated list")],
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
-    tag_match: Annotated[tags.Match, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
-    tag_mode: Annotated[tags.Mode, Query(description="One of the tags is enough, or all are needed")] = "any",
+    tag_match: Annotated[TagMatch, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
+    tag_mode: Annotated[TagMode, Query(description="One of the tags is enough, or all are needed")] = "any",
     include_archived: bool = False,
 ) -> TaggedPage:
     """The most important first, then the latest."""
@@ -69,9 +70,12 @@ async def list_memories_by_tag(
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
     now = res.clock()
+    here = scopes.matching("m", scope) & visible.alive("m", now)
+    if not include_archived:
+        here &= visible.live("m")
+    rows = visible.narrowed("m", Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode), EVER, here)
     async with res.db.snapshot(who.workspace_id) as session:
-        asked = tags.Wanted(wanted, tag_match, tag_mode)
-        ids = await tags.find(session, scope, asked, limit=limit, now=now, include_archived=include_archived)
+        ids = await important.ids(session, rows, limit=limit)
         around = await edges.around(session, who.workspace_id, ids, each=CONNECTED, now=now)
         ends = {step.memory_id for steps in around.values() for step in steps}
         found = await memories.get_many(session, who.workspace_id, [*ids, *(ends - set(ids))])

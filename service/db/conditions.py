@@ -6,6 +6,7 @@ time cost more than running them. The names of the values are fixed, so equal pi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,9 +18,14 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
     "now": DateTime(timezone=True),
     "window_start": DateTime(timezone=True),
     "window_end": DateTime(timezone=True),
+    "valid_at": DateTime(timezone=True),
     "workspace": Uuid(),
 }
 """Where the driver would guess wrong from the value: a bare datetime would be taken without its zone."""
+
+
+NUMBERED_TIMES = re.compile(r":(filter_time_\d+)\b")
+"""The times of a filter: as many as it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +47,6 @@ class Condition:
 def typed(statement: TextClause) -> TextClause:
     """The statement with the types of those parameters that need one."""
     named = statement.text
-    return statement.bindparams(*(bindparam(name, type_=kind) for name, kind in TYPES.items() if f":{name}" in named))
+    kinds = {name: kind for name, kind in TYPES.items() if f":{name}" in named}
+    kinds |= dict.fromkeys(NUMBERED_TIMES.findall(named), TYPES["now"])
+    return statement.bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))

@@ -32,6 +32,7 @@ from service.db.tables import Memory as Table
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.kinds import Importance, Kind, KindSource, MemoryType
 from service.domain.memory import Memory
+from service.domain.query import ANYTHING, EVER, Narrow, Window
 from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
@@ -173,10 +174,14 @@ async def page(
     limit: int,
     now: datetime,
     include_archived: bool = False,
+    narrow: Narrow = ANYTHING,
+    window: Window = EVER,
+    channels: Sequence[str] = (),
 ) -> list[Memory]:
     """Memories of a scope that have not expired, newest first, behind the key `after`. Walks ix_memory_user, _agent or
     _run."""
-    query = _select().where((scopes.matching("memory", scope) & visible.alive("memory", now)).clause)
+    here = scopes.matching("memory", scope, channels) & visible.alive("memory", now)
+    query = _select().where(visible.narrowed("memory", narrow, window, here).clause)
     if not include_archived:
         query = query.where(~Table.archived)
     if after is not None:

@@ -7,13 +7,19 @@ partition is chosen early (B1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from service.db.conditions import Condition
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 
 
-def matching(alias: str, scope: Scope) -> Condition:
-    """Rows a read of this scope may see: given ids equal, channel the active one or `_global` (R2.06)."""
+def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
+    """Rows a read of this scope may see: given ids equal, channel the active one or `_global` (R2.06), or one of
+    `channels`."""
     here = _workspace(alias, scope) & _given(alias, scope)
+    if channels:
+        seen = sorted({*channels, scope.channel, GLOBAL_CHANNEL})
+        return here & Condition(f"{alias}.channel = ANY (CAST(:channels AS text[]))", {"channels": seen})
     if scope.channel == GLOBAL_CHANNEL:
         return here & Condition(f"{alias}.channel = :channel", {"channel": GLOBAL_CHANNEL})
     return here & Condition(

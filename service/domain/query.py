@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from service.domain.filters import Filter
 from service.domain.memory import Hit
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 
 Validity = Literal["exclude", "demote", "ignore"]
+TagMatch = Literal["prefix", "exact"]
+TagMode = Literal["any", "all"]
 VectorPath = Literal["exact", "hnsw", "fallback", "none"]
 
 
@@ -28,11 +31,37 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Narrow:
+    """What a row must be beside its scope; empty means anything.
+
+    `tags`, `exclude_tags`: normalised. `tag_match`: "prefix" finds slack:channel by slack, and by itself; "exact" only
+    by itself. `tag_mode`: one of them is enough, or all are needed (C40). `categories`, `types`: one is enough.
+    `min_confidence` 0..1: of the facts that have a confidence. `valid_at`: valid at this moment instead of now.
+    """
+
+    filters: Filter | None = None
+    tags: tuple[str, ...] = ()
+    tag_match: TagMatch = "prefix"
+    tag_mode: TagMode = "any"
+    exclude_tags: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    min_confidence: float | None = None
+    valid_at: datetime | None = None
+
+
+EVER = Window()
+ANYTHING = Narrow()
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """A redacted question in a scope.
+    """A redacted question in a scope; an empty one lists the most important.
 
     `tags`: normalised, those that a hit is preferred to have. `reference`: the moment from which "last week" counts,
-    None for now. `validity`: what happens to memories outside [t_valid, t_invalid) (C18).
+    None for now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories
+    outside [t_valid, t_invalid) (C18). `channels`: looked at beside the scope's own and `_global`. `min_score` 0..1:
+    hits below it are left out.
     """
 
     scope: Scope
@@ -44,6 +73,10 @@ class Query:
     explain: bool = False
     tags: tuple[str, ...] = ()
     reference: datetime | None = None
+    timezone: str | None = None
+    narrow: Narrow = field(default_factory=Narrow)
+    channels: tuple[str, ...] = ()
+    min_score: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ async def search(query: Query, res: Resources) -> Found:
         ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
         measured = await hybrid.signals(session, where, ids, prepared.ask, own=own, near=near)
         ranked = _rank(query, prepared, found, measured, own, near, res, now)
+        ranked = [each for each in ranked if each.score >= query.min_score]
         by_id = {each.id: each for each in measured}
         best = [(by_id[UUID(str(each.key))], each) for each in ranked]
         rows = await memories.get_many(session, query.scope.workspace_id, [each.id for each, _ in best])
@@ -72,8 +73,8 @@ async def search(query: Query, res: Resources) -> Found:
 
 def _where(query: Query, res: Resources, now: datetime) -> Where:
     return Where(
-        scopes.matching("m", query.scope),
-        scopes.matching("v", query.scope),
+        scopes.matching("m", query.scope, query.channels),
+        scopes.matching("v", query.scope, query.channels),
         visible.rows("m", query, now),
         res.generation,
         res.settings.exact_scope_rows,
@@ -82,7 +83,7 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
 
 async def _prepared(query: Query, where: Where, res: Resources) -> Prepared:
     people = await _people(query, where, res)
-    zone = ZoneInfo(res.settings.timezone)
+    zone = ZoneInfo(query.timezone or res.settings.timezone)
     read = await res.threads.run(question.read, query.text, query.reference or res.clock(), zone, people)
     vector, warnings = await _vector(query, CleanText(read.embed), res)
     terms = {term: lexemes.term_id(term) for term in read.terms}
@@ -94,7 +95,7 @@ async def _prepared(query: Query, where: Where, res: Resources) -> Prepared:
 
 async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
     """Who speaks in the scope; a name that is seconds old may still be missing."""
-    key = (query.scope, where.exact_rows)
+    key = (query.scope, query.channels, where.exact_rows)
     until, known = res.people.get(key, (0.0, ()))
     if time.monotonic() < until:
         return known
@@ -183,7 +184,8 @@ def _validity(each: Measured, query: Query, read: Question, res: Resources, now:
     """R4.13: an expired memory ranks lower, unless the question asks about a time (B10)."""
     if query.validity == "ignore" or not query.window.is_open or read.asked is not None:
         return 1.0
-    over = any(moment is not None and moment <= now for moment in (each.valid_until, each.t_invalid))
+    then = query.narrow.valid_at or now
+    over = any(moment is not None and moment <= then for moment in (each.valid_until, each.t_invalid))
     return res.settings.expired_factor if over else 1.0
 
 

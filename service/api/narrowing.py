@@ -1,0 +1,230 @@
+"""How does a caller narrow a search or a list? The fields of a body, and the same as query parameters."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Self, TypeVar
+
+from fastapi import Depends, Query
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from service.api import errors, middleware
+from service.api.memory_models import ScopedBody, TypeName
+from service.api.wire import Body, Channel, Time, Unit, Zone
+from service.domain import filters
+from service.domain.query import Narrow, TagMatch, TagMode, Window
+from service.errors import InvalidInput
+from service.language import tags
+from service.resources import Resources
+from service.retrieval import timing
+
+MAX_WORDS = 100
+MAX_TIME_QUERY = 200
+
+Word = Annotated[str, Field(min_length=1, max_length=1_000)]
+Words = Annotated[list[Word], Field(max_length=MAX_WORDS)]
+Comma = Annotated[str, Field(max_length=10_000)]
+
+
+class FilterIn(Body):
+    """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters.
+
+    Fields are the columns of a memory, `tag`, `category`, or a path into its metadata (`metadata.project.name`; names
+    that are no column are looked up in metadata, too). A field that holds a list matches with any of its elements.
+    Where a value is missing, `ne`, `nin` and NOT hold and comparisons do not; `eq` null asks for a missing value.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["field", "value"]},
+                {"required": ["AND"]},
+                {"required": ["OR"]},
+                {"required": ["NOT"]},
+            ],
+            "examples": [
+                {"field": "metadata.project", "operator": "eq", "value": "atlas"},
+                {
+                    "AND": [
+                        {"field": "category", "operator": "in", "value": ["work", "travel"]},
+                        {"NOT": {"field": "tag", "operator": "eq", "value": "draft"}},
+                        {"field": "created_at", "operator": "gte", "value": "2026-01-01"},
+                    ]
+                },
+            ],
+        }
+    )
+
+    field: str | None = Field(None, min_length=1, max_length=filters.MAX_FIELD, examples=["metadata.project"])
+    operator: filters.Operator | None = Field(None, description="`op` is accepted too", examples=["eq"])
+    op: filters.Operator | None = None
+    value: JsonValue = Field(None, description="A list for in and nin")
+    AND: list[FilterIn] | None = Field(None, min_length=1, max_length=filters.MAX_PARTS)
+    OR: list[FilterIn] | None = Field(None, min_length=1, max_length=filters.MAX_PARTS)
+    NOT: FilterIn | None = None
+
+
+def tree(given: FilterIn | None, where: str = "filters") -> filters.Filter | None:
+    """The filter that a request asked for; raises InvalidInput naming the path inside it."""
+    return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
+
+
+class NarrowIn(ScopedBody):
+    """A scope and what of it is wanted. Everything that is given must hold."""
+
+    channels: list[Channel] | None = Field(
+        None, min_length=1, max_length=MAX_WORDS, description="Several channels, beside _global; instead of channel"
+    )
+    filters: FilterIn | None = None
+    tags: Words | Comma = Field(
+        default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
+    )
+    tag_match: TagMatch = Field("prefix", description="prefix: slack finds slack:channel:general")
+    tag_mode: TagMode = Field("any", description="One of the tags is enough, or all are needed")
+    exclude_tags: Words | Comma = Field(default_factory=list, description="None of these; tag_match counts here, too")
+    categories: Words = Field(default_factory=list, description="At least one of these")
+    types: list[TypeName] = Field(default_factory=list, max_length=7, description="One of these")
+    min_confidence: Unit | None = Field(None, description="Leaves out facts that are less certain")
+    start: Time | None = Field(None, description="Only what happened from here on")
+    end: Time | None = Field(None, description="Only what happened before")
+    time_query: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_TIME_QUERY,
+        description="The same in words; ignored with a warning when no time is understood",
+        examples=["last week"],
+    )
+    timestamp: Time | None = Field(None, description="When the question is asked: 'last week' counts from here")
+    timezone: Zone | None = Field(None, description="IANA zone in which 'last week' is meant")
+    valid_at: Time | None = Field(None, description="What was valid at this moment, instead of now")
+    include_archived: bool = False
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.start and self.end and self.start >= self.end:
+            raise ValueError("start must lie before end")
+        if self.time_query is not None and (self.start or self.end):
+            raise ValueError("give time_query, or start and end, not both")
+        if self.channels is not None and self.channel is not None:
+            raise ValueError("give channel or channels, not both")
+        return self
+
+    @property
+    def active_channel(self) -> str | None:
+        """The channel that counts as the caller's own."""
+        return self.channels[0] if self.channels else self.channel
+
+    @property
+    def is_narrow(self) -> bool:
+        """Is anything asked for beside the scope? Then a question is not needed."""
+        wanted = (self.filters, self.tags, self.exclude_tags, self.categories, self.types, self.min_confidence)
+        return any(wanted) or any((self.start, self.end, self.time_query, self.valid_at))
+
+
+def narrow(body: NarrowIn) -> Narrow:
+    """What a row must be; raises InvalidInput for a filter that cannot be asked."""
+    return Narrow(
+        filters=tree(body.filters),
+        tags=_tags(body.tags, "tags"),
+        tag_match=body.tag_match,
+        tag_mode=body.tag_mode,
+        exclude_tags=_tags(body.exclude_tags, "exclude_tags"),
+        categories=tuple(dict.fromkeys(each.strip().lower() for each in body.categories)),
+        types=tuple(dict.fromkeys(body.types)),
+        min_confidence=body.min_confidence,
+        valid_at=body.valid_at,
+    )
+
+
+async def window(body: NarrowIn, res: Resources) -> tuple[Window, tuple[str, ...]]:
+    """The time asked for, and a warning when it was not understood."""
+    if body.time_query is None:
+        return Window(body.start, body.end), ()
+    zone = body.timezone or res.settings.timezone
+    return await timing.understood(body.time_query, body.timestamp or res.clock(), zone, res)
+
+
+def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
+    found = tags.normalise(given)
+    if given and not found:
+        raise InvalidInput(f"{field}: name at least one tag.", field=field)
+    if len(found) > MAX_WORDS:
+        raise InvalidInput(f"{field}: at most {MAX_WORDS} tags.", field=field)
+    return found
+
+
+# -- the same as query parameters -----------------------------------------------------------------------------------
+
+FilterJson = Annotated[
+    str | None,
+    Query(
+        max_length=20_000,
+        description="A filter as URL-encoded JSON",
+        examples=['{"field": "metadata.project", "operator": "eq", "value": "atlas"}'],
+    ),
+]
+Several = Annotated[list[str] | None, Query(description="Repeatable, or one comma-separated list")]
+
+
+def parameters(
+    filters: FilterJson = None,
+    channels: Annotated[list[Channel] | None, Query(description="Several channels; instead of channel")] = None,
+    tags: Several = None,
+    tag_match: TagMatch = "prefix",
+    tag_mode: TagMode = "any",
+    exclude_tags: Several = None,
+    categories: Several = None,
+    types: Annotated[list[TypeName] | None, Query(description="Repeatable")] = None,
+    min_confidence: Annotated[float | None, Query(ge=0, le=1)] = None,
+    start: Annotated[Time | None, Query(description="Only what happened from here on")] = None,
+    end: Annotated[Time | None, Query(description="Only what happened before")] = None,
+    time_query: Annotated[str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, examples=["last week"])] = None,
+    timestamp: Annotated[Time | None, Query(description="'last week' counts from here")] = None,
+    timezone: Annotated[Zone | None, Query(description="IANA zone in which 'last week' is meant")] = None,
+    valid_at: Annotated[Time | None, Query(description="What was valid at this moment, instead of now")] = None,
+    include_archived: bool = False,
+) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "channels": channels,
+        "min_confidence": min_confidence,
+        "start": start,
+        "end": end,
+        "time_query": time_query,
+        "timestamp": timestamp,
+        "timezone": timezone,
+        "valid_at": valid_at,
+        "filters": _json(filters) if filters is not None else None,
+    }
+    listed = {"tags": split(tags), "exclude_tags": split(exclude_tags), "categories": split(categories)}
+    listed["types"] = list(types or [])
+    fixed = {"tag_match": tag_match, "tag_mode": tag_mode, "include_archived": include_archived}
+    return {name: value for name, value in given.items() if value is not None} | listed | fixed
+
+
+Parameters = Annotated[dict[str, Any], Depends(parameters)]
+
+
+Narrowed = TypeVar("Narrowed", bound=NarrowIn)
+
+
+def body_of(model: type[Narrowed], given: dict[str, Any]) -> Narrowed:
+    """The body that these parameters amount to; raises InvalidInput naming the parameter."""
+    try:
+        return model(**given)
+    except ValidationError as exc:
+        raise errors.invalid(exc) from None
+
+
+def _json(text: str) -> Any:
+    """Looked through like a body, which a parameter is not."""
+    try:
+        middleware.check_json(text.encode())
+    except InvalidInput:
+        raise InvalidInput("filters: is not JSON that can be used.", field="filters") from None
+    return json.loads(text)
+
+
+def split(given: list[str] | None) -> list[str]:
+    """The words of a parameter that may be repeated, or hold several between commas."""
+    parts = [part.strip() for each in given or [] for part in each.split(",")]
+    return [part for part in parts if part]

@@ -1,0 +1,20 @@
+"""What does a search without a question give? The most important memories that the caller narrowed the scope to."""
+
+from __future__ import annotations
+
+from service.db import important, memories, scopes, visible
+from service.domain.memory import Hit
+from service.domain.query import Explained, Found, Query
+from service.resources import Resources
+
+
+async def listing(query: Query, res: Resources) -> Found:
+    """At most `query.limit` hits, the most important first, then the latest (R6.18); the score is the importance."""
+    rows = scopes.matching("m", query.scope, query.channels) & visible.rows("m", query, res.clock())
+    async with res.db.snapshot(query.scope.workspace_id) as session:
+        ids = await important.ids(session, rows, limit=query.limit)
+        found = await memories.get_many(session, query.scope.workspace_id, ids)
+    listed = [found[each] for each in ids if each in found]
+    hits = [Hit(each, each.importance.value, None) for each in listed if each.importance.value >= query.min_score]
+    explained = Explained({"important": len(ids)}, len(ids)) if query.explain else None
+    return Found(tuple(hits), "none", explained=explained)
