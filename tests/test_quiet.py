@@ -98,12 +98,9 @@ def watched() -> Iterator[list[tuple[float, str]]]:
 SENTENCE = "On {n} May the team in Hamburg decided to move shelf {n} because the old one leaks. "
 
 
-LINEAR = "importance, type and lexemes of a text are worked out on the event loop, some 2 ms per 1,000 characters"
-
-
 @pytest.mark.parametrize(
     ("characters", "at_most_ms"),
-    [(300, 30), (5_000, 40), pytest.param(200_000, 60, marks=pytest.mark.xfail(strict=True, reason=LINEAR))],
+    [(300, 30), (5_000, 40), (200_000, 60)],
 )
 async def test_a_long_text_does_not_stop_the_loop(client: AsyncClient, characters: int, at_most_ms: int) -> None:
     """B13 asks for 2 ms; a slow shared machine measures several times that for the framework alone."""

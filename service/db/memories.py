@@ -227,7 +227,7 @@ def _select() -> Select[Any]:
 def _row(placed: Placed, now: datetime) -> dict[str, Any]:
     new = placed.memory
     scope, asked, temporal, speech = new.scope, new.asked, new.temporal, new.speech
-    weights = lexemes.weights(new.text, avgdl=AVERAGE_LENGTH)
+    weights = lexemes.weights(new.text, avgdl=AVERAGE_LENGTH) if new.weights is None else new.weights
     near = lexemes.weights(new.context.text, avgdl=AVERAGE_CONTEXT_LENGTH) if new.context else {}
     return {
         "workspace_id": scope.workspace_id,
@@ -241,7 +241,7 @@ def _row(placed: Placed, now: datetime) -> dict[str, Any]:
         "hash": new.hash,
         "dedup_key": new.hash if new.takes_part_in_dedup else None,
         "terms": sorted(weights),
-        "bm25": SparseVector(weights, TERM_DIMENSIONS) if weights else None,
+        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
         "context_terms": sorted(near),
         "context_bm25": SparseVector(near, TERM_DIMENSIONS) if near else None,
         "type": str(new.kind.type),

@@ -31,16 +31,18 @@ Vector = NDArray[np.float32]
 VectorKind = Literal["text", "placeholder"]
 
 
-def of_text(text: CleanText) -> dict[str, Any]:
-    """The columns that follow from a text alone. A row that takes no part in deduplication stays out of it."""
-    weights = lexemes.weights(text, avgdl=AVERAGE_LENGTH)
+def of_text(text: CleanText, weights: Mapping[int, float] | None = None) -> dict[str, Any]:
+    """The columns that follow from a text alone; `weights` of its terms, if they are known already. A row that takes no
+    part in deduplication stays out of it."""
+    if weights is None:
+        weights = lexemes.weights(text, avgdl=AVERAGE_LENGTH)
     digest = content_hash(text)
     return {
         "content": text,
         "hash": digest,
         "dedup_key": case((Table.dedup_key.is_not(None), digest), else_=null()),
         "terms": sorted(weights),
-        "bm25": SparseVector(weights, TERM_DIMENSIONS) if weights else None,
+        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
         "summary": None,
         "enriched_at": None,
         "enrichment_attempts": 0,

@@ -125,6 +125,14 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What a text is found by: the weight of each term, by its number. `text` tells whose they are."""
+
+    text: CleanText
+    weights: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What stands around a turn (A12): the text for its context terms, and its vector, if there is one."""
 
@@ -166,6 +174,7 @@ class NewMemory:
     fact_confidence: float | None
     context: Context | None
     takes_part_in_dedup: bool
+    weights: Mapping[int, float] | None = None  # of the terms; None: still to be worked out
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +208,7 @@ class Draft:
     temporal: Temporal | None = None
     categories: tuple[str, ...] = ()
     kind: Kind | None = None
+    words: Words | None = None  # words
     warnings: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
 
@@ -226,10 +236,11 @@ class Draft:
         assert self.importance is not None, "the pipeline is not through"
         assert self.temporal is not None, "the pipeline is not through"
         final = self.merged or self
+        text = self.merged.text if self.merged else self.clean
         return NewMemory(
             id=self.asked.id or new_id,
             scope=self.scope,
-            text=self.merged.text if self.merged else self.clean,
+            text=text,
             hash=final.hash,
             asked=self.asked,
             dedup=self.dedup,
@@ -248,4 +259,5 @@ class Draft:
             fact_confidence=self.fact.confidence if self.fact else None,
             context=self.context,
             takes_part_in_dedup=self.options.dedup,
+            weights=self.words.weights if self.words and self.words.text == text else None,
         )

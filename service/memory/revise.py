@@ -99,7 +99,7 @@ def changes(old: Memory, asked: Revision, draft: Draft) -> dict[str, Any]:
     """The columns that become different, by name; raises InvalidInput when a memory would end before it begins."""
     values: dict[str, Any] = {}
     if asked.text is not None and content_hash(draft.clean) != old.hash:
-        values |= revisions.of_text(draft.clean) | _reading(draft)
+        values |= revisions.of_text(draft.clean, draft.words.weights if draft.words else None) | _reading(draft)
     if asked.type is not None:
         kind = kinds.explicit(asked.type, asked.type_confidence)
         values |= {"type": str(kind.type), "type_confidence": kind.confidence, "classification_source": kind.source}

@@ -10,5 +10,6 @@ from service.resources import Resources
 
 
 async def name(draft: Draft, res: Resources) -> Draft:
-    asked = draft.annotation.categories if draft.annotation else None
-    return replace(draft, categories=asked or categories.name(draft.clean))
+    if draft.annotation and draft.annotation.categories:
+        return replace(draft, categories=draft.annotation.categories)
+    return replace(draft, categories=await res.threads.run_if_long(draft.clean, categories.name, draft.clean))

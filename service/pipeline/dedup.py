@@ -33,7 +33,8 @@ async def compare(draft: Draft, res: Resources) -> Draft:
             exact_rows=res.settings.exact_scope_rows,
         )
     settings = res.settings
-    return replace(draft, seen=seen, dedup=sort_out(draft, seen, settings.dedup_exact, settings.dedup_near))
+    sorted_out = res.threads.run_if_long(draft.clean, sort_out, draft, seen, settings.dedup_exact, settings.dedup_near)
+    return replace(draft, seen=seen, dedup=await sorted_out)
 
 
 async def look_up(draft: Draft, res: Resources) -> Draft:

@@ -12,7 +12,7 @@ from service.resources import Resources
 
 async def rate(draft: Draft, res: Resources) -> Draft:
     """The draft with its importance; never blocks storage."""
-    return replace(draft, importance=_rated(draft))
+    return replace(draft, importance=await res.threads.run_if_long(draft.clean, _rated, draft))
 
 
 def _rated(draft: Draft) -> Importance:

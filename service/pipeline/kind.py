@@ -22,7 +22,7 @@ class KindReply(BaseModel):
 
 async def classify(draft: Draft, res: Resources) -> Draft:
     """The draft with its type; always finds one (C03)."""
-    return replace(draft, kind=_free(draft) or await _asked(draft, res))
+    return replace(draft, kind=await res.threads.run_if_long(draft.clean, _free, draft) or await _asked(draft, res))
 
 
 def _free(draft: Draft) -> Kind | None:
@@ -36,7 +36,7 @@ async def _asked(draft: Draft, res: Resources) -> Kind:
     if not may_ask:  # R4.23: without that step unmatched text is Context
         return kinds.UNCLASSIFIED_UNASKED
     if res.llm is None:
-        return kinds.guess(draft.clean) or kinds.UNCLASSIFIED_UNASKED
+        return await res.threads.run_if_long(draft.clean, kinds.guess, draft.clean) or kinds.UNCLASSIFIED_UNASKED
     try:
         reply, _ = await asking.ask_for(res, draft.scope.workspace_id, prompts.classify(draft.clean), KindReply)
     except LlmError:

@@ -1,15 +1,29 @@
 """Which stages does a text pass, in which order?
 
 `CONTENT`: one text that is to become one memory (R4.01; the type comes last because it profits from nothing behind
-it). `AGAIN`: what is repeated when the neighbours changed between the decision and the lock. `RECORD`: a message
-stored as it was said: no judgement, no model but the embedder, never an expiry (B10).
+it but the words, which only the write needs). `AGAIN`: what is repeated when the neighbours changed between the
+decision and the lock. `RECORD`: a message stored as it was said: no judgement, no model but the embedder, never an
+expiry (B10).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from service.pipeline import annotate, category, dedup, embed, importance, judge, kind, pii, shorten, size, temporal
+from service.pipeline import (
+    annotate,
+    category,
+    dedup,
+    embed,
+    importance,
+    judge,
+    kind,
+    pii,
+    shorten,
+    size,
+    temporal,
+    words,
+)
 from service.pipeline.run import Stage, Together
 
 CONTENT: tuple[Stage, ...] = (
@@ -24,6 +38,7 @@ CONTENT: tuple[Stage, ...] = (
     temporal.date,
     category.name,
     kind.classify,
+    words.weigh,
 )
 
 AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
@@ -39,6 +54,7 @@ RECORD: tuple[Stage, ...] = (
     temporal.date,
     category.name,
     kind.classify,
+    words.weigh,
 )
 
 FACT: tuple[Stage, ...] = (
@@ -47,10 +63,19 @@ FACT: tuple[Stage, ...] = (
     temporal.date,
     category.name,
     kind.classify,
+    words.weigh,
 )
 """A fact of a conversation, redacted already; what becomes of it is ruled afterwards."""
 
-REVISED: tuple[Stage, ...] = (size.check, pii.redact, embed.embed, temporal.date, category.name, kind.classify)
+REVISED: tuple[Stage, ...] = (
+    size.check,
+    pii.redact,
+    embed.embed,
+    temporal.date,
+    category.name,
+    kind.classify,
+    words.weigh,
+)
 """A text in the place of an older one: importance is what it was, and nobody asks whether it is a duplicate."""
 
 TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}

@@ -14,7 +14,7 @@ from service.settings import Settings
 async def check(draft: Draft, res: Resources) -> Draft:
     """Adds warnings; raises TooLarge beyond the hard limit under strict limits (R4.24)."""
     found = weigh(draft.raw, strict=draft.options.strict_size and not draft.options.record, settings=res.settings)
-    hints = () if draft.options.record else advice.warnings(draft.raw)
+    hints = () if draft.options.record else await res.threads.run_if_long(draft.raw, advice.warnings, draft.raw)
     return replace(draft, warnings=(*draft.warnings, *found, *hints))
 
 
