@@ -78,7 +78,7 @@ class VectorTable:
 
     async def put_many(self, owner: UUID, model: str, vectors: Mapping[bytes, Vector]) -> None:
         rows = [
-            {"workspace_id": owner, "model": model, "text_sha256": digest.hex(), "embedding": vector.tolist()}
+            {"workspace_id": owner, "model": model, "text_sha256": digest.hex(), "embedding": vector}
             for digest, vector in vectors.items()
         ]
         async with self.db.begin(owner) as session:

@@ -17,11 +17,11 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
+from sqlalchemy import event, text
 from sqlalchemy import exc as sa_exc
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from service.db import roles
+from service.db import roles, vectors
 from service.domain.scope import NIL_WORKSPACE
 from service.errors import Conflict, OutcomeUnknown, ServiceError, StoreUnavailable
 
@@ -85,6 +85,7 @@ class Database:
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are ours, see _transaction
             connect_args=connect_arguments(access),
         )
+        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(vectors.register))
         return cls(engine, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
     @asynccontextmanager

@@ -13,7 +13,6 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector
 from sqlalchemy import select, text
 from uuid_utils.compat import uuid7
 
@@ -86,7 +85,7 @@ def _row(change: Change) -> dict[str, Any]:
         "old_memory": change.old,
         "new_memory": change.new,
         "before": change.before,
-        "before_embedding": None if change.before_vector is None else HalfVector(change.before_vector),
+        "before_embedding": change.before_vector,
         "before_generation": change.before_generation,
         "is_deleted": change.event is Event.DELETE,
         "user_id": change.scope.user_id,

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector, SparseVector
+from pgvector import SparseVector
 from sqlalchemy import Row, and_, delete, func, insert, or_, select, text, update
 from sqlalchemy.sql import Select
 
@@ -300,13 +300,8 @@ def _vector(new: NewMemory, generation: int, kind: str, vector: NDArray[np.float
         "agent_id": new.scope.agent_id,
         "run_id": new.scope.run_id,
         "channel": new.scope.channel,
-        "embedding": half(vector),
+        "embedding": vector,
     }
-
-
-def half(vector: NDArray[np.float32]) -> Any:
-    """The vector as the driver wants it for a halfvec parameter."""
-    return HalfVector(vector)
 
 
 def mention_json(mention: Mention) -> dict[str, Any]:

@@ -18,12 +18,11 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector
-from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import TextClause, bindparam, text
 
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.vectors import Half
 
 Path = Literal["exact", "hnsw", "fallback"]
 OVERFETCH = 4
@@ -89,14 +88,14 @@ def statement(scope: str, rows: str, dimension: int, generation: int) -> TextCla
     """The statement of one shape, so that tests can EXPLAIN it. The generation is a literal: its index is partial."""
     here = f"{scope} AND v.generation = {int(generation)} AND v.kind = 'text'"
     filled = SHAPE.format(here=here, rows=rows, dimension=int(dimension))
-    return typed(text(filled)).bindparams(bindparam("question", type_=HALFVEC()))
+    return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
 
 
 def parameters(target: Target, vector: NDArray[np.float32], *, limit: int, exact_rows: int) -> Mapping[str, Any]:
     return {
         **target.scope.values,
         **target.rows.values,
-        "question": HalfVector(vector),
+        "question": vector,
         "wanted": limit,
         "wide": max(limit, min(limit * OVERFETCH, MAX_CANDIDATES)),
         "exact_rows": exact_rows,

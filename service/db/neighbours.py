@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import Row, TextClause, bindparam, select, text
 
 from service.db import nearest, scopes, visible
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import Memory
+from service.db.vectors import Half
 from service.domain.draft import Draft, EmbeddingStatus, Neighbour
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -77,7 +77,7 @@ ORDER BY distance
 def _beside(scope: str, here: str, live: str, generation: int) -> TextClause:
     vectors = f"v.generation = {int(generation)} AND v.kind = 'text'"
     filled = BESIDE.format(scope=scope, here=here, live=live, vectors=vectors)
-    return typed(text(filled)).bindparams(bindparam("question", type_=HALFVEC()))
+    return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
 
 
 def _neighbour(row: Row[Any], similarity: float) -> Neighbour:

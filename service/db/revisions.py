@@ -19,7 +19,7 @@ from sqlalchemy import Column, ColumnElement, and_, case, delete, func, insert, 
 from sqlalchemy.exc import IntegrityError
 
 from service.db.engine import Session
-from service.db.memories import AVERAGE_LENGTH, half
+from service.db.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS, MemoryStat, MemoryVector
 from service.db.tables import Memory as Table
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -92,7 +92,7 @@ async def replace_vector(
         "agent_id": scope.agent_id,
         "run_id": scope.run_id,
         "channel": scope.channel,
-        "embedding": half(vector),
+        "embedding": vector,
     }
     await session.execute(insert(MemoryVector), [row])
 

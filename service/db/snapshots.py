@@ -13,11 +13,11 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.db.engine import Session
+from service.db.vectors import Half
 
 # An edge, a source or an entity link needs a share lock on the memory's key, so behind this lock nothing is added or
 # taken away. A statement of its own: the snapshot of the statement that waits is older than what it waited for.
@@ -50,7 +50,7 @@ READ = text(
     FROM memory m {OWN_VECTOR}
     WHERE m.workspace_id = :workspace AND m.id = :id
     """  # noqa: S608 - both parts stand above
-).columns(before=JSONB(), embedding=HALFVEC())
+).columns(before=JSONB(), embedding=Half())
 
 
 @dataclass(frozen=True, slots=True)

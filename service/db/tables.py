@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
-from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
+from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -30,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from service.db.vectors import Half
 from service.domain.relation import RelationType
 
 TERM_DIMENSIONS = 1_000_000_000
@@ -287,7 +288,7 @@ class MemoryVector(Table):
     agent_id: Mapped[str | None]
     run_id: Mapped[str | None]
     channel: Mapped[str] = _channel()
-    embedding: Mapped[Any] = mapped_column(HALFVEC())
+    embedding: Mapped[Any] = mapped_column(Half())
     created_at: Mapped[datetime] = _now()
 
 
@@ -312,7 +313,7 @@ class MemoryHistory(Table):
     old_memory: Mapped[str | None]
     new_memory: Mapped[str | None]
     before: Mapped[dict[str, Any] | None]
-    before_embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    before_embedding: Mapped[Any | None] = mapped_column(Half())
     before_generation: Mapped[int | None] = mapped_column(SmallInteger)
     is_deleted: Mapped[bool] = _flag()
     user_id: Mapped[str | None]
@@ -536,7 +537,7 @@ class EntityVector(Table):
     workspace_id: Mapped[UUID] = _key()
     entity_id: Mapped[UUID] = _key()
     generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
-    embedding: Mapped[Any] = mapped_column(HALFVEC())
+    embedding: Mapped[Any] = mapped_column(Half())
     created_at: Mapped[datetime] = _now()
 
 
@@ -720,5 +721,5 @@ class EmbeddingCache(Table):
     workspace_id: Mapped[UUID] = _key()
     model: Mapped[str] = mapped_column(primary_key=True)
     text_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
-    embedding: Mapped[Any] = mapped_column(HALFVEC())
+    embedding: Mapped[Any] = mapped_column(Half())
     created_at: Mapped[datetime] = _now()

@@ -12,5 +12,16 @@ from service.settings import Settings
 def work(settings: Settings) -> int:
     """Returns 0 after SIGTERM or Ctrl-C: running jobs end or are given back."""
     logs.set_up(settings.log_level)
-    asyncio.run(run_worker(settings))
+    with asyncio.Runner(loop_factory=_loop) as runner:
+        runner.run(run_worker(settings))
     return 0
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """The loop that the API runs on, where there is one: uvicorn brings uvloop, but not on every system."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
