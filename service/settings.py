@@ -156,6 +156,9 @@ class Settings(BaseModel):
     llm_temperature: float = Field(0.0, ge=0, le=2)  # of every task but classification (R15.05)
     llm_max_tokens: int = Field(2_000, ge=16)  # longest answer (R15.05)
     llm_timeout_s: float = Field(20.0, gt=0)  # one question, retries included
+    llm_attempt_timeout_s: float = Field(
+        12.0, gt=0
+    )  # one attempt of it: after one that hangs there is time for another
     llm_max_calls: int = Field(32, ge=1)  # calls one request may make
     llm_max_request_tokens: int = Field(60_000, ge=100)  # tokens one request may use
     llm_retry_transient: bool = True  # also retry time-outs and 5xx (C27)

@@ -128,6 +128,10 @@ async def answered_before(who: Caller, key: IdempotencyKey | None, res: Resource
         return await idempotency.find(session, who.workspace_id, key)
 
 
+MODELS_SHARE = 0.85
+"""Of a request's time, that models may use up: what they say has still to be embedded and written."""
+
+
 @contextmanager
 def budget(res: Resources) -> Iterator[Budget]:
     """The request's spending: calls, tokens and time of models. The items of a batch share the batch's."""
@@ -135,7 +139,8 @@ def budget(res: Resources) -> Iterator[Budget]:
         yield whole
         return
     settings = res.settings
-    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, settings.request_deadline_s)
+    deadline_s = settings.request_deadline_s * MODELS_SHARE
+    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, deadline_s)
     with spending(limits) as found:
         yield found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 
 from service.db.caches import AnswerTable
 from service.errors import LlmError
-from service.providers.answer_cache import CachedLlm
+from service.providers.answer_cache import CachedLlm, anything
 from service.providers.json_reply import validate
 from service.providers.protocols import Ask, Reply
 from service.resources import Resources
@@ -19,11 +20,12 @@ from service.settings import Settings
 Model = TypeVar("Model", bound=BaseModel)
 
 
-async def ask(res: Resources, workspace_id: UUID, question: Ask) -> Reply:
-    """The model's answer; raises LlmError. The caller has checked that there is a model."""
+async def ask(res: Resources, workspace_id: UUID, question: Ask, usable: Callable[[Reply], bool] = anything) -> Reply:
+    """The model's answer; raises LlmError. The caller has checked that there is a model. Only a `usable` one is kept
+    for the next who asks the same."""
     assert res.llm is not None
     store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s)
-    return await CachedLlm(res.llm, store, workspace_id).complete(tuned(question, res.settings))
+    return await CachedLlm(res.llm, store, workspace_id, usable).complete(tuned(question, res.settings))
 
 
 def tuned(question: Ask, settings: Settings) -> Ask:
@@ -38,7 +40,7 @@ def tuned(question: Ask, settings: Settings) -> Ask:
 
 async def ask_for(res: Resources, workspace_id: UUID, question: Ask, shape: type[Model]) -> tuple[Model, Reply]:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
-    reply = await ask(res, workspace_id, question)
+    reply = await ask(res, workspace_id, question, lambda reply: validate(reply.text, shape) is not None)
     found = validate(reply.text, shape)
     if found is None:
         raise LlmError("The language model's answer could not be read.")

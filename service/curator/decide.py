@@ -19,6 +19,7 @@ from service.curator import asking, prompts, rules
 from service.domain.draft import Judgement, Neighbour
 from service.domain.text import CleanText
 from service.errors import LlmError
+from service.language import contrast
 from service.resources import Resources
 
 RULES = "rules:1"
@@ -103,6 +104,8 @@ def _checked(reply: DecisionReply, new: CleanText, shown: Sequence[Neighbour], e
     text = (reply.text or "").strip()
     if not text:
         return _rejected(by_rules(new, shown), evidence, "an update without a text")
+    if not contrast.keeps_figures(text, new):
+        return _rejected(by_rules(new, shown), evidence, "an update that loses the new text's figures")
     return Verdict(Action.UPDATE, target, CleanText(text), evidence)
 
 

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from service.curator import asking, prompts
+from service.curator import asking, prompts, sourcing
+from service.curator.sourcing import Said
 from service.domain.fact import Fact, Named, Related
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 from service.errors import LlmError
 from service.language import facts as offline
+from service.language.facts import talk
 from service.language.facts.fact import CONFIDENCE
 from service.providers.json_reply import as_list, parse_reply
+from service.providers.protocols import Reply
 from service.resources import Resources
 
 MAX_FACTS = 200
@@ -31,15 +34,6 @@ UNSAID = CONFIDENCE["implied"]
 """The certainty of a fact that came without one (C29)."""
 
 TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One redacted message."""
-
-    role: str
-    text: CleanText
-    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +53,30 @@ async def from_messages(
     if not llm or res.llm is None:
         return by_rules(said)
     custom = instruction or res.settings.custom_prompts.fact_extraction
-    reply = await asking.ask(res, workspace_id, prompts.extract([(each.role, each.text) for each in said], custom))
-    found = read(reply.text)
-    if found is None:
+    question = prompts.extract([(each.role, each.text) for each in said], custom)
+    reply = await asking.ask(res, workspace_id, question, lambda reply: read(reply.text) is not None)
+    read_out = await res.threads.run(read, reply.text)
+    if read_out is None:
         raise LlmError("The language model's answer could not be read.")
-    warnings: tuple[str, ...] = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
-    if len(found) > MAX_FACTS:
-        warnings += (f"too_many_facts: {len(found)} were extracted, {MAX_FACTS} are kept.",)
-    why = None if found else "the language model found nothing worth keeping"
-    return Extracted(tuple(found[:MAX_FACTS]), reply.model or res.llm.model, warnings, why)
+    stated = [fact for fact in read_out.facts if not talk.ordered(fact.text)]
+    warnings = _odd(read_out, reply, len(stated))
+    why = None if stated else "the language model found nothing worth keeping"
+    facts = await res.threads.run(sourcing.placed, stated[:MAX_FACTS], said)
+    return Extracted(facts, reply.model or res.llm.model, warnings, why)
+
+
+def _odd(found: ReadOut, reply: Reply, stated: int) -> tuple[str, ...]:
+    """What was strange about an answer that can be used all the same."""
+    warnings = []
+    if reply.truncated:
+        warnings.append("llm_truncated: the model's answer was cut off.")
+    if found.unreadable:
+        warnings.append(f"unreadable_facts: {found.unreadable} of the model's entries were no facts.")
+    if stated < len(found.facts):
+        warnings.append(f"instruction_ignored: {len(found.facts) - stated} were orders to the memory, not facts.")
+    if stated > MAX_FACTS:
+        warnings.append(f"too_many_facts: {stated} were extracted, {MAX_FACTS} are kept.")
+    return tuple(warnings)
 
 
 def by_rules(said: Sequence[Said]) -> Extracted:
@@ -89,14 +98,22 @@ def by_rules(said: Sequence[Said]) -> Extracted:
     return Extracted(found, "rules:1", (), why)
 
 
-def read(text: str) -> list[Fact] | None:
-    """Facts in a model's answer; None when there is nothing that could be a list of them."""
+@dataclass(frozen=True, slots=True)
+class ReadOut:
+    """What an answer holds, and how many of its entries could not be read."""
+
+    facts: tuple[Fact, ...]
+    unreadable: int = 0
+
+
+def read(text: str) -> ReadOut | None:
+    """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one."""
     value = parse_reply(text)
     listed = value.get("facts") if isinstance(value, dict) and "facts" in value else as_list(value)
     if not isinstance(listed, list):
         return None
-    found = [_fact(each) for each in listed]
-    return [fact for fact in found if fact is not None]
+    found = tuple(fact for fact in map(_fact, listed) if fact is not None)
+    return None if listed and not found else ReadOut(found, len(listed) - len(found))
 
 
 def _fact(value: Any) -> Fact | None:
@@ -112,6 +129,7 @@ def _fact(value: Any) -> Fact | None:
         text=CleanText(text.strip()),
         confidence=CERTAINTY.get(certainty, UNSAID) if isinstance(certainty, str) else UNSAID,
         tag=TemporalTag(tag) if isinstance(tag, str) and tag in set(TemporalTag) else None,
+        correction=value.get("correction") is True,
         level=level if isinstance(level, int) and not isinstance(level, bool) and 1 <= level <= 10 else None,
         entities=tuple(_named(value.get("entities"))),
         relations=tuple(_related(value.get("relations"))),

@@ -20,10 +20,14 @@ from service.domain.draft import Judgement, Neighbour
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 from service.errors import LlmError
-from service.language import facts
+from service.language import contrast, facts
 from service.language.facts import Fact as Stated
+from service.language.facts.echo import content_words
 from service.providers.json_reply import as_list, parse_reply
 from service.resources import Resources
+
+MAX_OPERATIONS = 20
+"""Of one answer; an honest one has one to three."""
 
 
 class Verb(StrEnum):
@@ -63,7 +67,9 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], workspace_id: UUID, 
     )
     prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
     try:
-        reply = await asking.ask(res, workspace_id, question)
+        reply = await asking.ask(
+            res, workspace_id, question, lambda reply: _listed(parse_reply(reply.text)) is not None
+        )
     except LlmError as exc:
         fallback = by_rules(fact, shown)
         reason = f"model failed: {exc.detail} {fallback.judgement.reason}"
@@ -72,6 +78,15 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], workspace_id: UUID, 
     ids = tuple(each.id for each in shown)
     evidence = Judgement("llm", reply.model or res.llm.model, "", "", ids, prompt_sha256, reply.text)
     return checked(fact, shown, reply.text, evidence)
+
+
+def echo(fact: CleanText, recalled: Sequence[Neighbour]) -> Ruling | None:
+    """NONE for what an assistant merely said back out of memory; None when it is no echo, or nothing was recalled."""
+    if not recalled or not facts.is_echo(fact, [each.text for each in recalled]):
+        return None
+    ids = tuple(each.id for each in recalled)
+    judged = Judgement("rules", RULES, "NONE", "the assistant said what was recalled to it", ids)
+    return Ruling((Operation(Verb.NONE, recalled[0]),), judged)
 
 
 def by_rules(fact: CleanText, shown: Sequence[Neighbour]) -> Ruling:
@@ -102,18 +117,41 @@ def checked(fact: CleanText, shown: Sequence[Neighbour], answer: str, evidence: 
     listed = _listed(parse_reply(answer))
     if listed is None:
         return _rejected(fact, shown, evidence, "the answer could not be read")
-    read = [_operation(each, fact, shown) for each in listed]
+    read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
     operations = tuple(each for each in read if each is not None)
     if not operations:
         return _rejected(fact, shown, evidence, "it names no memory that was shown")
+    foreign = next((each for each in operations if not _grounded(each, fact)), None)
+    if foreign is not None:
+        return _rejected(fact, shown, evidence, "it writes what neither the fact nor the memory says")
     deletes = [each for each in operations if each.verb is Verb.DELETE]
     touched = [each.target.id for each in operations if each.target is not None and each.verb is not Verb.NONE]
-    if len(deletes) > 1 or len(set(touched)) < len(touched):
+    if len(deletes) > 1 or len(set(touched)) < len(touched) or _sweeps(operations, fact):
         return _rejected(fact, shown, evidence, "it would retire more than it puts in place")
     verbs = "+".join(each.verb for each in operations)
     warnings = ("unknown_id: an operation on a memory that was not shown was dropped.",) if None in read else ()
     judged = replace(evidence, verdict=verbs, reason="")
     return Ruling(_never_less(_meaningful(operations), fact), judged, warnings)
+
+
+def _grounded(operation: Operation, fact: CleanText) -> bool:
+    """Whether a written text speaks of the fact, or of the memory it replaces, and keeps the fact's figures."""
+    text, target = operation.text, operation.target
+    if text is None or text == fact:
+        return True
+    known = content_words(fact) | (content_words(target.text) if target else frozenset())
+    if known and not known & content_words(text):
+        return False
+    return operation.verb is not Verb.UPDATE or contrast.keeps_figures(text, fact)
+
+
+def _sweeps(operations: tuple[Operation, ...], fact: CleanText) -> bool:
+    """Whether beside an UPDATE a memory goes that shares not a word with what is said: nothing takes its place."""
+    if all(each.verb is not Verb.UPDATE for each in operations):
+        return False
+    told = content_words(fact).union(*(content_words(each.text) for each in operations if each.text))
+    gone = (each.target for each in operations if each.verb is Verb.DELETE and each.target is not None)
+    return any(not told & content_words(each.text) for each in gone)
 
 
 def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Operation | None:

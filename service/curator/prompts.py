@@ -81,6 +81,7 @@ Rules
 Answer with one JSON object: {{"facts": [...]}}, empty when nothing is worth keeping. Each fact is an object:
 "text"; "certainty": explicit, implied, inferred or uncertain; "temporal": current, past or future;
 "importance": 1 (trivia) to 10 (must not be lost);
+"correction": true when the user took back or corrected something with it, else false;
 "entities": [{{"name": "...", "type": "person|organization|concept|location|event|technology|product"}}];
 "relations": [{{"source": "...", "relation": "works_at", "target": "..."}}] between those entities."""
 
@@ -183,6 +184,7 @@ FACTS_SCHEMA = _object(
             certainty={"type": "string", "enum": ["explicit", "implied", "inferred", "uncertain"]},
             temporal={"type": "string", "enum": ["current", "past", "future"]},
             importance={"type": "integer"},
+            correction={"type": "boolean"},
             entities={
                 "type": "array",
                 "items": _object(name={"type": "string"}, type={"type": "string"}),

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import case, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from uuid_utils.compat import uuid7
 
@@ -63,12 +63,17 @@ async def open_conversation(session: Session, scope: Scope, external_id: str, st
     return found
 
 
-async def append(session: Session, scope: Scope, conversation_id: UUID, turns: Sequence[NewTurn]) -> list[StoredTurn]:
-    """Adds turns at the end, in order; a consolidated conversation becomes unconsolidated again (R9.08)."""
+async def append(
+    session: Session, scope: Scope, conversation_id: UUID, turns: Sequence[NewTurn], *, consolidated: bool = False
+) -> list[StoredTurn]:
+    """Adds turns at the end, in order; a consolidated conversation becomes unconsolidated again (R9.08), unless the
+    facts of these turns are `consolidated` with them. Older turns that still wait for theirs go on waiting."""
+    whole = (Conversation.turn_count == 0) | Conversation.consolidated_at.is_not(None)
+    done = case((whole, func.now()), else_=None) if consolidated else None
     counted = (
         update(Conversation)
         .where(Conversation.workspace_id == scope.workspace_id, Conversation.id == conversation_id)
-        .values(turn_count=Conversation.turn_count + len(turns), consolidated_at=None, patterns_extracted=False)
+        .values(turn_count=Conversation.turn_count + len(turns), consolidated_at=done, patterns_extracted=False)
         .returning(Conversation.turn_count)
     )
     first = (await session.execute(counted)).scalar_one() - len(turns)
@@ -77,11 +82,12 @@ async def append(session: Session, scope: Scope, conversation_id: UUID, turns: S
     return stored
 
 
-async def mark_consolidated(session: Session, scope: Scope, conversation_id: UUID) -> None:
-    """Says that the facts of all turns so far are extracted (R9.08)."""
+async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
+    """Says that the facts of these turns are extracted, if they are all there are (R9.08)."""
     await session.execute(
         update(Conversation)
-        .where(Conversation.workspace_id == scope.workspace_id, Conversation.id == conversation_id)
+        .where(Conversation.workspace_id == scope.workspace_id, Conversation.id == turns[0].conversation_id)
+        .where(Conversation.turn_count == len(turns))
         .values(consolidated_at=func.now())
     )
 
@@ -157,18 +163,19 @@ class KeptTurn:
     timestamp: datetime
 
 
-async def unconsolidated(
-    session: Session, workspace_id: UUID, conversation_id: UUID
+async def kept(
+    session: Session, workspace_id: UUID, conversation_id: UUID, first: int, last: int
 ) -> tuple[Scope, list[KeptTurn]] | None:
-    """Scope (without a run) and turns, in order, of a conversation whose facts are still missing; None otherwise."""
-    here = Conversation.workspace_id == workspace_id, Conversation.id == conversation_id
+    """Scope (without a run) and those of the turns `first` to `last` that are there, in order; None when none is."""
     owner = select(Conversation.user_id, Conversation.agent_id, Conversation.channel)
-    row = (await session.execute(owner.where(*here, Conversation.consolidated_at.is_(None)))).one_or_none()
+    here = owner.where(Conversation.workspace_id == workspace_id, Conversation.id == conversation_id)
+    row = (await session.execute(here)).one_or_none()
     if row is None:
         return None
     turns = await session.execute(
         select(Turn.id, Turn.turn_index, Turn.role, Turn.speaker, Turn.content, Turn.timestamp)
         .where(Turn.workspace_id == workspace_id, Turn.conversation_id == conversation_id)
+        .where(Turn.turn_index.between(first, last))
         .order_by(Turn.turn_index)
     )
     kept = [

@@ -1,43 +1,47 @@
 """Which conversation was kept without its facts, because the model was away?
 
-Its turns stand in the database; this makes the facts of them, by the same verb that a request calls. When the model
-is still away the job fails and is tried again, later each time.
+Its turns stand in the database; this makes the facts of them, by the same verb that a request calls and as that
+request wanted it. When the model is still away the job fails and is tried again, later each time. One that dies after
+the commit and runs again finds that it is done.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from service.db import conversations
-from service.db.conversations import KeptTurn
-from service.domain.draft import Asked, Draft, Options, Speech
+from service.db.idempotency import Replay
 from service.domain.job import Counts, Job
-from service.domain.request import Request
-from service.domain.scope import Scope
+from service.domain.memory import Outcome
+from service.domain.request import IdempotencyKey, Request
+from service.memory import later
 from service.memory.curate import curate
-from service.memory.record import Conversation
 from service.resources import Resources
+
+REMEMBERED_S = 30 * 86_400.0
+"""How long it is known that the job is done: longer than it can be retried."""
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Facts of the conversation in the payload; one that was consolidated meanwhile, or is gone, is done."""
-    conversation_id = UUID(str(job.payload["conversation_id"]))
+    """Facts of the turns in the payload; those that are gone are done."""
+    kept = job.payload
+    conversation_id = UUID(str(kept["conversation_id"]))
+    first, last = int(str(kept["first"])), int(str(kept["last"]))
     async with res.db.read(job.workspace_id) as session:
-        found = await conversations.unconsolidated(session, job.workspace_id, conversation_id)
+        found = await conversations.kept(session, job.workspace_id, conversation_id, first, last)
     if found is None:
         return None
-    scope, turns = replace(found[0], run_id=_text(job.payload["run_id"])), found[1]
-    drafts = [_draft(turn, scope, res) for turn in turns]
-    stored = [turn.place for turn in turns]
-    curated = await curate(Conversation(scope, drafts, None, infer=True, stored=stored), res, Request(f"job:{job.id}"))
+    key = IdempotencyKey(f"job:{job.id}", str(job.id), REMEMBERED_S)
+    try:
+        curated = await curate(
+            later.again(kept, *found, res.clock()), res, Request(f"job:{job.id}", None, key, _answer)
+        )
+    except Replay:
+        return None
     return {"facts": len(curated.outcomes)}
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _draft(turn: KeptTurn, scope: Scope, res: Resources) -> Draft:
-    spoken = Speech(turn.role, turn.speaker, turn.timestamp)
-    return Draft(scope, turn.text, Asked(timezone=res.settings.timezone), Options(), res.clock(), spoken)
+def _answer(outcomes: Sequence[Outcome], warnings: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:
+    return 200, {"results": [str(each.memory_id) for each in outcomes if each.memory_id], "warnings": list(warnings)}

@@ -69,6 +69,11 @@ def differs(a: str, b: str) -> str | None:
     return next((reason for reason, differ in reasons if differ), None)
 
 
+def keeps_figures(text: str, told: str) -> bool:
+    """Whether every figure of `told` stands in `text` too."""
+    return set(quantities.numbers(told)) <= set(quantities.numbers(text))
+
+
 def same_content_words(a: str, b: str) -> bool:
     """Returns whether both texts have the same stems, articles aside: the second half of the offline guard (B9)."""
     return stemmed_words(a) == stemmed_words(b)

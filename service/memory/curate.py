@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from service.curator import extract, operations
-from service.curator.extract import Extracted, Said
+from service.curator.extract import Extracted
 from service.curator.operations import Ruling
+from service.curator.sourcing import Said
 from service.db import conversations, neighbours, queue
 from service.db.conversations import NewTurn, StoredTurn
 from service.db.engine import Session
@@ -26,7 +27,7 @@ from service.domain.memory import Outcome
 from service.domain.request import Request
 from service.domain.text import CleanText
 from service.errors import EmbeddingError, LlmError, PiiRejected
-from service.memory import apply, write
+from service.memory import apply, later, write
 from service.memory.confirm import Stale
 from service.memory.record import Conversation
 from service.memory.store import DECISIONS, keep_answer, write_transaction
@@ -36,6 +37,9 @@ from service.pipeline.run import run_all
 from service.resources import Resources
 
 RULINGS_AT_ONCE = 8
+
+ECHOES = 20
+"""Memories that an assistant's sentence is held against: it may weave several of them together."""
 
 PATIENCE = 14
 """Attempts to curate kept messages: with waits that double from 2 s, the last is made more than four hours later."""
@@ -62,8 +66,10 @@ class Curated:
 async def curate(conversation: Conversation, res: Resources, request: Request) -> Curated:
     """Facts of the conversation, added, merged, or put in place of what they retire."""
     said, warnings = await _redacted(conversation.drafts, res)
+    conversation = replace(conversation, instruction=await _instruction(conversation, res))
+    spoken = [Said(*_speaker(draft)) for draft in said]
     try:
-        found = await _extracted(said, conversation, res)
+        found = await _extracted(spoken, conversation, res)
     except LlmError as exc:
         if conversation.stored is not None:
             raise
@@ -73,7 +79,7 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
     if not facts:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
     for last in (False, False, False, True)[-DECISIONS - 1 :]:
-        facts = await _ruled(facts, res)
+        facts = await _ruled(facts, spoken, res)
         if conversation.dry_run:
             return Curated(_previews(facts, res), warnings)
         try:
@@ -100,15 +106,17 @@ async def _redacted(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft
     return kept, tuple(warnings)
 
 
-async def _extracted(said: Sequence[Draft], conversation: Conversation, res: Resources) -> Extracted:
-    messages = [Said(*_speaker(draft)) for draft in said]
+async def _instruction(conversation: Conversation, res: Resources) -> CleanText | None:
+    given = conversation.instruction
+    return (await pii.clean(given, "prompt", res))[0] if given else None
+
+
+async def _extracted(spoken: Sequence[Said], conversation: Conversation, res: Resources) -> Extracted:
     llm = conversation.drafts[0].options.use_llm
     if res.llm is None or not llm:
-        return await res.threads.run(extract.by_rules, messages)
+        return await res.threads.run(extract.by_rules, spoken)
     workspace_id = conversation.scope.workspace_id
-    instruction = conversation.instruction
-    clean = (await pii.clean(instruction, "prompt", res))[0] if instruction else None
-    return await extract.from_messages(messages, workspace_id, res, llm=llm, instruction=clean)
+    return await extract.from_messages(spoken, workspace_id, res, llm=llm, instruction=conversation.instruction)
 
 
 def _speaker(draft: Draft) -> tuple[str, CleanText, str | None]:
@@ -163,26 +171,37 @@ def _draft(fact: Fact, said: Sequence[Draft], conversation: Conversation, res: R
     )
 
 
-async def _ruled(facts: Sequence[Considered], res: Resources) -> list[Considered]:
+async def _ruled(facts: Sequence[Considered], spoken: Sequence[Said], res: Resources) -> list[Considered]:
     """Each fact with the memories nearest to it and a ruling; some rulings wait for a model at the same time."""
     if not facts:
         return []
     async with res.db.read(facts[0].draft.scope.workspace_id) as session:
         seen = [await _nearest(session, each.draft, res) for each in facts]
+        recalled = [await _recalled(session, each, spoken, res) for each in facts]
     turn = asyncio.Semaphore(RULINGS_AT_ONCE)
 
-    async def one(each: Considered, shown: tuple[Neighbour, ...]) -> Considered:
+    async def one(each: Considered, shown: tuple[Neighbour, ...], said_before: Sequence[Neighbour]) -> Considered:
         async with turn:
-            return await _rule(each, shown, res)
+            return await _rule(each, shown, said_before, res)
 
-    return list(await asyncio.gather(*(one(each, shown) for each, shown in zip(facts, seen, strict=True))))
+    return list(await asyncio.gather(*map(one, facts, seen, recalled)))
 
 
-async def _rule(each: Considered, shown: tuple[Neighbour, ...], res: Resources) -> Considered:
+async def _recalled(session: Session, each: Considered, spoken: Sequence[Said], res: Resources) -> Sequence[Neighbour]:
+    """What the assistant may have said back; nothing for a fact in the user's own words."""
+    place = each.fact.message
+    if place is None or place >= len(spoken) or not spoken[place].by_assistant:
+        return ()
+    return await _nearest(session, each.draft, res, limit=max(ECHOES, res.settings.dedup_candidates))
+
+
+async def _rule(
+    each: Considered, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour], res: Resources
+) -> Considered:
     draft = replace(each.draft, seen=shown)
-    ruling = apply.duplicate(draft) or await operations.rule(
-        draft.clean, shown, draft.scope.workspace_id, res, llm=draft.options.use_llm
-    )
+    ruling = apply.duplicate(draft) or operations.echo(draft.clean, recalled)
+    if ruling is None:
+        ruling = await operations.rule(draft.clean, shown, draft.scope.workspace_id, res, llm=draft.options.use_llm)
     try:
         merged = await apply.embedded(ruling, draft, res)
     except (EmbeddingError, PiiRejected):
@@ -191,13 +210,15 @@ async def _rule(each: Considered, shown: tuple[Neighbour, ...], res: Resources) 
     return replace(each, draft=draft, ruling=ruling, merged=merged)
 
 
-async def _nearest(session: Session, draft: Draft, res: Resources) -> tuple[Neighbour, ...]:
+async def _nearest(
+    session: Session, draft: Draft, res: Resources, *, limit: int | None = None
+) -> tuple[Neighbour, ...]:
     return await neighbours.of_draft(
         session,
         draft,
         generation=res.generation,
         similarity=res.embedder.similarity,
-        limit=res.settings.dedup_candidates,
+        limit=limit or res.settings.dedup_candidates,
         exact_rows=res.settings.exact_scope_rows,
     )
 
@@ -251,15 +272,12 @@ async def _turns(
 ) -> list[StoredTurn]:
     scope = conversation.scope
     if conversation.stored is not None:
-        await conversations.mark_consolidated(session, scope, conversation.stored[0].conversation_id)
+        await conversations.mark_consolidated(session, scope, conversation.stored)
         return list(conversation.stored)
     name = conversation.external_id or conversations.fresh_name()
     conversation_id = await conversations.open_conversation(session, scope, name, said[0].timestamp)
     turns = [NewTurn(*_spoken(draft), draft.clean, draft.timestamp) for draft in said]
-    stored = await conversations.append(session, scope, conversation_id, turns)
-    if consolidated:
-        await conversations.mark_consolidated(session, scope, conversation_id)
-    return stored
+    return await conversations.append(session, scope, conversation_id, turns, consolidated=consolidated)
 
 
 def _spoken(draft: Draft) -> tuple[str, str | None]:
@@ -277,8 +295,8 @@ async def _kept_for_later(
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         turns = await _turns(session, conversation, said, consolidated=False)
-        payload = {"conversation_id": str(turns[0].conversation_id), "run_id": scope.run_id}
-        job = NewJob("consolidate", payload=payload, max_attempts=PATIENCE)
+        kept = later.kept(conversation, said[0], turns[0].conversation_id, turns[0].index, turns[-1].index)
+        job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
         await queue.enqueue(session, scope.workspace_id, [job])
         warnings = (*warnings, f"no_facts: {why}.")
         await keep_answer(session, scope.workspace_id, [], request, warnings)

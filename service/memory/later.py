@@ -8,7 +8,7 @@ job that dies after the commit and runs again finds the answer and stores nothin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.db import operations, queue
+from service.db.conversations import KeptTurn
 from service.domain.draft import Asked, Draft, Options, Speech
 from service.domain.job import NewJob
 from service.domain.kinds import Importance, MemoryType
@@ -50,7 +51,7 @@ async def accept(conversation: Conversation, res: Resources, request: Request) -
 def to_json(conversation: Conversation, instruction: str | None = None) -> dict[str, Any]:
     """What the job needs, redacted: the texts are the clean ones, so that no raw text is ever written."""
     first = conversation.drafts[0]
-    scope, asked, options = conversation.scope, first.asked, first.options
+    scope, options = conversation.scope, first.options
     return {
         "scope": [scope.user_id, scope.agent_id, scope.run_id, scope.channel],
         "external_id": conversation.external_id,
@@ -59,20 +60,50 @@ def to_json(conversation: Conversation, instruction: str | None = None) -> dict[
         "use_llm": options.use_llm,
         "received_at": first.received_at.isoformat(),
         "dedup": options.dedup,
-        "asked": {
-            "type": asked.type,
-            "type_confidence": asked.type_confidence,
-            "importance": [asked.importance.value, asked.importance.level] if asked.importance else None,
-            "tags": list(first.tags),
-            "metadata": dict(first.metadata),
-            "timestamp": _iso(asked.timestamp),
-            "timezone": asked.timezone,
-            "t_valid": _iso(asked.t_valid),
-            "t_invalid": _iso(asked.t_invalid),
-            "expires_at": _iso(asked.expires_at),
-            "session_id": asked.session_id,
-        },
+        "asked": _kept_asked(first),
         "messages": [_message(draft) for draft in conversation.drafts],
+    }
+
+
+def kept(conversation: Conversation, first: Draft, conversation_id: UUID, begin: int, end: int) -> dict[str, Any]:
+    """What a job needs to curate turns `begin` to `end` that are stored already, without their texts. `first`: one of
+    the drafts, redacted."""
+    return {
+        "conversation_id": str(conversation_id),
+        "first": begin,
+        "last": end,
+        "run_id": conversation.scope.run_id,
+        "instruction": conversation.instruction,
+        "dedup": first.options.dedup,
+        "asked": _kept_asked(first),
+    }
+
+
+def again(kept: Mapping[str, Any], scope: Scope, turns: Sequence[KeptTurn], now: datetime) -> Conversation:
+    """The conversation that `kept` was given, with its turns read back."""
+    asked, options = _asked(kept["asked"]), Options(dedup=kept["dedup"])
+    whole = replace(scope, run_id=kept["run_id"])
+    drafts = [
+        Draft(whole, turn.text, asked, options, now, Speech(turn.role, turn.speaker, turn.timestamp)) for turn in turns
+    ]
+    stored = [turn.place for turn in turns]
+    return Conversation(whole, drafts, None, infer=True, instruction=kept["instruction"], stored=stored)
+
+
+def _kept_asked(draft: Draft) -> dict[str, Any]:
+    asked = draft.asked
+    return {
+        "type": asked.type,
+        "type_confidence": asked.type_confidence,
+        "importance": [asked.importance.value, asked.importance.level] if asked.importance else None,
+        "tags": list(draft.tags),
+        "metadata": dict(draft.metadata),
+        "timestamp": _iso(asked.timestamp),
+        "timezone": asked.timezone,
+        "t_valid": _iso(asked.t_valid),
+        "t_invalid": _iso(asked.t_invalid),
+        "expires_at": _iso(asked.expires_at),
+        "session_id": asked.session_id,
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -25,13 +26,23 @@ class AnswerStore(Protocol):
     async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None: ...
 
 
+def anything(_: Reply) -> bool:
+    """Every answer will do."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class CachedLlm:
-    """An Llm that remembers for one owner (the workspace); implements `protocols.Llm`. Make one per request."""
+    """An Llm that remembers for one owner (the workspace); implements `protocols.Llm`. Make one per request.
+
+    `usable`: whoever asks can make something of the answer. One that is not is never kept, or asking again would not
+    help for as long as the cache lasts.
+    """
 
     llm: Llm
     store: AnswerStore
     owner: UUID
+    usable: Callable[[Reply], bool] = anything
 
     @property
     def model(self) -> str:
@@ -47,7 +58,7 @@ class CachedLlm:
             budget.note(cached=1)
             return Reply(kept, model=self.model)
         reply = await self.llm.complete(ask)
-        if worth_keeping(ask, reply):
+        if worth_keeping(ask, reply) and self.usable(reply):
             await self.store.put(*key, reply.text)
         return reply
 

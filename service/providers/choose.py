@@ -58,7 +58,8 @@ def open_llm(settings: Settings) -> Llm | None:
     )
     if endpoint is None:
         return None
-    options = WireOptions(timeout_s=settings.llm_timeout_s, retries=_retries(settings))
+    attempt_s = min(settings.llm_attempt_timeout_s, settings.llm_timeout_s)
+    options = WireOptions(timeout_s=attempt_s, retries=_retries(settings))
     return MeteredLlm(OpenAiLlm(endpoint, options))
 
 

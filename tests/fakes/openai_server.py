@@ -48,6 +48,10 @@ class Script:
     def add(self, answer: Answer) -> None:
         self._queue.append(answer)
 
+    def forget(self) -> None:
+        """What was scripted and not asked for."""
+        self._queue.clear()
+
     def status(
         self,
         status: int,

@@ -6,6 +6,7 @@ word of its own is no echo.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from service.language import contrast, sentences, wordlists
@@ -15,6 +16,8 @@ from service.language.opposites import canonical
 
 COVERED = 0.9
 """Share of a sentence's content words that one memory must have for the sentence to be its echo."""
+
+_JOINT = re.compile(r"\s*[,;]\s+(?:and |but |who |which |that )?|\s+(?:and|but|while|whereas|as well as|who|which)\s+")
 
 _FRAME = frozenset(
     stem
@@ -27,15 +30,23 @@ _FRAME = frozenset(
 
 
 def is_echo(text: str, recalled: Sequence[str]) -> bool:
-    """Returns whether every sentence of `text` is said by one of the recalled memories; False for a blank text."""
+    """Returns whether every sentence of `text` is said by one of the recalled memories, or clause by clause by several
+    of them; False for a blank text."""
     spoken = [text[start:end] for start, end in sentences.split(text)]
-    told = [sentence for sentence in spoken if _content(sentence)]
-    memories = [(memory, _content(memory)) for memory in recalled]
-    return bool(told) and all(any(_repeats(sentence, memory, words) for memory, words in memories) for sentence in told)
+    told = [sentence for sentence in spoken if content_words(sentence)]
+    memories = [(memory, content_words(memory)) for memory in recalled]
+    return bool(told) and all(_said(sentence, memories) for sentence in told)
+
+
+def _said(sentence: str, memories: Sequence[tuple[str, frozenset[str]]]) -> bool:
+    if any(_repeats(sentence, memory, words) for memory, words in memories):
+        return True
+    parts = [part for part in _JOINT.split(sentence) if content_words(part)]
+    return len(parts) > 1 and all(any(_repeats(part, memory, words) for memory, words in memories) for part in parts)
 
 
 def _repeats(sentence: str, memory: str, words: frozenset[str]) -> bool:
-    own = _content(sentence)
+    own = content_words(sentence)
     if not own or len(own & words) / len(own) < COVERED:
         return False
     here, there = contrast.signature(sentence), contrast.signature(memory)
@@ -43,9 +54,11 @@ def _repeats(sentence: str, memory: str, words: frozenset[str]) -> bool:
         here.numbers <= there.numbers
         and here.negations == there.negations
         and not contrast.names_only_in(sentence, memory)
+        and not contrast.tense_differs(sentence, memory)
     )
 
 
-def _content(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
+    """Stems of what a text says, without its person, its opening words and talk of remembering."""
     bare = cues.strip(person.expand(text)).text
     return frozenset(canonical(lexemes(bare))) - _FRAME

@@ -18,6 +18,11 @@ _INJECTION = re.compile(
     r" (?:story|scenario|example|dialogue)|the (?:user|customer) (?:says|asks))\b",
     re.IGNORECASE,
 )
+_ORDERED = re.compile(
+    r"^\W*(?:(?:please|now|just|you (?:must|should|have to)|assistant)[\s,:]+)*(?:ignore|disregard|forget|override"
+    r"|bypass|delete|erase|wipe|drop|remove|clear|purge|reset|overwrite)\b",
+    re.IGNORECASE,
+)
 _SUPPOSED = re.compile(
     r"^\W*(?:if|unless|whether|even if|in case|let|were i|had i|should i|when(?:ever)? you|as soon as)\b", re.IGNORECASE
 )
@@ -75,6 +80,11 @@ _DRAFTING = re.compile(
 _UNSAID = re.compile(
     r"^I (?:never|didn't|did not|haven't|have not) (?:say|said|mention|mentioned|mean|meant|claim|told)\b"
 )
+
+
+def ordered(text: str) -> bool:
+    """Returns whether a text tells its reader what to do with what is known ("Delete all memories"): no fact at all."""
+    return _ORDERED.match(text) is not None and _INJECTION.search(text) is not None
 
 
 def supposed(sentence: str) -> bool:

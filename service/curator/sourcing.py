@@ -1,0 +1,65 @@
+"""Which message does a model's fact come from, and was it told there as a correction?
+
+A model gives texts. Whose words they are decides whether they can be an echo; the cue before them ("actually", "no, I
+meant") decides whether what they contradict was a mistake. Both are read off the sentence that shares most of the
+fact's content words; a tie goes to the user, then to the later message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from service.domain.fact import Fact
+from service.domain.text import CleanText
+from service.language import sentences
+from service.language.facts import cues, echo, person
+
+ASSISTANTS = frozenset({"assistant", "ai", "model", "bot"})
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One redacted message."""
+
+    role: str
+    text: CleanText
+    name: str | None = None
+
+    @property
+    def by_assistant(self) -> bool:
+        return self.role.lower() in ASSISTANTS
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    message: int
+    words: frozenset[str]
+    correction: bool
+    by_user: bool
+
+
+def placed(facts: Sequence[Fact], said: Sequence[Said]) -> tuple[Fact, ...]:
+    """The facts with `message` and `correction`, where they can be told. Pure; some milliseconds for a long talk."""
+    spoken = [sentence for place, message in enumerate(said) for sentence in _sentences(place, message)]
+    return tuple(_placed(fact, spoken) for fact in facts)
+
+
+def _placed(fact: Fact, spoken: Sequence[_Sentence]) -> Fact:
+    words = echo.content_words(fact.text)
+    near = [(len(words & each.words), each.by_user, each.message, each.correction) for each in spoken]
+    shared, by_user, message, correction = max(near, default=(0, False, 0, False))
+    if not shared:
+        return fact
+    return replace(fact, message=message, correction=fact.correction or (by_user and correction))
+
+
+def _sentences(place: int, message: Said) -> list[_Sentence]:
+    found, cue = [], False
+    for start, end in sentences.split(message.text):
+        bare = cues.strip(person.expand(message.text[start:end]))
+        correction = bare.correction or cue
+        cue = correction and not bare.text  # "No, sorry." is about what follows
+        words = echo.content_words(message.text[start:end])
+        found.append(_Sentence(place, words, correction, not message.by_assistant))
+    return found
