@@ -24,6 +24,8 @@ OLD_ROWS = (
     "VALUES (:workspace, :name, 'annotate', 'm', '{}', now() - make_interval(days => :days))",
     "INSERT INTO embedding_cache (workspace_id, model, text_sha256, embedding, created_at) "
     "VALUES (:workspace, 'm', :name, '[1]', now() - make_interval(days => :days + 30))",
+    "INSERT INTO operation (workspace_id, id, kind, state, finished_at) VALUES (:workspace, gen_random_uuid(), 'x', "
+    "'done', now() - make_interval(days => :days + 7))",
     "INSERT INTO job (workspace_id, id, kind, state, max_attempts, finished_at) VALUES (:workspace, gen_random_uuid(), "
     "'x', 'done', 1, now() - make_interval(days => :days + 7))",
     "INSERT INTO job_run (workspace_id, id, name, reason, state, finished_at) VALUES (:workspace, gen_random_uuid(), "
@@ -41,7 +43,7 @@ async def fill(database: Database, workspace: UUID, name: str, days: int) -> Non
 
 
 async def left(database: Database, workspace: UUID) -> list[int]:
-    tables = ("idempotency", "llm_cache", "embedding_cache", "job", "job_run")
+    tables = ("idempotency", "llm_cache", "embedding_cache", "operation", "job", "job_run")
     return [(await fetch(database, workspace, f"SELECT count(*) FROM {table}"))[0][0] for table in tables]
 
 
@@ -55,9 +57,16 @@ async def test_what_has_expired_goes_in_every_workspace(
         await fill(database, space, "fresh", -1)
     counts = await cleanup.run(job_for(NIL_WORKSPACE, None, "cleanup"), replace(res, clock=lambda: datetime.now(UTC)))
     assert min(count for table, count in counts.items() if table != "memory") >= 6
-    assert set(counts) - {"memory"} == {"idempotency", "llm_cache", "embedding_cache", "job", "job_run"}
+    assert set(counts) - {"memory"} == {
+        "idempotency",
+        "llm_cache",
+        "embedding_cache",
+        "operation",
+        "job",
+        "job_run",
+    }
     for space in (workspace, stranger.workspace_id):
-        assert await left(database, space) == [1, 1, 1, 1, 1]
+        assert await left(database, space) == [1, 1, 1, 1, 1, 1]
 
 
 async def test_unfinished_jobs_stay(database: Database, res: Resources, workspace: UUID) -> None:
@@ -70,4 +79,4 @@ async def test_unfinished_jobs_stay(database: Database, res: Resources, workspac
             {"workspace": workspace},
         )
     await cleanup.run(job_for(NIL_WORKSPACE, None, "cleanup"), res)
-    assert (await left(database, workspace))[3] == 1
+    assert (await left(database, workspace))[4] == 1
