@@ -244,12 +244,17 @@ async def find_access(url: str, *, wanted_role: str, own_login: bool, pooled: bo
             async with engine.connect() as session:
                 privileged = await session.scalar(text(roles.FORBIDDEN))
                 login = await session.scalar(text("SELECT current_user"))
+                may_take = await session.scalar(text(roles.MAY_TAKE), {"wanted": wanted_role})
     finally:
         await engine.dispose()
     if privileged and (own_login or pooled):
         raise StoreUnavailable(
             f"The database role {login} {privileged}: row-level security would not hold. Use a role that is only a "
             f"member of {wanted_role}."
+        )
+    if privileged and not may_take:
+        raise StoreUnavailable(
+            f"The database role {login} {privileged} and may not become {wanted_role}: GRANT {wanted_role} TO {login}."
         )
     return Access(url, wanted_role if privileged else None, pooled)
 

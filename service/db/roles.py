@@ -76,6 +76,10 @@ FROM pg_roles r WHERE r.rolname = current_user
 """Why the current role must not serve requests, or NULL. A policy does not hold back any of these."""
 
 
+MAY_TAKE = "SELECT coalesce(pg_has_role(to_regrole(:wanted)::oid, 'SET'), true)"
+"""Whether the current role may become another one; true when that is not there yet, which says so by itself."""
+
+
 def prepare(connection: Connection) -> None:
     """Makes roles, extension and rights that are missing; needs CREATEROLE (or the roles) and the database's owner."""
     connection.execute(text(CREATE))
