@@ -117,8 +117,9 @@ class NarrowIn(ScopedBody):
     @property
     def is_narrow(self) -> bool:
         """Is anything asked for beside the scope? Then a question is not needed."""
-        wanted = (self.filters, self.tags, self.exclude_tags, self.categories, self.types, self.min_confidence)
-        return any(wanted) or any((self.start, self.end, self.time_query, self.valid_at))
+        words = (self.tags, self.exclude_tags, self.categories, self.types)
+        given = (self.filters, self.min_confidence, self.start, self.end, self.time_query, self.valid_at)
+        return any(words) or any(each is not None for each in given)
 
 
 def narrow(body: NarrowIn) -> Narrow:
