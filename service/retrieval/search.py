@@ -14,7 +14,7 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service.db import hybrid, lexical, memories, nearest, scopes, visible
+from service.db import hybrid, important, lexical, memories, nearest, scopes, visible
 from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Measured, Where
 from service.domain.memory import Hit, Memory
@@ -60,6 +60,9 @@ async def search(query: Query, res: Resources) -> Found:
             found, path = await _large(session, where, prepared, found, wide)
         own, near = _idf(found.own, found.texts), _idf(found.near, found.texts)
         ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
+        if found.texts > where.exact_rows and len(ids) < query.limit:  # rows whose vector is still to come
+            more = await important.ids(session, where.scope & where.rows, limit=query.limit)
+            ids = list(dict.fromkeys((*ids, *more)))
         measured = await hybrid.signals(session, where, ids, prepared.ask, own=own, near=near)
         ranked = _rank(query, prepared, found, measured, own, near, res, now)
         ranked = [each for each in ranked if each.score >= query.min_score]
