@@ -35,7 +35,7 @@ from tests.fakes.embedder import AngleEmbedder
 
 ROWS = 400
 CONDITIONS = 2_000
-SEARCHES = 100
+SEARCHES = 60
 ROOT = UUID(int=7)
 
 USERS = ("ana", "ben", None)
