@@ -57,7 +57,15 @@ ALONE: Mapping[str, str] = MappingProxyType(
         "turn without conversation": "SELECT id FROM turn t WHERE NOT EXISTS "
         "(SELECT FROM conversation c WHERE c.id = t.conversation_id)",
         "turn without source": "SELECT id FROM turn t WHERE NOT EXISTS "
-        "(SELECT FROM memory_source s WHERE s.turn_id = t.id)",
+        "(SELECT FROM memory_source s WHERE s.turn_id = t.id) AND NOT EXISTS "
+        "(SELECT FROM audit_log a WHERE a.affected_ids @> ARRAY[t.id] AND a.operation = 'store_turn')",
+        "turn without one line in the log": "SELECT id FROM turn t WHERE "
+        "(SELECT count(*) FROM conversation_log l WHERE l.turn_id = t.id AND l.content_hash = t.content_hash) <> 1",
+        "turn without vector or job": "SELECT id FROM turn t WHERE NOT EXISTS "
+        "(SELECT FROM turn_vector v WHERE v.turn_id = t.id) AND NOT EXISTS (SELECT FROM job j WHERE j.kind = 'embed' "
+        "AND j.payload ->> 'conversation_id' = t.conversation_id::text)",
+        "vector without turn": "SELECT turn_id FROM turn_vector v WHERE NOT EXISTS "
+        "(SELECT FROM turn t WHERE t.id = v.turn_id)",
         "source without memory or turn": "SELECT memory_id FROM memory_source s WHERE NOT EXISTS "
         "(SELECT FROM memory m WHERE m.id = s.memory_id) OR NOT EXISTS (SELECT FROM turn t WHERE t.id = s.turn_id)",
         "spoken memory without source": "SELECT id FROM memory m WHERE conversation_id IS NOT NULL AND NOT EXISTS "

@@ -13,6 +13,7 @@ from service import __version__, logs
 from service.api import (
     audit,
     bulk,
+    conversations,
     decisions,
     docs,
     errors,
@@ -28,6 +29,7 @@ from service.api import (
     scopes,
     search,
     tags,
+    turns,
     working,
     workspaces,
 )
@@ -48,6 +50,8 @@ PARTS = (
     revising,
     forgetting,
     relations,
+    conversations,
+    turns,
     decisions,
     reviews,
     scopes,

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from service.api.auth import CallerOf
 from service.api.deps import ResourcesOf
 from service.db.audit import Entry
+from service.domain.conversation import Turn
 from service.domain.memory import Memory
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.memory.readlog import ReadLog
@@ -25,7 +26,15 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
     began = time.perf_counter()
     level = res.settings.audit_level
 
-    def note(route: str, scope: Scope, found: Sequence[Memory], *, query: str | None = None, **asked: Any) -> None:
+    def note(
+        route: str,
+        scope: Scope,
+        found: Sequence[Memory | Turn],
+        *,
+        query: str | None = None,
+        kind: str = "semantic",
+        **asked: Any,
+    ) -> None:
         if level not in LEVELS:
             return
         log: ReadLog = request.app.state.reads
@@ -40,7 +49,7 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
         log.add(
             Entry(
                 operation="retrieve",
-                memory_type="semantic",
+                memory_type=kind,
                 scope=scope,
                 affected_ids=tuple(each.id for each in found),
                 request_id=request.state.request_id,

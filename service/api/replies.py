@@ -44,9 +44,9 @@ def send(status: int, body: Body) -> Response:
 
 
 def headers(body: Body) -> dict[str, str]:
-    """The ETag of a memory, and where to ask about work that was accepted."""
+    """The ETag of what has a version, and where to ask about work that was accepted."""
     found = {}
-    if "memory" in body and isinstance(body.get("version"), int):
+    if isinstance(body.get("version"), int):
         found["ETag"] = etag(body["version"])
     if "operation_id" in body and "url" in body:
         found["Location"] = body["url"]

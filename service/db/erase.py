@@ -14,7 +14,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
 
-from service.db import scopes
+from service.db import episodes, scopes
 from service.db.engine import Session
 from service.db.snapshots import BEFORE, OWN_VECTOR
 from service.db.tables import Memory as Table
@@ -102,6 +102,7 @@ async def erase(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, ge
     values["ids"] = there
     await session.execute(LOCK_EDGES, values)
     await session.execute(KEEP, {**values, "generation": generation})
+    await episodes.erase_of_memories(session, values)
     await session.execute(REMOVE, values)
     return there
 

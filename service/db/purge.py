@@ -1,7 +1,7 @@
 """Which rows of which tables hold a subject's words, and how do they go?
 
-`purge_subject` (migration 0011) does it in one statement: history and audit give no right to delete, and an erasure
-that stops half-way would be none.
+`purge_subject` (migration 0011) and what stands beside it do it in one transaction: history, audit and the log of
+conversations give no right to delete, and an erasure that stops half-way would be none.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import select, text
 
-from service.db import belongings
+from service.db import belongings, episodes
 from service.db.engine import Session
 from service.db.tables import Memory, MemoryHistory
 from service.domain.scope import Scope
@@ -39,7 +39,8 @@ async def purge_memory(session: Session, memory_id: UUID) -> dict[str, int]:
 
 async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
     await session.execute(PATIENCE)
-    return {row.name: row.affected for row in await session.execute(PURGE, values)}
+    said = await episodes.purge(session, values)
+    return said | {row.name: row.affected for row in await session.execute(PURGE, values)}
 
 
 async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import func, select, text
 
+from service.db import episodes
 from service.db.engine import Session
 from service.db.tables import Memory
 
@@ -22,7 +23,16 @@ REMOVE = text("DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (
 
 HISTORY = text("SELECT erase_history(:until, :batch)")
 
-REST = ("conversation", "entity", "decision", "review", "embedding_cache", "llm_cache", "working_item")
+REST = (
+    "conversation",
+    "entity",
+    "decision",
+    "review",
+    "embedding_cache",
+    "llm_cache",
+    "working_item",
+    "user_profile",
+)
 """Tables with words of the workspace's users, each with `created_at`. Turns go with their conversation."""
 
 PART = """
@@ -65,6 +75,7 @@ async def everything_else(
     """How many rows of history, conversations, entities, decisions and caches went, at most `batch` of each table."""
     values = {"workspace": workspace_id, "until": until, "batch": batch}
     gone = int(await session.scalar(HISTORY, {"until": until, "batch": batch}) or 0)
+    gone += await episodes.erase_log(session, until, batch=batch)
     for statement in PARTS.values():
         gone += (await session.execute(statement, values)).rowcount  # type: ignore[call-overload]
     await session.execute(ANSWERS, {"workspace": workspace_id, "until": until, "own": own_key})

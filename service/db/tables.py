@@ -418,14 +418,21 @@ class Conversation(Table):
     consolidated_at: Mapped[datetime | None]
     patterns_extracted: Mapped[bool] = _flag()
     archived: Mapped[bool] = _flag()
+    extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
+    version: Mapped[int] = mapped_column(BigInteger, server_default=text("1"))
     created_at: Mapped[datetime] = _now()
+    updated_at: Mapped[datetime] = _now()
 
 
 class Turn(Table):
+    """What was said. It carries the scope of its conversation; `run_id` is the conversation's external id."""
+
     __tablename__ = "turn"
     __table_args__ = (
         UniqueConstraint("workspace_id", "conversation_id", "turn_index"),
         _parent("conversation", "conversation_id"),
+        CheckConstraint("turn_index >= 0", "turn_index"),
+        CheckConstraint("token_count >= 0", "token_count"),
     )
 
     workspace_id: Mapped[UUID] = _key()
@@ -433,14 +440,85 @@ class Turn(Table):
     conversation_id: Mapped[UUID]
     turn_index: Mapped[int]
     user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
     channel: Mapped[str] = _channel()
     role: Mapped[str] = mapped_column(String(20))
     speaker: Mapped[str | None] = mapped_column(String(200))
     content: Mapped[str]
     content_hash: Mapped[str] = mapped_column(String(64))
+    token_count: Mapped[int | None]
+    model: Mapped[str | None] = mapped_column(String(100))
+    extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
+    terms: Mapped[list[int]] = mapped_column(Terms, server_default=text("'{}'::integer[]"))
+    bm25: Mapped[Any | None] = mapped_column(SPARSEVEC(TERM_DIMENSIONS))
     timestamp: Mapped[datetime]
     archived: Mapped[bool] = _flag()
     created_at: Mapped[datetime] = _now()
+
+
+class TurnVector(Table):
+    """The vector of a turn's text, with the columns a search filters by; as for memories (A6)."""
+
+    __tablename__ = "turn_vector"
+    __table_args__ = (_parent("turn", "turn_id"), {"postgresql_partition_by": "HASH (workspace_id)"})
+
+    workspace_id: Mapped[UUID] = _key()
+    turn_id: Mapped[UUID] = _key()
+    generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    embedding: Mapped[Any] = mapped_column(Half())
+    created_at: Mapped[datetime] = _now()
+
+
+class ConversationLog(Table):
+    """Every turn as it came in, append-only; the vector is the turn's."""
+
+    __tablename__ = "conversation_log"
+    __table_args__ = ({"postgresql_partition_by": "RANGE (recorded_at)"},)
+
+    workspace_id: Mapped[UUID] = _key()
+    recorded_at: Mapped[datetime] = mapped_column(primary_key=True, server_default=text("clock_timestamp()"))
+    id: Mapped[UUID] = _key()
+    conversation_id: Mapped[UUID]
+    turn_id: Mapped[UUID]
+    turn_index: Mapped[int]
+    timestamp: Mapped[datetime]
+    role: Mapped[str] = mapped_column(String(20))
+    content: Mapped[str]
+    content_hash: Mapped[str] = mapped_column(String(64))
+    token_count: Mapped[int | None]
+    model: Mapped[str | None] = mapped_column(String(100))
+    channel: Mapped[str] = _channel()
+    extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+
+
+class UserProfile(Table):
+    """What is known of a user apart from memories: how to speak to them, what they know and like."""
+
+    __tablename__ = "user_profile"
+    __table_args__ = (
+        CheckConstraint("jsonb_typeof(preferences) = 'object'", "preferences"),
+        CheckConstraint("jsonb_typeof(expertise_areas) = 'array'", "expertise_areas"),
+        CheckConstraint("jsonb_typeof(communication_style) = 'object'", "communication_style"),
+        CheckConstraint("jsonb_typeof(metadata) = 'object'", "metadata"),
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    user_id: Mapped[str] = mapped_column(primary_key=True)
+    preferences: Mapped[dict[str, Any]] = _empty_object()
+    expertise_areas: Mapped[list[Any]] = mapped_column(server_default=text("'[]'::jsonb"))
+    communication_style: Mapped[dict[str, Any]] = _empty_object()
+    extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
+    version: Mapped[int] = mapped_column(BigInteger, server_default=text("1"))
+    created_at: Mapped[datetime] = _now()
+    updated_at: Mapped[datetime] = _now()
 
 
 class MemorySource(Table):

@@ -1,4 +1,4 @@
-"""Which memories still wait for their vector, and do they get the one of the text they have now?
+"""Which memories and turns still wait for their vector, and do they get the one of the text they have now?
 
 Up to 20 jobs of a workspace share one call of the embedder (R4.27): what is ready when a worker is free, so a lone one
 never waits for company. No transaction is open while the embedder works. Every 5 minutes a sweep queues what has no
@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
+from uuid import UUID
 
 from service.db import enrichment, queue
 from service.domain.job import Counts, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
+from service.memory import turns
+from service.memory.turns import TURNS_OF
 from service.providers.protocols import Vector
 from service.resources import Resources
 
@@ -22,8 +25,8 @@ SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Embeds one memory; without one it is the sweep."""
-    if job.memory_id is None:
+    """Embeds one memory, or the turns of a conversation; without either it is the sweep."""
+    if job.memory_id is None and TURNS_OF not in job.payload:
         return await sweep(res)
     await run_together([job], res)
     return None
@@ -32,7 +35,11 @@ async def run(job: Job, res: Resources) -> Counts | None:
 async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     """Embeds the memories of `jobs` of one workspace. A text that changed meanwhile is left to its changer's job."""
     workspace_id = jobs[0].workspace_id
+    for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
+        await turns.embed_missing(workspace_id, UUID(conversation_id), res)
     ids = [job.memory_id for job in jobs if job.memory_id is not None]
+    if not ids:
+        return
     async with res.db.read(workspace_id) as session:
         subjects = await enrichment.unembedded(session, workspace_id, ids)
     if not subjects:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from uuid_utils.compat import uuid7
 
 from service.curator.operations import Operation, Ruling, Verb
-from service.db.conversations import StoredTurn
 from service.db.engine import Session
+from service.db.turns import StoredTurn
 from service.domain.draft import Draft, Judgement, Merged
 from service.domain.memory import Event, Outcome
 from service.domain.text import CleanText, content_hash

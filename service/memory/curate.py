@@ -17,8 +17,8 @@ from service.curator.extract import Extracted
 from service.curator.operations import Ruling
 from service.curator.sourcing import Said
 from service.db import conversations, neighbours, queue
-from service.db.conversations import NewTurn, StoredTurn
 from service.db.engine import Session
+from service.db.turns import NewTurn, StoredTurn
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Neighbour, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
@@ -27,7 +27,7 @@ from service.domain.memory import Outcome
 from service.domain.request import Request
 from service.domain.text import CleanText
 from service.errors import EmbeddingError, LlmError, PiiRejected
-from service.memory import apply, later, write
+from service.memory import apply, later, turns, write
 from service.memory.confirm import Stale
 from service.memory.record import Conversation
 from service.memory.store import DECISIONS, keep_answer, write_transaction
@@ -236,15 +236,15 @@ async def _write(
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
-        turns = await _turns(session, conversation, said, consolidated=True)
+        places = await _turns(session, conversation, said, res, consolidated=True)
         outcomes: list[Outcome] = []
         links: list[tuple[UUID, UUID]] = []
         for each in facts:
             assert each.ruling is not None
-            done = await apply.ruling(session, each.draft, each.ruling, each.merged, turns[0], res)
+            done = await apply.ruling(session, each.draft, each.ruling, each.merged, places[0], res)
             outcomes.extend(done)
-            place = each.fact.message if each.fact.message is not None else len(turns) - 1
-            links.extend((one.memory_id, turns[place].id) for one in done if one.memory_id and one.event != "DELETE")
+            place = each.fact.message if each.fact.message is not None else len(places) - 1
+            links.extend((one.memory_id, places[place].id) for one in done if one.memory_id and one.event != "DELETE")
         await conversations.link(session, scope, links)
         await write.note(session, scope, outcomes, request, res)
         await keep_answer(session, scope.workspace_id, outcomes, request, warnings)
@@ -268,7 +268,7 @@ async def _confirmed(session: Session, each: Considered, res: Resources, *, deci
 
 
 async def _turns(
-    session: Session, conversation: Conversation, said: Sequence[Draft], *, consolidated: bool
+    session: Session, conversation: Conversation, said: Sequence[Draft], res: Resources, *, consolidated: bool
 ) -> list[StoredTurn]:
     scope = conversation.scope
     if conversation.stored is not None:
@@ -276,8 +276,12 @@ async def _turns(
         return list(conversation.stored)
     name = conversation.external_id or conversations.fresh_name()
     conversation_id = await conversations.open_conversation(session, scope, name, said[0].timestamp)
-    turns = [NewTurn(*_spoken(draft), draft.clean, draft.timestamp) for draft in said]
-    return await conversations.append(session, scope, conversation_id, turns, consolidated=consolidated)
+    new = [NewTurn(*_spoken(draft), draft.clean, draft.timestamp) for draft in said]
+    stored = await conversations.append(
+        session, scope, conversation_id, new, generation=res.generation, consolidated=consolidated
+    )
+    await turns.embed_later(session, scope.workspace_id, conversation_id, new, res)
+    return stored
 
 
 def _spoken(draft: Draft) -> tuple[str, str | None]:
@@ -294,8 +298,8 @@ async def _kept_for_later(
         return Curated((), (*warnings, f"no_facts: {why}."))
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
-        turns = await _turns(session, conversation, said, consolidated=False)
-        kept = later.kept(conversation, said[0], turns[0].conversation_id, turns[0].index, turns[-1].index)
+        places = await _turns(session, conversation, said, res, consolidated=False)
+        kept = later.kept(conversation, said[0], places[0].conversation_id, places[0].index, places[-1].index)
         job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
         await queue.enqueue(session, scope.workspace_id, [job])
         warnings = (*warnings, f"no_facts: {why}.")

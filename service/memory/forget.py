@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.db import belongings, erase, memories, operations, reset
+from service.db import belongings, episodes, erase, memories, operations, reset
 from service.db.engine import Session
 from service.db.erase import BATCH, Extent
 from service.db.operations import Operation
@@ -101,6 +101,7 @@ async def forget_scope(extent: Extent, res: Resources, request: Request) -> Forg
             found = Forgotten(operation_id=await promise(session, workspace_id, SCOPE, details, count, res))
         else:
             found = Forgotten(await _all(session, Extent(extent.scope, extent.channel, newest), res, request))
+        await episodes.erase(session, extent.scope, extent.channel)
         await keep(session, workspace_id, found, request)
     return found
 

@@ -9,9 +9,9 @@ from uuid_utils.compat import uuid7
 
 from service.curator.operations import Operation, Verb
 from service.db import neighbours
-from service.db.conversations import StoredTurn
 from service.db.engine import Session
 from service.db.memories import Placed
+from service.db.turns import StoredTurn
 from service.domain.draft import Dedup, DedupAction, Draft, Neighbour
 from service.domain.memory import Event, Outcome
 from service.memory import write

@@ -13,15 +13,16 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.db import conversations, neighbours
-from service.db.conversations import NewTurn, StoredTurn, Tail
+from service.db.conversations import Tail
 from service.db.engine import Session
 from service.db.memories import Placed
-from service.domain.draft import Dedup, DedupAction, Draft
+from service.db.turns import NewTurn, StoredTurn
+from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
 from service.domain.memory import EVENT_OF, Event, Outcome
 from service.domain.request import Request
 from service.domain.scope import Scope
 from service.language.context import PRECEDING
-from service.memory import write
+from service.memory import turns, write
 from service.memory.confirm import Stale
 from service.memory.store import DECISIONS, keep_answer, write_transaction
 from service.pipeline.context import surround
@@ -76,7 +77,7 @@ async def _write(
     """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
-        places = await _turns(session, conversation, drafts)
+        places = await _turns(session, conversation, drafts, res)
         if expected is not None and places[0].index != expected:
             raise Stale
         outcomes, placed = await _sorted_out(session, scope, drafts, places)
@@ -91,11 +92,16 @@ async def _write(
     return outcomes
 
 
-async def _turns(session: Session, conversation: Conversation, drafts: Sequence[Draft]) -> list[StoredTurn]:
+async def _turns(
+    session: Session, conversation: Conversation, drafts: Sequence[Draft], res: Resources
+) -> list[StoredTurn]:
     scope = conversation.scope
     name = conversation.external_id or str(uuid7())
     conversation_id = await conversations.open_conversation(session, scope, name, drafts[0].timestamp)
-    return await conversations.append(session, scope, conversation_id, [_turn(draft) for draft in drafts])
+    said = [_turn(draft) for draft in drafts]
+    stored = await conversations.append(session, scope, conversation_id, said, generation=res.generation)
+    await turns.embed_later(session, scope.workspace_id, conversation_id, said, res)
+    return stored
 
 
 async def _sorted_out(
@@ -119,7 +125,8 @@ async def _sorted_out(
 
 def _turn(draft: Draft) -> NewTurn:
     assert draft.speech is not None, "a record is somebody's message"
-    return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp)
+    own = draft.vector if draft.embedding_status is EmbeddingStatus.STORED else None  # one vector serves both
+    return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp, own)
 
 
 def _outcome(draft: Draft, memory_id: UUID, text: str, dedup: Dedup, place: StoredTurn) -> Outcome:

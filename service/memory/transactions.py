@@ -60,6 +60,8 @@ async def note(
     *,
     promotion: audit.Promotion | None = None,
     config: dict[str, Any] | None = None,
+    kind: str = "semantic",
+    conversation_id: UUID | None = None,
     **metadata: Any,
 ) -> None:
     """One audit entry, unless the workspace wants none (R13.06)."""
@@ -67,11 +69,12 @@ async def note(
         return
     entry = audit.Entry(
         operation=operation,
-        memory_type="semantic",
+        memory_type=kind,
         scope=scope,
         affected_ids=tuple(ids),
         request_id=request.request_id,
         api_key_id=request.api_key_id,
+        conversation_id=conversation_id,
         promotion=promotion,
         config_snapshot=config or {},
         metadata=metadata,

@@ -70,6 +70,12 @@ async def clean_json(value: Any, field: str, res: Resources, *, key: str = "") -
     return found[key]
 
 
+def of_json(field: str, value: dict[str, Any]) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
+    """A redacted copy of an object and what was cut; raises PiiRejected naming the field."""
+    found, cut = _of(field, pii.redact_json, value)
+    return dict(found), tuple(cut)
+
+
 def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     """One count per label, labels in order."""
     counts: Counter[str] = Counter()

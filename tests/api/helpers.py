@@ -26,3 +26,20 @@ async def listed(client: AsyncClient, **scope: Any) -> set[str]:
     answer = await client.get("/v1/memories", params=scope)
     assert answer.status_code == 200, answer.text
     return {each["id"] for each in answer.json()["results"]}
+
+
+async def opened(client: AsyncClient, name: str, *, user_id: str = "alice", **fields: Any) -> str:
+    """The id of a new conversation."""
+    answer = await client.post("/v1/conversations", json={"external_id": name, "user_id": user_id, **fields})
+    assert answer.status_code == 201, answer.text
+    found: str = answer.json()["id"]
+    return found
+
+
+async def said(client: AsyncClient, conversation: str, content: str, **fields: Any) -> str:
+    """The id of a new turn, by the user unless told otherwise."""
+    body = {"role": "user", "content": content, **fields}
+    answer = await client.post(f"/v1/conversations/{conversation}/turns", json=body)
+    assert answer.status_code == 201, answer.text
+    found: str = answer.json()["id"]
+    return found

@@ -10,7 +10,7 @@ from service.domain.job import Job
 from service.jobs import enrich, ingest
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of
-from tests.api.helpers import store
+from tests.api.helpers import opened, said, store
 from tests.api.judging import dump, judged, tell
 from tests.conftest import Tenant
 
@@ -29,9 +29,11 @@ async def seeded(client: AsyncClient, judge: Any, resources: Resources, tenant: 
     assert (await client.post("/v1/memories", json=body, headers=key)).status_code == 201
     dry = await client.post("/v1/memories", json={"content": f"Only tried: {CANARY}", "dry_run": True, **mine})
     assert dry.status_code == 200
-    said = [{"role": "user", "content": f"The {CANARY} says hello", "name": CANARY}]
-    kept = {"messages": said, "infer": False, "run_id": f"run {CANARY}", **mine}
+    talk = [{"role": "user", "content": f"The {CANARY} says hello", "name": CANARY}]
+    kept = {"messages": talk, "infer": False, "run_id": f"run {CANARY}", **mine}
     assert (await client.post("/v1/memories", json=kept)).status_code == 201
+    there = await opened(client, f"chat {CANARY}", title=f"About {CANARY}", metadata={CANARY: CANARY}, **mine)
+    await said(client, there, f"The {CANARY} sings", name=CANARY, model=CANARY, metadata={"about": CANARY})
     later = {"Prefer": "respond-async"}
     for number in (1, 2):
         promised = {**kept, "messages": [{"role": "user", "content": f"Later {number} {CANARY}"}]}
@@ -68,9 +70,16 @@ async def test_a_user_is_erased_from_every_column_of_every_table(
         operations = await tables.fetch(
             "SELECT id, request::text AS request FROM operation WHERE workspace_id = $1", tenant.workspace_id
         )
-        assert {"memory", "memory_history", "decision", "turn", "operation", "idempotency", "entity"} <= await _holding(
-            tables
-        )
+        assert {
+            "memory",
+            "memory_history",
+            "decision",
+            "turn",
+            "conversation_log",
+            "operation",
+            "idempotency",
+            "entity",
+        } <= await _holding(tables)
         answer = await client.delete("/v1/memories", params={"user_id": CANARY + "-user", "purge": True})
         assert answer.status_code == 200, answer.text
         assert await _holding(tables) == set()
@@ -92,8 +101,8 @@ async def test_one_memory_is_erased_with_its_past_and_the_turns_it_came_from(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
     async with judged(resources, tenant, **LEVEL) as (client, _):
-        said = [{"role": "user", "content": "The quagmirish password hint"}, {"role": "user", "content": "Good night"}]
-        body = {"messages": said, "infer": False, "user_id": "alice", "run_id": "r"}
+        talk = [{"role": "user", "content": "The quagmirish password hint"}, {"role": "user", "content": "Good night"}]
+        body = {"messages": talk, "infer": False, "user_id": "alice", "run_id": "r"}
         results = (await client.post("/v1/memories", json=body)).json()["results"]
         other = await store(client, "Keeps a cat")
         first = results[0]["id"]

@@ -209,3 +209,27 @@ async def test_sweep_working_gives_a_number_and_leaves_what_is_not_over(
         assert await working.sweep(session, now, batch=1_000) >= 0
     async with database.read(tenant.workspace_id) as session:
         assert list(await session.scalars(text("SELECT key FROM working_item"))) == ["new"]
+
+
+async def test_what_erases_episodes_takes_only_the_callers_own_and_never_all(
+    database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
+    insert = text(
+        'INSERT INTO conversation_log (workspace_id, id, conversation_id, turn_id, turn_index, "timestamp", role, '
+        "content, content_hash, user_id) "
+        "VALUES (:w, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 0, now(), 'user', 'Hello', 'x', 'alice')"
+    )
+    for workspace_id in (tenant.workspace_id, stranger.workspace_id):
+        async with database.begin(workspace_id) as session:
+            for _ in range(2):
+                await session.execute(insert, {"w": workspace_id})
+    async with database.begin(stranger.workspace_id) as session:
+        assert await session.scalar(text("SELECT erase_conversation_log(now() + interval '1 day', 1)")) == 1
+        rows = await session.execute(text("SELECT * FROM purge_episodes('alice', NULL, NULL, NULL, NULL)"))
+        gone: dict[str, int] = dict(rows.all())
+        assert gone["conversation_log"] == 1
+    async with database.read(tenant.workspace_id) as session:
+        assert await session.scalar(text("SELECT count(*) FROM conversation_log")) == 2
+    with pytest.raises(Exception, match="a subject is"):
+        async with database.begin(tenant.workspace_id) as session:
+            await session.execute(text("SELECT purge_episodes(NULL, NULL, NULL, '_global', NULL)"))

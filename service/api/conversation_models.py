@@ -1,0 +1,207 @@
+"""How do conversations and turns look on the wire?"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from service.api.memory_models import MAX_TEXT, SCOPE_SCHEMA, RedactionOut, ScopedBody
+from service.api.wire import Body, Filled, Id, Metadata, Name, Reply, Time
+from service.domain.conversation import Conversation, Turn, TurnHit
+
+MAX_TITLE = 500
+MAX_INDEX = 2**31 - 2
+
+
+class ConversationIn(ScopedBody):
+    """A conversation to open. Its name is `external_id` (or `run_id`, which is the same); without one it gets one."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": SCOPE_SCHEMA,
+            "examples": [{"user_id": "alice", "external_id": "chat-17", "title": "Moving to Lisbon"}],
+        }
+    )
+
+    external_id: Name | None = Field(None, description="Your own name for it; opening the same twice is fine")
+    title: Filled | None = Field(None, max_length=MAX_TITLE)
+    started_at: Time | None = Field(None, description="Default now")
+    metadata: Metadata = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.external_id is not None and self.run_id is not None and self.external_id != self.run_id:
+            raise ValueError("external_id and run_id are the same name: give one of them")
+        return self
+
+
+class ConversationPatch(Body):
+    """What is named changes, nothing else. `title` takes null; a metadata key sent as null is removed."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
+
+    title: Filled | None = Field(None, max_length=MAX_TITLE)
+    archived: bool | None = None
+    consolidated: bool | None = Field(None, description="Facts were extracted; a new turn takes it back")
+    patterns_extracted: bool | None = Field(None, description="Strategies were learned; a new turn takes it back")
+    metadata: Metadata = Field(default_factory=dict)
+
+
+class TurnIn(Body):
+    """One turn. With `turn_index` a repetition is the same turn (200) and another text there a conflict (409)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"role": "user", "content": "I moved to Lisbon last week.", "turn_index": 0}]}
+    )
+
+    role: str = Field(min_length=1, max_length=20, examples=["user"])
+    content: Filled = Field(min_length=1, max_length=MAX_TEXT)
+    name: str | None = Field(None, max_length=200, description="Who speaks, when the role does not say it")
+    turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its place, from 0; default the end")
+    timestamp: Time | None = Field(None, description="When it was said; default now")
+    token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
+    model: str | None = Field(None, min_length=1, max_length=100, description="Which model said it")
+    metadata: Metadata = Field(default_factory=dict)
+    embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
+
+
+class ConversationOut(Reply):
+    """`turn_count`: turns there are; `next_index`: the number of the next. `version` is the ETag."""
+
+    id: Id
+    external_id: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str
+    channel: str
+    title: str | None
+    started_at: Time
+    turn_count: int
+    next_index: int
+    consolidated: bool
+    consolidated_at: Time | None
+    patterns_extracted: bool
+    archived: bool
+    metadata: dict[str, Any]
+    version: int
+    created_at: Time
+    updated_at: Time
+
+
+class TurnOut(Reply):
+    """A turn as it is kept, redacted. `embedding`: queued until the vector is there; found by words at once."""
+
+    id: Id
+    conversation_id: Id
+    external_id: str | None
+    turn_index: int
+    next_turn_id: Id | None
+    role: str
+    name: str | None
+    content: str
+    content_hash: str
+    token_count: int | None
+    model: str | None
+    metadata: dict[str, Any]
+    timestamp: Time
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    archived: bool
+    embedding: Literal["stored", "queued"]
+    created_at: Time
+
+
+class SaidOut(TurnOut):
+    """The turn, with what was cut out of it."""
+
+    redactions: list[RedactionOut] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
+
+
+class ConversationWithTurns(ConversationOut):
+    """A page of turns in their order; hand `next_cursor` back to read on."""
+
+    turns: list[TurnOut]
+    next_cursor: str | None = None
+
+
+class ConversationPage(Reply):
+    """Newest first."""
+
+    results: list[ConversationOut]
+    next_cursor: str | None = None
+
+
+class TurnPage(Reply):
+    """Newest first."""
+
+    results: list[TurnOut]
+
+
+class TurnHitOut(TurnOut):
+    """`score` ranks; `similarity` is the calibrated cosine 0..1, null for a hit by words alone."""
+
+    score: float
+    similarity: float | None
+
+
+class TurnSearchOut(Reply):
+    """Best first."""
+
+    results: list[TurnHitOut]
+    warnings: list[str] = Field(default_factory=list)
+
+
+def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "external_id": found.external_id,
+        "user_id": found.scope.user_id,
+        "agent_id": found.scope.agent_id,
+        "run_id": found.external_id,
+        "channel": found.scope.channel,
+        "title": found.title,
+        "started_at": found.started_at,
+        "turn_count": turn_count,
+        "next_index": found.next_index,
+        "consolidated": found.consolidated_at is not None,
+        "consolidated_at": found.consolidated_at,
+        "patterns_extracted": found.patterns_extracted,
+        "archived": found.archived,
+        "metadata": dict(found.metadata),
+        "version": found.version,
+        "created_at": found.created_at,
+        "updated_at": found.updated_at,
+    }
+
+
+def turn_fields(found: Turn) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "conversation_id": found.conversation_id,
+        "external_id": found.scope.run_id,
+        "turn_index": found.index,
+        "next_turn_id": found.next_turn_id,
+        "role": found.role,
+        "name": found.speaker,
+        "content": found.text,
+        "content_hash": found.hash,
+        "token_count": found.token_count,
+        "model": found.model,
+        "metadata": dict(found.metadata),
+        "timestamp": found.timestamp,
+        "user_id": found.scope.user_id,
+        "agent_id": found.scope.agent_id,
+        "run_id": found.scope.run_id,
+        "channel": found.scope.channel,
+        "archived": found.archived,
+        "embedding": "stored" if found.embedded else "queued",
+        "created_at": found.created_at,
+    }
+
+
+def hit(found: TurnHit) -> TurnHitOut:
+    return TurnHitOut(**turn_fields(found.turn), score=found.score, similarity=found.similarity)

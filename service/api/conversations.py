@@ -1,0 +1,263 @@
+"""Conversations and their turns over HTTP."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from service.api import conversation_models as wire
+from service.api import cursors, errors, replies, shapes
+from service.api.auth import CallerOf, Reader, Writer
+from service.api.deps import (
+    AgentId,
+    IdempotencyOf,
+    ResourcesOf,
+    RunId,
+    ScopeOf,
+    UserId,
+    scope_of,
+    served,
+)
+from service.api.memory_models import RedactionOut
+from service.api.preconditions import ExpectedOf
+from service.db import conversations, turns
+from service.domain.conversation import Conversation, Wishes
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.errors import InvalidInput
+from service.memory.conversations import Opened, change, find, open_one
+from service.memory.turns import Said, Utterance, say
+
+router = APIRouter(prefix="/v1", tags=["conversations"])
+
+WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+
+ConversationId = Annotated[str, Path(min_length=1, max_length=255, description="Its id, or the name you gave it")]
+PageLimit = Annotated[int, Query(ge=1, le=1_000)]
+
+
+def _owner(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
+    """Whose conversation it must be; nothing is needed where the id says it all."""
+    return Scope(who.workspace_id, user_id, agent_id, run_id)
+
+
+OwnerOf = Annotated[Scope, Depends(_owner)]
+
+
+@router.post(
+    "/conversations",
+    operation_id="create_conversation",
+    summary="Open a conversation",
+    status_code=201,
+    response_model=wire.ConversationOut,
+    responses={200: {"model": wire.ConversationOut, "description": "It was open already"}, **WRITE},
+)
+async def create_conversation(
+    body: wire.ConversationIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """A conversation is one user's and agent's; two users may have one of the same name. Opening it again changes
+    nothing."""
+    named = body.external_id or body.run_id
+    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    where = Scope(
+        scope.workspace_id,
+        scope.user_id,
+        scope.agent_id,
+        named or scope.run_id or conversations.fresh_name(),
+        scope.channel,
+    )
+
+    def shown(found: Opened) -> tuple[int, Mapping[str, Any]]:
+        status = 201 if found.is_new else 200
+        return status, _conversation(found.conversation, found.conversation.next_index)
+
+    async def work() -> Response:
+        opened = await open_one(
+            where,
+            title=body.title,
+            started_at=body.started_at,
+            metadata=body.metadata,
+            res=res,
+            request=served(request, who, key, shape=shown),
+        )
+        return replies.send(*shown(opened))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.get(
+    "/conversations",
+    operation_id="list_conversations",
+    summary="The conversations of a scope, newest first",
+    response_model=wire.ConversationPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_conversations(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    limit: PageLimit = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    include_archived: bool = False,
+    consolidated: Annotated[bool | None, Query(description="Only those whose facts are, or are not, extracted")] = None,
+) -> wire.ConversationPage:
+    after = cursors.decode(cursor)
+    async with res.db.snapshot(who.workspace_id) as session:
+        found = await conversations.listed(
+            session,
+            scope,
+            after=after,
+            limit=limit + 1,
+            include_archived=include_archived,
+            consolidated=consolidated,
+        )
+        held = await conversations.counts(session, who.workspace_id, [each.id for each in found])
+    page = found[:limit]
+    more = cursors.encode(page[-1].created_at, page[-1].id) if len(found) > limit else None
+    shown = [wire.ConversationOut(**wire.conversation_fields(each, held.get(each.id, 0))) for each in page]
+    return wire.ConversationPage(results=shown, next_cursor=more)
+
+
+@router.get(
+    "/conversations/{id}",
+    operation_id="get_conversation",
+    summary="A conversation with its turns, in order",
+    response_model=wire.ConversationWithTurns,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_conversation(
+    id: ConversationId,
+    who: Reader,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    response: Response,
+    limit: PageLimit = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> wire.ConversationWithTurns:
+    """By id or by name; a name that several users have needs `user_id` or `agent_id`. The ETag is what If-Match
+    wants."""
+    after = _decode(cursor)
+    async with res.db.snapshot(who.workspace_id) as session:
+        found = await find(session, owner, id)
+        said = await turns.page(session, who.workspace_id, found.id, after=after, limit=limit + 1)
+        held = await conversations.counts(session, who.workspace_id, [found.id])
+    page = said[:limit]
+    response.headers["ETag"] = replies.etag(found.version)
+    return wire.ConversationWithTurns(
+        **wire.conversation_fields(found, held.get(found.id, 0)),
+        turns=[wire.TurnOut(**wire.turn_fields(each)) for each in page],
+        next_cursor=_encode(page[-1].index) if len(said) > limit else None,
+    )
+
+
+@router.patch(
+    "/conversations/{id}",
+    operation_id="patch_conversation",
+    summary="Change a conversation",
+    response_model=wire.ConversationOut,
+    responses=WRITE,
+)
+async def patch_conversation(
+    id: ConversationId,
+    body: wire.ConversationPatch,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    """Title, archive and the marks of the jobs. Turns of an archived conversation are not searched."""
+    wishes = Wishes(
+        title=None if body.title is None else CleanText(body.title),
+        title_given="title" in body.model_fields_set,
+        archived=body.archived,
+        consolidated=body.consolidated,
+        patterns_extracted=body.patterns_extracted,
+        metadata=body.metadata,
+    )
+
+    async def work() -> Response:
+        async with res.db.snapshot(who.workspace_id) as session:
+            there = await find(session, owner, id)
+            held = await conversations.counts(session, who.workspace_id, [there.id])
+
+        def shown(found: Conversation) -> tuple[int, Mapping[str, Any]]:
+            return 200, _conversation(found, held.get(found.id, 0))
+
+        served_with = served(request, who, key, shape=shown)
+        return replies.send(*shown(await change(there, wishes, res, served_with, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.post(
+    "/conversations/{id}/turns",
+    operation_id="store_turn",
+    summary="Keep a turn",
+    status_code=201,
+    response_model=wire.SaidOut,
+    responses={200: {"model": wire.SaidOut, "description": "This turn was kept already"}, **WRITE},
+)
+async def store_turn(
+    id: ConversationId,
+    body: wire.TurnIn,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    key: IdempotencyOf,
+) -> Response:
+    """Redacted, embedded, logged and findable when it is answered. The same text at the same `turn_index` is the same
+    turn. Without `turn_index` what equals the last turn is its repetition: to keep "Yes." twice, number it."""
+    heard = Utterance(
+        body.role,
+        body.content,
+        body.name,
+        body.turn_index,
+        body.timestamp,
+        body.token_count,
+        body.model,
+        body.metadata,
+        shapes.vector(body.embedding, res.embedder.dimension),
+    )
+
+    async def work() -> Response:
+        async with res.db.read(who.workspace_id) as session:
+            there = await find(session, owner, id)
+        return replies.send(*_said(await say(there, heard, res, served(request, who, key, shape=_said))))
+
+    return await replies.once(who, key, res, work)
+
+
+def _conversation(found: Conversation, turn_count: int) -> Mapping[str, Any]:
+    return wire.ConversationOut(**wire.conversation_fields(found, turn_count)).model_dump(mode="json")
+
+
+def _said(found: Said) -> tuple[int, Mapping[str, Any]]:
+    body = wire.SaidOut(
+        **wire.turn_fields(found.turn),
+        redactions=[RedactionOut(label=each.label, count=each.count) for each in found.redactions],
+        warnings=list(found.warnings),
+    )
+    return (201 if found.is_new else 200), body.model_dump(mode="json")
+
+
+def _encode(index: int) -> str:
+    return base64.urlsafe_b64encode(f"turn|{index}".encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    try:
+        kind, _, index = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition("|")
+        if kind != "turn" or not 0 <= int(index) <= wire.MAX_INDEX:
+            raise ValueError
+        return int(index)
+    except (ValueError, binascii.Error, UnicodeDecodeError):
+        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None

@@ -1,0 +1,93 @@
+"""Turns over HTTP, wherever they were said: the latest ones, and those that answer a question."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+
+from service.api import conversation_models as wire
+from service.api import errors
+from service.api.auth import Reader
+from service.api.deps import ResourcesOf, ScopeOf
+from service.api.reads import NoteOf
+from service.api.wire import Channel
+from service.db import turns
+from service.db.turns import Turns
+from service.errors import InvalidInput
+from service.memory.conversations import find
+from service.pipeline.pii import clean_words
+from service.retrieval.turns import search
+
+router = APIRouter(prefix="/v1/turns", tags=["conversations"])
+
+MAX_QUERY = 20_000
+MAX_HOURS = 24 * 366 * 100
+
+Hours = Annotated[float | None, Query(gt=0, le=MAX_HOURS, description="How far back; default without end")]
+Channels = Annotated[
+    list[Channel] | None, Query(max_length=50, description="Repeatable: these and _global, instead of channel")
+]
+
+
+@router.get(
+    "/recent",
+    operation_id="list_recent_turns",
+    summary="The latest turns of a scope",
+    response_model=wire.TurnPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_recent_turns(
+    who: Reader,
+    res: ResourcesOf,
+    note: NoteOf,
+    scope: ScopeOf,
+    channels: Channels = None,
+    hours: Hours = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+) -> wire.TurnPage:
+    """Newest first, by the time they were said; not those of archived conversations."""
+    since = None if hours is None else res.clock() - timedelta(hours=hours)
+    async with res.db.read(who.workspace_id) as session:
+        found = await turns.recent(session, Turns(scope, since, channels=tuple(channels or ())), limit=limit)
+    note("turns/recent", scope, found, kind="episodic", hours=hours, limit=limit)
+    return wire.TurnPage(results=[wire.TurnOut(**wire.turn_fields(each)) for each in found])
+
+
+@router.get(
+    "/search",
+    operation_id="search_turns",
+    summary="The turns that answer a question",
+    response_model=wire.TurnSearchOut,
+    responses=errors.documented(400, 401, 403, 404, 422, 503),
+)
+async def search_turns(
+    who: Reader,
+    res: ResourcesOf,
+    note: NoteOf,
+    scope: ScopeOf,
+    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY)] = None,
+    query: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The same as q")] = None,
+    channels: Channels = None,
+    time_window_hours: Hours = None,
+    conversation_id: Annotated[
+        str | None, Query(min_length=1, max_length=255, description="Only this one: its id, or its name")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+) -> wire.TurnSearchOut:
+    """By meaning and by words, together with the turns before them; who speaks and when counts too. A turn is found
+    from the moment its store was answered."""
+    if (q is None) == (query is None) or not (q or query or "").strip():
+        raise InvalidInput("q: give the question as q (or as query).", field="q")
+    text = await clean_words(q or query or "", "q", res)
+    one: UUID | None = None
+    if conversation_id is not None:
+        async with res.db.read(who.workspace_id) as session:
+            one = (await find(session, scope, conversation_id)).id
+    since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
+    wanted = Turns(scope, since, conversation_id=one, channels=tuple(channels or ()))
+    hits, warnings = await search(wanted, text, limit, res)
+    note("turns/search", scope, [hit.turn for hit in hits], query=text, kind="episodic", limit=limit)
+    return wire.TurnSearchOut(results=[wire.hit(each) for each in hits], warnings=list(warnings))

@@ -1,0 +1,83 @@
+"""What is a conversation, and what is a turn of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`scope.run_id` is the name the caller gave it (its external id). `next_index`: the number of the next turn.
+
+    `consolidated_at`: since when the facts of all turns are extracted; `patterns_extracted`: strategies were learned.
+    A new turn takes both back (R9.08). `version` counts the changes of these fields and of the turns.
+    """
+
+    id: UUID
+    scope: Scope
+    title: str | None
+    started_at: datetime
+    next_index: int
+    consolidated_at: datetime | None
+    patterns_extracted: bool
+    archived: bool
+    metadata: Mapping[str, Any]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def external_id(self) -> str:
+        assert self.scope.run_id is not None, "every conversation has a name"
+        return self.scope.run_id
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was said, redacted. `next_turn_id`: the turn behind it, None for the last. `embedded`: it has a vector."""
+
+    id: UUID
+    conversation_id: UUID
+    index: int
+    scope: Scope
+    role: str
+    speaker: str | None
+    text: CleanText
+    hash: str
+    token_count: int | None
+    model: str | None
+    metadata: Mapping[str, Any]
+    timestamp: datetime
+    archived: bool
+    created_at: datetime
+    next_turn_id: UUID | None = None
+    embedded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnHit:
+    """A turn that answers a question: `score` ranks, `similarity` 0..1 is the calibrated cosine (None: no vector)."""
+
+    turn: Turn
+    score: float
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is to be different about a conversation; None leaves as it is. `metadata` is merged key by key, a None in
+    it removes the key. `title_given`: the title is set, also to None."""
+
+    title: CleanText | None = None
+    title_given: bool = False
+    archived: bool | None = None
+    consolidated: bool | None = None
+    patterns_extracted: bool | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,121 @@
+"""Which turns answer a question?
+
+The question is taken apart and embedded with nothing held, as for memories, and the same pure fusion ranks: a turn's
+own words and meaning, those of the turns before it, who speaks, and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from service.db import turn_search
+from service.db import turns as rows
+from service.db.engine import Session
+from service.db.turn_search import Ask, Looked, Measured
+from service.db.turns import Turns
+from service.domain.conversation import Turn, TurnHit
+from service.domain.text import CleanText
+from service.errors import EmbeddingError
+from service.language import lexemes
+from service.language.context import asking
+from service.providers.protocols import Vector
+from service.resources import Resources
+from service.retrieval import fusion, question
+from service.retrieval.fusion import Asking, Ranked, Signals
+from service.retrieval.question import Question
+
+ARM = 100
+"""Candidates by each measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A question ready for the database."""
+
+    read: Question
+    terms: Mapping[str, int]
+    ask: Ask
+    warnings: tuple[str, ...] = ()
+
+
+async def search(wanted: Turns, text: CleanText, limit: int, res: Resources) -> tuple[list[TurnHit], tuple[str, ...]]:
+    """At most `limit` turns, best first, and warnings. Without an embedder only words, speakers and times count."""
+    prepared = await prepare(wanted, text, res)
+    async with res.db.snapshot(wanted.scope.workspace_id) as session:
+        return await ranked(session, wanted, prepared, limit, res), prepared.warnings
+
+
+async def prepare(wanted: Turns, text: CleanText, res: Resources) -> Prepared:
+    """The question taken apart and embedded."""
+    async with res.db.read(wanted.scope.workspace_id) as session:
+        people = await turn_search.speakers(session, wanted)
+    zone = ZoneInfo(res.settings.timezone)
+    read = await res.threads.run(question.read, text, res.clock(), zone, people)
+    vector, warnings = await _vector(wanted, CleanText(read.embed), res)
+    terms = {term: lexemes.term_id(term) for term in read.terms}
+    asked = read.asked
+    ends = [edge for edge in (asked.begins_at, asked.ends_at) if edge is not None] if asked else []
+    middle = ends[0] + (ends[-1] - ends[0]) / 2 if ends else None
+    return Prepared(read, terms, Ask(sorted(terms.values()), vector, middle), warnings)
+
+
+async def ranked(session: Session, wanted: Turns, prepared: Prepared, limit: int, res: Resources) -> list[TurnHit]:
+    """The best `limit` turns of the snapshot."""
+    looked = await turn_search.look(
+        session,
+        wanted,
+        prepared.ask,
+        generation=res.generation,
+        arm=max(ARM, 2 * limit),
+        limit=limit,
+        exact_rows=max(res.settings.exact_scope_rows, 1),
+    )
+    best = rank(looked, prepared, limit)
+    by_id = {each.id: each for each in looked.measured}
+    order = [(by_id[UUID(str(each.key))], each.score) for each in best]
+    kept = await rows.get_many(session, wanted.scope.workspace_id, [each.id for each, _ in order])
+    return [_hit(kept[each.id], each, score, res) for each, score in order if each.id in kept]
+
+
+def _hit(turn: Turn, measured: Measured, score: float, res: Resources) -> TurnHit:
+    similarity = None if measured.cosine is None else res.embedder.query_similarity(measured.cosine)
+    return TurnHit(turn, score, similarity)
+
+
+def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
+    """The candidates in the order in which they answer the question. Pure."""
+    read = prepared.read
+    rarity = {
+        term: fusion.rarity(looked.texts, looked.found_in.get(number, 0.0)) for term, number in prepared.terms.items()
+    }
+    signals = [
+        Signals(
+            key=each.id,
+            text_lexical=each.words,
+            context_lexical=each.near_words,
+            text_vector=each.cosine,
+            context_vector=each.near_cosine,
+            speaker=question.speaker_match(read, each.speaker, each.role),
+            asking=asking(each.text),
+            time=question.time_match(read.asked, each.timestamp),
+            rare=question.rare_match(read, turn_search.held(each, prepared.terms), rarity),
+        )
+        for each in looked.measured
+    ]
+    applies = {
+        "speaker": bool(read.named) or read.role is not None,
+        "time": read.asked is not None,
+        "rare": bool(read.rare),
+    }
+    unasked = frozenset(name for name in applies if not applies[name]) | {"tag", "entity"}
+    return fusion.fuse(signals, Asking(looked.reach, looked.reach, read.only_time, unasked), limit=limit)
+
+
+async def _vector(wanted: Turns, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:
+    try:
+        return await res.embedder.embed_query(wanted.scope.workspace_id, text), ()
+    except EmbeddingError:
+        return None, ("embedding_unavailable: vectors were not searched.",)
