@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,6 +51,11 @@ class Asked:
     @property
     def reciprocal(self) -> float:
         return 1 / min(self.ranks) if self.ranks else 0.0
+
+    def ndcg(self, cut: int) -> float:
+        """Discounted gain of the evidence among the first `cut`, as a share of the best there could be."""
+        best = sum(1 / math.log2(rank + 1) for rank in range(1, min(self.evidence, cut) + 1))
+        return sum(1 / math.log2(rank + 1) for rank in self.ranks if rank <= cut) / best
 
 
 def read(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -98,9 +104,15 @@ def _said(turn: dict[str, Any], *, captions: bool) -> str:
     return f"{turn['text']} [shares {turn['caption']}]" if captions and turn.get("caption") else str(turn["text"])
 
 
-async def ask(client: Client, question: dict[str, Any], turns: Turns) -> Asked:
-    """Searches the whole conversation for the question."""
-    body = {"query": question["text"], "user_id": question["conversation_id"], "limit": CUTS[-1]}
+async def ask(client: Client, question: dict[str, Any], turns: Turns, **options: Any) -> Asked:
+    """Searches the whole conversation for the question; `options` go into the request."""
+    body = {
+        "query": question["text"],
+        "user_id": question["conversation_id"],
+        "limit": CUTS[-1],
+        "reinforce": False,  # measuring must not change what is measured
+        **options,
+    }
     answer = _good(await client.post("/v1/memories/search", json.dumps(body).encode()))
     wanted = set(question["evidence"])
     ranks: list[int] = []
@@ -144,6 +156,16 @@ async def measure(service: Service, path: Path, *, captions: bool) -> str:
     """Loads, waits until the worker has enriched everything, asks; returns the report."""
     conversations, questions = read(path)
     client = Client(service.url, service.key, timeout_s=120)
+    turns, loaded = await load_all(service, client, conversations, captions=captions)
+    asked = [await ask(client, question, turns.get(question["conversation_id"], {})) for question in questions]
+    await client.close()
+    return f"{loaded}\n\n{report(asked)}"
+
+
+async def load_all(
+    service: Service, client: Client, conversations: Sequence[dict[str, Any]], *, captions: bool
+) -> tuple[dict[str, Turns], str]:
+    """The turns by conversation, when the worker has enriched them all; and how long it took, as a sentence."""
     turns: dict[str, Turns] = {}
     count, spent_s = 0, 0.0
     for conversation in conversations:
@@ -152,10 +174,7 @@ async def measure(service: Service, path: Path, *, captions: bool) -> str:
     loaded = f"{len(conversations)} conversations, {count} turns in {spent_s:.1f} s: {count / spent_s:.0f} turns/s"
     began = time.perf_counter()
     await settled(service, ENRICHED_S)
-    waited = f"then {time.perf_counter() - began:.1f} s until no job was due"
-    asked = [await ask(client, question, turns.get(question["conversation_id"], {})) for question in questions]
-    await client.close()
-    return f"{loaded}, {waited}.\n\n{report(asked)}"
+    return turns, f"{loaded}, then {time.perf_counter() - began:.1f} s until no job was due."
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ stand in `BARE` and give way to the prefixed form. A workspace may override the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -16,6 +17,8 @@ import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
+
+from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 
 PREFIX = "LOXODON_"
 MASK = "********"
@@ -51,7 +54,15 @@ PER_WORKSPACE = frozenset(
         "custom_prompts",
         "dedup_exact",
         "dedup_near",
+        "expired_factor",
         "memory_retention_days",
+        "recency_half_life_days",
+        "search_diversity",
+        "search_factors",
+        "search_fusion",
+        "search_rerank",
+        "search_techniques",
+        "search_weights",
         "timezone",
     }
 )
@@ -88,6 +99,16 @@ def _zone(value: str) -> str:
 
 
 Zone = Annotated[str, AfterValidator(_zone)]
+
+
+def _parsed(value: object) -> object:
+    """A variable of the environment holds an object as JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError('must be a JSON object such as {"name": 1.0}') from None
 
 
 class CustomPrompts(BaseModel):
@@ -202,6 +223,26 @@ class Settings(BaseModel):
     max_page_size: int = Field(1_000, ge=1)  # largest `limit` (C17)
     exact_scope_rows: int = Field(20_000, ge=0)  # up to here a scope is scanned exactly (design, Retrieval)
     expired_factor: float = Field(0.7, gt=0, le=1)  # on the score of an expired memory (R4.13)
+    recency_half_life_days: float = Field(30.0, gt=0, le=36_500)  # after it a memory is half as recent
+    search_fusion: Fusion = "weighted"  # how signals are made comparable: weighted, zscore, rrf (R7.18)
+    search_weights: Annotated[Weights, BeforeValidator(_parsed)] = Weights()  # JSON: what each signal counts
+    search_factors: Annotated[Factors, BeforeValidator(_parsed)] = Factors()  # JSON: what the sum is multiplied by
+    search_techniques: Annotated[Techniques, BeforeValidator(_parsed)] = Techniques()  # JSON: R7.17
+    search_diversity: float = Field(0.0, ge=0, le=1)  # how much a hit loses for repeating one above it
+    search_rerank: bool = False  # let the reranker, if there is one, look at the first hits
+    search_rate_per_s: float = Field(0.0, ge=0)  # searches per second and key in one process; 0 is no limit (R17.04)
+    search_burst: int = Field(50, ge=1)  # how many may come at once before the rate counts
+    reinforce: bool = True  # searches count as uses of what they found (R7.24)
+
+    # -- reranker: off without a URL or model
+    rerank_provider: Literal["none", "http", "llm"] = "none"  # http: a server at rerank_url; llm: the language model
+    rerank_url: str | None = None  # the endpoint itself, e.g. http://tei:8080/rerank
+    rerank_wire: Literal["tei", "cohere", "jina"] = "tei"  # whose request the server understands
+    rerank_api_key: SecretStr | None = None  # sent as a bearer token
+    rerank_model: str | None = None  # named in the request where the wire has a place for it
+    rerank_candidates: int = Field(50, ge=2, le=500)  # first hits that are looked at again
+    rerank_weight: float = Field(0.8, ge=0, le=1)  # the reranker's share of the score
+    rerank_timeout_s: float = Field(2.0, gt=0)  # then the fused order stands
 
     # -- history, audit, jobs
     audit_level: Literal["off", "writes", "reads", "verbose"] = "writes"  # what the audit log records (R13.06)
@@ -237,4 +278,23 @@ class Settings(BaseModel):
     def for_workspace(self, overrides: Mapping[str, Any]) -> Self:
         """The settings in force in a workspace; overrides outside PER_WORKSPACE are ignored."""
         allowed = {name: value for name, value in overrides.items() if name in PER_WORKSPACE}
-        return type(self).model_validate({**self.model_dump(), **allowed}) if allowed else self
+        if not allowed:
+            return self
+        own = self.model_dump()
+        for name, value in allowed.items():  # of an object, what it does not name stays
+            own[name] = {**own[name], **value} if isinstance(value, dict) and isinstance(own[name], dict) else value
+        return type(self).model_validate(own)
+
+    @property
+    def ranking(self) -> Ranking:
+        """How searches rank unless a request says otherwise."""
+        return Ranking(
+            self.search_fusion,
+            self.search_weights,
+            self.search_factors,
+            self.search_techniques,
+            self.search_diversity,
+            self.search_rerank,
+            self.recency_half_life_days,
+            self.expired_factor,
+        )

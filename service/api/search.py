@@ -8,11 +8,12 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api import errors, narrowing, shapes
+from service.api import errors, narrowing, ranking, shapes
 from service.api.auth import Reader
-from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, scope_of
+from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, budget, scope_of
 from service.api.memory_models import SCOPE_SCHEMA, MemoryOut
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
+from service.api.ranking import MetricsOut, RankIn, Ranks
 from service.api.reads import Note, NoteOf
 from service.api.wire import Reply, Time, Unit
 from service.domain.access import Caller
@@ -33,7 +34,7 @@ Validity = Literal["exclude", "demote", "ignore"]
 Limit = Annotated[int, Field(ge=1, le=1_000)]
 
 
-class SearchIn(NarrowIn):
+class SearchIn(NarrowIn, RankIn):
     """A question in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories
     are listed."""
 
@@ -66,7 +67,6 @@ class SearchIn(NarrowIn):
     prefer_tags: Words | Comma = Field(default_factory=list, description="Hits with one of these rank higher")
     min_score: Unit = Field(0.0, description="Leaves out hits that score lower")
     validity: Validity = Field("exclude", description="What happens to memories outside [t_valid, t_invalid)")
-    explain: bool = False
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
@@ -113,13 +113,15 @@ class WindowOut(Reply):
 
 
 class SearchOut(Reply):
-    """Best first. `vector_path`: exact, hnsw, fallback, or none without an embedder."""
+    """Best first. `vector_path`: exact, hnsw, fallback, or none without an embedder. `timings_ms`: the total, with
+    explain every stage."""
 
     results: list[HitOut]
     vector_path: Literal["exact", "hnsw", "fallback", "none"]
     warnings: list[str] = Field(default_factory=list)
     window: WindowOut | None = Field(None, description="The time asked for, by start and end or by time_query")
     candidates: dict[str, int] | None = Field(None, description="With explain: how many each arm gave")
+    metrics: MetricsOut
     timings_ms: dict[str, float]
 
 
@@ -144,6 +146,7 @@ async def search_memories_simple(
     res: ResourcesOf,
     note: NoteOf,
     narrowed: Parameters,
+    ranked: Ranks,
     q: Annotated[str | None, Query(max_length=MAX_QUERY)] = None,
     query: Annotated[str | None, Query(max_length=MAX_QUERY)] = None,
     user_id: UserId = None,
@@ -154,11 +157,12 @@ async def search_memories_simple(
     prefer_tags: Several = None,
     min_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
     validity: Validity = "exclude",
-    explain: bool = False,
 ) -> SearchOut:
-    """The same for a link or a shell; `filters` is JSON there."""
+    """The same for a link or a shell; `filters` is JSON there, techniques are switches, weights and factors are for
+    POST."""
     given = {
         **narrowed,
+        **ranked,
         "q": q,
         "query": query,
         "user_id": user_id,
@@ -169,7 +173,6 @@ async def search_memories_simple(
         "prefer_tags": split(prefer_tags),
         "min_score": min_score,
         "validity": validity,
-        "explain": explain,
     }
     return await _search(body_of(SearchIn, given), who, res, note)
 
@@ -197,17 +200,21 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note) -> Se
         narrow=narrowing.narrow(body),
         channels=tuple(body.channels or ()),
         min_score=body.min_score,
+        ranking=body.ranking(res.settings.ranking),
+        explain_id=body.explain_id,
     )
-    found = await (search(asked, res) if text else listing(asked, res))
+    with budget(res):
+        found = await (search(asked, res) if text else listing(asked, res))
     note("search", scope, [hit.memory for hit in found.hits], query=text, limit=body.limit, validity=body.validity)
-    took_ms = round((time.perf_counter() - began) * 1000, 3)
+    stages = found.explained.timings_ms if found.explained else {}
     return SearchOut(
         results=[_hit(hit, explain=body.explain) for hit in found.hits],
         vector_path=found.vector_path,
         warnings=[*warnings, *found.warnings],
         window=None if window.is_open else WindowOut(start=window.start, end=window.end),
         candidates=dict(found.explained.candidates) if found.explained else None,
-        timings_ms={"total": took_ms},
+        metrics=ranking.metrics(found),
+        timings_ms={"total": round((time.perf_counter() - began) * 1000, 3), **stages},
     )
 
 

@@ -80,7 +80,7 @@ UNION ALL (SELECT 'newest', s.id, NULL, 0 FROM scoped s WHERE (SELECT holds FROM
 
 SIGNALS = """
 SELECT m.id, m.content, m.terms, m.speaker, m.role, m."timestamp", m.mentions, m.tag_prefixes,
-       m.valid_until, m.t_invalid,
+       m.valid_until, m.t_invalid, m.importance, m.temporal_tag,
        -(m.bm25 <#> :asked_own) AS text_lexical,
        CASE WHEN m.context_bm25 IS NULL THEN NULL ELSE -(m.context_bm25 <#> :asked_near) END AS context_lexical,
        1 - (t.embedding <=> :question) AS text_vector,
@@ -146,6 +146,8 @@ class Measured:
     tag_prefixes: Sequence[str]
     valid_until: datetime | None
     t_invalid: datetime | None
+    importance: float
+    temporal_tag: str | None
     text_lexical: float
     context_lexical: float | None
     text_vector: float | None
@@ -217,6 +219,8 @@ async def signals(
             row.tag_prefixes,
             row.valid_until,
             row.t_invalid,
+            row.importance,
+            row.temporal_tag,
             max(row.text_lexical or 0.0, 0.0),
             row.context_lexical,
             row.text_vector,

@@ -1,7 +1,8 @@
-"""How much does a workspace hold?"""
+"""How much does a workspace hold, and how does a memory stand?"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -33,6 +34,26 @@ class Stats:
     vectors: int
     conversations: int
     entities: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What reads and jobs made of a memory; both 0..1."""
+
+    relevance: float
+    salience: float
+
+
+STANDING = text("""
+    SELECT memory_id, relevance, salience FROM memory_stat
+    WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[]))
+""")
+
+
+async def standing(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Standing]:
+    """Relevance and salience of these memories, by the primary key."""
+    rows = await session.execute(STANDING, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.memory_id: Standing(row.relevance, row.salience) for row in rows}
 
 
 async def of_workspace(session: Session, workspace_id: UUID) -> Stats:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+from uuid import UUID
 
 from service.domain.filters import Filter
-from service.domain.memory import Hit
+from service.domain.memory import Hit, Term
+from service.domain.ranking import Ranking
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 
@@ -61,7 +63,7 @@ class Query:
     `tags`: normalised, those that a hit is preferred to have. `reference`: the moment from which "last week" counts,
     None for now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories
     outside [t_valid, t_invalid) (C18). `channels`: looked at beside the scope's own and `_global`. `min_score` 0..1:
-    hits below it are left out.
+    hits below it are left out. `explain_id`: of this one the answer says why it was found or not (D9).
     """
 
     scope: Scope
@@ -77,14 +79,42 @@ class Query:
     narrow: Narrow = field(default_factory=Narrow)
     channels: tuple[str, ...] = ()
     min_score: float = 0.0
+    ranking: Ranking = field(default_factory=Ranking)
+    explain_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A technique that was asked for: its share of the time, how many candidates came by it, and what it did or why it
+    did nothing."""
+
+    ms: float = 0.0
+    count: int = 0
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why one memory is among the hits or not. `place`: its rank among all candidates, from 1; `reasons`: codes of
+    what keeps it out; `score` and `terms` as far as it was measured."""
+
+    id: UUID
+    found: bool
+    place: int | None
+    reasons: tuple[str, ...]
+    score: float | None = None
+    terms: Mapping[str, Term] = field(default_factory=dict)
+    factors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """How many candidates each arm gave, out of how many texts (counted up to one above the exact limit)."""
+    """How many candidates each arm gave, out of how many texts (counted up to one above the exact limit), and where
+    the time went."""
 
     candidates: Mapping[str, int]
     texts: int
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +124,6 @@ class Found:
     hits: tuple[Hit, ...]
     vector_path: VectorPath
     warnings: tuple[str, ...] = ()
+    techniques: Mapping[str, Used] = field(default_factory=dict)
     explained: Explained | None = None
+    why: Why | None = None

@@ -18,6 +18,8 @@ from service.language.lexemes import lexemes
 PRECEDING: Final = 2
 """Turns before a turn that its context reads. Two found more than one, three or the following turn (measured)."""
 
+QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
+
 MAX_NEIGHBOUR_CHARS: Final = 300
 """Only the end of a neighbour is read: that is where a long message asks what the next one answers."""
 
@@ -57,10 +59,12 @@ def asking(text: str) -> float:
 
     A question shares its words with a question asked of memory, but answers nothing.
     """
+    if not any(mark in text for mark in QUESTION_MARKS):  # most texts: this is asked of every candidate of a search
+        return 0.0
     asked = told = 0
     for start, end in sentences.split(text):
         count = len(lexemes(text[start:end]))
-        if text[start:end].rstrip("\"')\u201d\u2019 ").endswith(("?", "\uff1f", "\u061f")):
+        if text[start:end].rstrip("\"')\u201d\u2019 ").endswith(QUESTION_MARKS):
             asked += count
         else:
             told += count

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Final, Literal
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-Method = Literal["minmax", "zscore", "rrf"]
+from service.domain.ranking import Fusion, Weights
 
 RRF_K: Final = 60
 """The usual constant of reciprocal rank fusion (C55)."""
@@ -27,35 +27,6 @@ Z_SPREAD: Final = 6.0
 
 BM25: Final = ("text_lexical", "context_lexical")
 COSINES: Final = ("text_vector", "context_vector")
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """What each signal counts; all >= 0, only their proportions matter.
-
-    Chosen on LoCoMo's dev conversations, where halving or doubling any one of them moves recall@10 by less than 0.02,
-    and where every one but `rare` lifts it. `rare` costs 0.003 of MRR there and is kept for ids and odd names, which
-    it puts first although their vector is far away. `time_alone` takes the place of `time` when the question asks for
-    nothing but a time. `tag` and `entity` count only where the query names some; no labelled set has measured them.
-    """
-
-    text_lexical: float = 0.2
-    context_lexical: float = 0.8
-    text_vector: float = 1.0
-    context_vector: float = 1.0
-    speaker: float = 0.3
-    telling: float = 0.5
-    time: float = 0.6
-    time_alone: float = 4.0
-    rare: float = 2.0
-    tag: float = 1.0
-    entity: float = 0.3
-    coverage: float = 0.7
-
-    def __post_init__(self) -> None:
-        values = [getattr(self, each.name) for each in fields(self)]
-        if any(not math.isfinite(value) or value < 0 for value in values):
-            raise ValueError("Weights are finite and not negative.")
 
 
 DEFAULT: Final = Weights()
@@ -93,6 +64,7 @@ class Asking:
     text_reach: float = 0.0
     context_reach: float = 0.0
     only_time: bool = False
+    only_entity: bool = False
     unasked: frozenset[str] = frozenset()
 
 
@@ -107,40 +79,83 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate's place in the answer; `score` 0..1 before factors."""
+    """A candidate's place in the answer: `score` is `total` (0..1) times the factors, `total` the sum over `terms`,
+    which are there when they were asked for."""
 
     key: Hashable
     score: float
-    terms: Mapping[str, Term]
+    total: float
     factors: Mapping[str, float]
+    terms: Mapping[str, Term] = field(default_factory=dict)
 
 
 def fuse(
     candidates: Sequence[Signals],
     asking: Asking,
     weights: Weights = DEFAULT,
-    method: Method = "minmax",
+    fusion: Fusion = "weighted",
     *,
     limit: int | None = None,
+    explain: bool = True,
 ) -> list[Ranked]:
     """Returns the best `limit` candidates (None: all), best first; equal scores in the order of their keys as text."""
     used = _weighed(weights, asking)
-    total = math.fsum(used.values()) or 1.0
+    whole = math.fsum(used.values()) or 1.0
     raw = {name: [_raw(each, name) for each in candidates] for name in used}
     # an absent signal says nothing: value 0
-    value = {name: _normal(name, column, asking, weights, method) for name, column in raw.items()}
-    share = {name: weight / total for name, weight in used.items()}
-
-    def score(at: int) -> float:
-        return math.fsum(value[name][at] * share[name] for name in used) * math.prod(candidates[at].factors.values())
-
-    scores = [score(at) for at in range(len(candidates))]
+    value = {name: _normal(name, column, asking, weights, fusion) for name, column in raw.items()}
+    share = {name: weight / whole for name, weight in used.items()}
+    totals = [math.fsum(value[name][at] * share[name] for name in used) for at in range(len(candidates))]
+    scores = [total * math.prod(each.factors.values()) for total, each in zip(totals, candidates, strict=True)]
     order = sorted(range(len(candidates)), key=lambda at: (-scores[at], str(candidates[at].key)))[:limit]
 
     def terms(at: int) -> dict[str, Term]:
-        return {name: Term(raw[name][at], value[name][at], share[name]) for name in used}
+        return {name: Term(raw[name][at], value[name][at], share[name]) for name in used} if explain else {}
 
-    return [Ranked(candidates[at].key, scores[at], terms(at), candidates[at].factors) for at in order]
+    return [Ranked(candidates[at].key, scores[at], totals[at], candidates[at].factors, terms(at)) for at in order]
+
+
+def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight: float) -> list[Ranked]:
+    """Returns the hits by another judge's relevance (0..1 by key; 0 for what it was not shown), which gets the share
+    `weight` (0..1) of the score."""
+
+    def judged(hit: Ranked) -> Ranked:
+        value = relevance.get(hit.key)
+        total = hit.total * (1 - weight) + (value or 0.0) * weight
+        terms = {name: replace(term, weight=term.weight * (1 - weight)) for name, term in hit.terms.items()}
+        if terms:
+            terms["rerank"] = Term(value, value or 0.0, weight)
+        return replace(hit, score=total * math.prod(hit.factors.values()), total=total, terms=terms)
+
+    return sorted(map(judged, ranked), key=lambda hit: -hit.score)
+
+
+def spread_out(
+    ranked: Sequence[Ranked], alike: Callable[[Hashable, Hashable], float], diversity: float, *, limit: int, deep: int
+) -> list[Ranked]:
+    """Returns `limit` hits, each of the first `deep` the best of those left after what repeats a hit above it lost
+    some of its score.
+
+    As maximal marginal relevance, but as a factor: 1 - diversity * the greatest likeness (0..1) to a hit above. The
+    score stays the product of what is told, and the hits stay in its order.
+    """
+    left, found = list(ranked), list[Ranked]()
+    nearest = dict.fromkeys((hit.key for hit in left), 0.0)
+
+    def value(hit: Ranked) -> float:
+        return hit.score * (1 - diversity * nearest[hit.key])
+
+    def placed(hit: Ranked) -> Ranked:
+        factor = 1 - diversity * nearest[hit.key]
+        return replace(hit, score=hit.score * factor, factors={**hit.factors, "diversity": factor})
+
+    while left and len(found) < min(limit, deep):
+        best = max(left, key=value)
+        left.remove(best)
+        found.append(placed(best))
+        for hit in left:
+            nearest[hit.key] = max(nearest[hit.key], alike(best.key, hit.key))
+    return [*found, *map(placed, sorted(left, key=value, reverse=True)[: limit - len(found)])]
 
 
 def recompute(terms: Mapping[str, Term], factors: Mapping[str, float]) -> float:
@@ -169,6 +184,8 @@ def _weighed(weights: Weights, asking: Asking) -> dict[str, float]:
     used: dict[str, float] = {name: getattr(weights, name) for name in names}
     if asking.only_time:
         used["time"] = weights.time_alone
+    if asking.only_entity:
+        used["entity"] = weights.entity_alone
     return {name: 0.0 if name in asking.unasked else weight for name, weight in used.items()}
 
 
@@ -183,12 +200,12 @@ def _raw(each: Signals, name: str) -> float | None:
     return value
 
 
-def _normal(name: str, column: Sequence[float | None], asking: Asking, weights: Weights, method: Method) -> list[float]:
+def _normal(name: str, column: Sequence[float | None], asking: Asking, weights: Weights, fusion: Fusion) -> list[float]:
     if name not in BM25 and name not in COSINES:
         return [value or 0.0 for value in column]
-    if method == "rrf":
+    if fusion == "rrf":
         return _by_rank(column, floor=0.0 if name in BM25 else None)
-    if method == "zscore":
+    if fusion == "zscore":
         return _by_deviation(column)
     if name in COSINES:
         return _spread(column)

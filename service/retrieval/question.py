@@ -30,6 +30,10 @@ FADE_DAYS: Final = 7.0
 OTHER_YEAR: Final = 0.8
 """The fit of the same dates in another year than the one that was understood."""
 
+LONGEST_NAME: Final = 4
+MAX_WORDS: Final = 60
+"""Words of a question that are looked through for names."""
+
 LONGEST_MENTION: Final = timedelta(days=45)
 """A longer stretch named in a memory ("since 2016") says too little about the time asked for."""
 
@@ -56,6 +60,11 @@ _OF_THE_ASSISTANT = re.compile(
     re.IGNORECASE,
 )
 _OF_THE_USER = re.compile(r"\b(?:[Ii]|[Mm]y|[Mm]ine|[Mm]e|[Mm]yself|[Ww]e|[Oo]ur|us)\b")  # but not the US
+_LOOKS_BACK = re.compile(
+    r"\b(?:before|previous(?:ly)?|former(?:ly)?|earlier|originally|used\s+to|once|old|past|first|ever|history"
+    r"|did|was|were|had|has|have)\b",
+    re.IGNORECASE,
+)
 _HOLLOW: Final = frozenset(
     lexemes("happen go do say tell talk mention discuss discussion conversation event thing something anything new")
     + lexemes("happened went said told memory memories note notes remember recall know there")
@@ -82,6 +91,7 @@ class Question:
     `embed`: what to embed as a query. `terms`: the different lexemes for BM25, in order. `rare`: for each name or id
     its lexemes, all of them to be found in a text's own terms. `named`: the speakers named, as stored. `role`: whose
     words are asked for when nobody is named. `asked`: the time asked for. `only_time`: nothing else is asked.
+    `phrases`: what might be the name of an entity, as written. `looks_back`: it asks for what was, not for what is.
     """
 
     text: str
@@ -92,6 +102,8 @@ class Question:
     role: Role | None = None
     asked: Asked | None = None
     only_time: bool = False
+    phrases: tuple[str, ...] = ()
+    looks_back: bool = False
 
 
 def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] = ()) -> Question:
@@ -113,6 +125,8 @@ def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] =
         role=None if named else _role(text),
         asked=asked,
         only_time=asked is not None and set(lexemes(_without(text, asked.spans))) <= _HOLLOW,
+        phrases=_phrases(bare),
+        looks_back=_LOOKS_BACK.search(text) is not None,
     )
 
 
@@ -121,6 +135,17 @@ def speaker_match(question: Question, speaker: str | None, role: str | None) -> 
     if question.named:
         return float(len(question.named) == 1 and speaker in question.named)
     return float(question.role is not None and role == question.role)
+
+
+def only_names(question: Question, said: Iterable[str]) -> bool:
+    """Does the question ask for nothing but what these words (casefolded) name?"""
+    named = {term for words in said for term in lexemes(words)}
+    return bool(named) and set(lexemes(question.embed)) - named <= _HOLLOW
+
+
+def entity_match(named: Collection[str], worth: Mapping[str, float], asked: int) -> float:
+    """Returns 0..1: how much of the `asked` entities a memory names; `worth`: what naming each one counts, 0..1."""
+    return min(1.0, sum(worth.get(name, 0.0) for name in named) / asked) if asked else 0.0
 
 
 def rare_match(question: Question, terms: Collection[str], rarity: Mapping[str, float]) -> float:
@@ -184,6 +209,19 @@ def _rare(text: str) -> tuple[tuple[str, ...], ...]:
         is_name = count > 0 and letters and word[0].isupper() and not _ordinary(word)
         if (is_id or is_name) and (terms := tuple(dict.fromkeys(lexemes(word)))):
             found[terms] = None
+    return tuple(found)
+
+
+def _phrases(text: str) -> tuple[str, ...]:
+    """Runs of up to four words that could be a name: a word of everyday language alone is none."""
+    words = [_POSSESSIVE.sub("", match.group()) for match in _TOKEN.finditer(text)][:MAX_WORDS]
+    found: dict[str, None] = {}
+    for start in range(len(words)):
+        if not _ordinary(words[start]):
+            found[words[start]] = None
+        for end in range(start + 2, min(start + LONGEST_NAME, len(words)) + 1):
+            if not (_ordinary(words[start]) and _ordinary(words[end - 1])):
+                found[" ".join(words[start:end])] = None
     return tuple(found)
 
 

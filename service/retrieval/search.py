@@ -1,39 +1,45 @@
 """How is a question answered?
 
-Who speaks in the scope is looked up (and remembered for some seconds), the question is taken apart and embedded with
-nothing held. Then one short snapshot: candidates from every arm, all measures of each, and the rows of the best. The
-ranking itself is pure (fusion.py) and can be recomputed from the answer.
+Who speaks in the scope is looked up (and remembered for some seconds), the question is taken apart, widened by the
+techniques that are on, and embedded with nothing held. Then one short snapshot: candidates from every arm, all
+measures of each, and the rows of the best. The ranking itself is pure (fusion.py) and can be recomputed from the
+answer. A reranker is asked after that, again with nothing held.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service.db import hybrid, important, lexical, memories, nearest, scopes, visible
+from service.db import hybrid, important, lexical, memories, named, nearest, scopes, stats, visible
 from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Measured, Where
+from service.db.named import Naming
 from service.domain.memory import Hit, Memory
-from service.domain.query import Explained, Found, Query, VectorPath
-from service.domain.temporal import Mention
+from service.domain.query import Explained, Found, Query, Used, VectorPath
 from service.domain.text import CleanText
-from service.errors import EmbeddingError
 from service.language import lexemes
-from service.language.context import asking
-from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, question
-from service.retrieval.fusion import Asking, Ranked, Signals
+from service.retrieval import fusion, metrics, question, signals, techniques
+from service.retrieval.fusion import Ranked
 from service.retrieval.question import Question
+from service.retrieval.signals import Scene
 
 ARM = 100
 """Candidates of each arm, at least; an arm hands in twice what is asked for (R7.16)."""
 
 PEOPLE_REMEMBERED_S = 10.0
+
+ALIKE_POOL = 4
+"""With diversity, so many times the wanted hits are looked at."""
+
+MOST_SPREAD = 50
+"""Hits that are chosen one by one with diversity: each is compared with all that are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +49,67 @@ class Prepared:
     read: Question
     terms: Mapping[str, int]
     ask: Ask
+    used: dict[str, Used]
     warnings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Where the time of a search goes: milliseconds by stage."""
+
+    ms: dict[str, float] = field(default_factory=dict)
+    _at: float = field(default_factory=time.perf_counter)
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.ms[stage] = round((now - self._at) * 1000, 3)
+        self._at = now
 
 
 async def search(query: Query, res: Resources) -> Found:
     """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
     signals count, and a warning says so."""
-    now = res.clock()
+    narrow, used = await techniques.narrowed(query, res)
+    found = await _search(narrow, res, used)
+    if found.hits or narrow == query:
+        return found
+    # what was read out of the question matches nothing: better an answer than a clever silence
+    used["self_query"] = replace(used["self_query"], note=f"{used['self_query'].note}; nothing matched, so left out")
+    return await _search(query, res, used)
+
+
+async def _search(query: Query, res: Resources, used: dict[str, Used]) -> Found:
+    watch, now = Watch(), res.clock()
     where = _where(query, res, now)
-    prepared = await _prepared(query, where, res)
+    prepared = await _prepared(query, where, res, used, watch)
     wide = max(ARM, query.limit * 2)
     async with res.db.snapshot(query.scope.workspace_id) as session:
         found = await hybrid.candidates(session, where, prepared.ask, arm=wide, wanted=query.limit)
         path: VectorPath = "exact" if prepared.ask.vector is not None else "none"
         if found.texts > where.exact_rows:
             found, path = await _large(session, where, prepared, found, wide)
-        own, near = _idf(found.own, found.texts), _idf(found.near, found.texts)
+        watch.lap("candidates")
+        naming = await _naming(session, where, query, prepared, wide, now)
+        found = replace(found, arms={**found.arms, "entity": list(naming.memories)}) if naming.memories else found
+        watch.lap("entities")
+        scene = _scene(query, prepared, found, naming, now)
         ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
         if found.texts > where.exact_rows and len(ids) < query.limit:  # rows whose vector is still to come
             more = await important.ids(session, where.scope & where.rows, limit=query.limit)
             ids = list(dict.fromkeys((*ids, *more)))
-        measured = await hybrid.signals(session, where, ids, prepared.ask, own=own, near=near)
-        ranked = _rank(query, prepared, found, measured, own, near, res, now)
-        ranked = [each for each in ranked if each.score >= query.min_score]
-        by_id = {each.id: each for each in measured}
-        best = [(by_id[UUID(str(each.key))], each) for each in ranked]
-        rows = await memories.get_many(session, query.scope.workspace_id, [each.id for each, _ in best])
-    hits = tuple(_hit(rank, each, rows[each.id], res) for each, rank in best if each.id in rows)
+        measured = await hybrid.signals(session, where, ids, prepared.ask, own=scene.own, near=scene.near)
+        scene = await _with_standing(session, scene, ids)
+        watch.lap("signals")
+        ranked = [each for each in _rank(scene, measured, query.limit) if each.score >= query.min_score]
+        watch.lap("rank")
+        rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
+    by_id = {each.id: each for each in measured}
+    hits = tuple(_hit(each, by_id[_id(each)], rows[_id(each)], res) for each in ranked if _id(each) in rows)
+    watch.lap("rows")
     counts = {name: len(arm) for name, arm in found.arms.items()}
-    return Found(hits, path, prepared.warnings, Explained(counts, found.texts) if query.explain else None)
+    _account(query, prepared, counts, watch)
+    explained = Explained(counts, found.texts, watch.ms) if query.explain else None
+    return Found(hits, path, prepared.warnings, prepared.used, explained)
 
 
 def _where(query: Query, res: Resources, now: datetime) -> Where:
@@ -84,16 +122,19 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
     )
 
 
-async def _prepared(query: Query, where: Where, res: Resources) -> Prepared:
-    people = await _people(query, where, res)
+async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, Used], watch: Watch) -> Prepared:
+    people, widened = await asyncio.gather(_people(query, where, res), techniques.widened(query, res))
     zone = ZoneInfo(query.timezone or res.settings.timezone)
     read = await res.threads.run(question.read, query.text, query.reference or res.clock(), zone, people)
-    vector, warnings = await _vector(query, CleanText(read.embed), res)
+    watch.lap("read")
+    vector, warnings = await techniques.embedded(query, CleanText(read.embed), widened.texts, res)
+    watch.lap("embed")
     terms = {term: lexemes.term_id(term) for term in read.terms}
     asked = read.asked
     ends = [edge for edge in (asked.begins_at, asked.ends_at) if edge is not None] if asked else []
     middle = ends[0] + (ends[-1] - ends[0]) / 2 if ends else None
-    return Prepared(read, terms, Ask(sorted(terms.values()), vector, middle, query.tags), warnings)
+    ask = Ask(sorted(terms.values()), vector, middle, query.tags)
+    return Prepared(read, terms, ask, {**used, **widened.used}, warnings)
 
 
 async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
@@ -108,13 +149,6 @@ async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
         res.people.clear()
     res.people[key] = (time.monotonic() + PEOPLE_REMEMBERED_S, found)
     return found
-
-
-async def _vector(query: Query, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:
-    try:
-        return await res.embedder.embed_query(query.scope.workspace_id, text), ()
-    except EmbeddingError:
-        return None, ("embedding_unavailable: vectors were not searched.",)
 
 
 async def _large(
@@ -132,76 +166,74 @@ async def _large(
     return replace(found, arms=arms), near[0].path if near else "hnsw"
 
 
-def _idf(counts: Mapping[int, float], texts: int) -> dict[int, float]:
-    return {term: fusion.idf(texts, found) for term, found in counts.items()}
+async def _naming(session: Session, where: Where, query: Query, prepared: Prepared, wide: int, now: datetime) -> Naming:
+    """The entity arm. Speakers whom the question names are none: who speaks is a signal of its own."""
+    names = sorted({phrase.casefold() for phrase in prepared.read.phrases})
+    if not names or not query.ranking.techniques.entity_centric:
+        return Naming()
+    return await named.find(session, where.scope, where.rows, names, now=now, limit=wide)
 
 
-def _rank(
-    query: Query,
-    prepared: Prepared,
-    found: Candidates,
-    measured: Sequence[Measured],
-    own: Mapping[int, float],
-    near: Mapping[int, float],
-    res: Resources,
-    now: datetime,
-) -> list[Ranked]:
-    rarity = {term: fusion.rarity(found.texts, found.own.get(number, 0.0)) for term, number in prepared.terms.items()}
-    signals = [_signals(each, query, prepared, rarity, res, now) for each in measured]
-    read = prepared.read
-    applies = {
-        "speaker": bool(read.named) or read.role is not None,
-        "time": read.asked is not None,
-        "rare": bool(read.rare),
-        "tag": bool(query.tags),
-        "entity": False,
-    }
-    asked = Asking(
-        sum(own.values()), sum(near.values()), read.only_time, frozenset(name for name in applies if not applies[name])
-    )
-    return fusion.fuse(signals, asked, limit=query.limit)
-
-
-def _signals(
-    each: Measured, query: Query, prepared: Prepared, rarity: Mapping[str, float], res: Resources, now: datetime
-) -> Signals:
-    read = prepared.read
-    held = {term for term, number in prepared.terms.items() if number in each.terms}
-    mentions = [_mention(kept) for kept in each.mentions] if read.asked else ()
-    return Signals(
-        key=each.id,
-        text_lexical=each.text_lexical,
-        context_lexical=each.context_lexical,
-        text_vector=each.text_vector,
-        context_vector=each.context_vector,
-        speaker=question.speaker_match(read, each.speaker, each.role),
-        asking=asking(each.text),
-        time=question.time_match(read.asked, each.timestamp, mentions),
-        rare=question.rare_match(read, held, rarity),
-        tag=float(any(tag in each.tag_prefixes for tag in query.tags)),
-        factors={"validity": _validity(each, query, read, res, now)},
+def _scene(query: Query, prepared: Prepared, found: Candidates, naming: Naming, now: datetime) -> Scene:
+    texts = found.texts
+    return Scene(
+        query,
+        prepared.read,
+        now,
+        prepared.terms,
+        own={term: fusion.idf(texts, count) for term, count in found.own.items()},
+        near={term: fusion.idf(texts, count) for term, count in found.near.items()},
+        rarity={term: fusion.rarity(texts, found.own.get(number, 0.0)) for term, number in prepared.terms.items()},
+        naming=naming,
+        names=signals.worth(naming, texts),
     )
 
 
-def _validity(each: Measured, query: Query, read: Question, res: Resources, now: datetime) -> float:
-    """R4.13: an expired memory ranks lower, unless the question asks about a time (B10)."""
-    if query.validity == "ignore" or not query.window.is_open or read.asked is not None:
-        return 1.0
-    then = query.narrow.valid_at or now
-    over = any(moment is not None and moment <= then for moment in (each.valid_until, each.t_invalid))
-    return res.settings.expired_factor if over else 1.0
+async def _with_standing(session: Session, scene: Scene, ids: Sequence[UUID]) -> Scene:
+    """What jobs and reads made of the candidates, read only where a factor asks for it."""
+    on = scene.ranking.factors
+    if not (on.importance or on.salience) or not ids:
+        return scene
+    return replace(scene, standing=await stats.standing(session, scene.query.scope.workspace_id, ids))
 
 
-def _mention(kept: Mapping[str, object]) -> Mention:
-    begins, ends = kept["begins_at"], kept["ends_at"]
-    return Mention(
-        str(kept["text"]),
-        0,
-        0,
-        str(kept["kind"]),
-        datetime.fromisoformat(begins) if isinstance(begins, str) else None,
-        datetime.fromisoformat(ends) if isinstance(ends, str) else None,
+def _rank(scene: Scene, measured: Sequence[Measured], limit: int) -> list[Ranked]:
+    """The best of the candidates, best first."""
+    ranking = scene.ranking
+    spread = ranking.diversity > 0
+    ranked = fusion.fuse(
+        [signals.of(each, scene) for each in measured],
+        signals.asked(scene),
+        signals.weights(ranking),
+        ranking.fusion,
+        limit=limit * ALIKE_POOL if spread else limit,
+        explain=scene.query.explain,
     )
+    if not spread:
+        return ranked
+    terms = {each.id: each.terms for each in measured}
+    return fusion.spread_out(ranked, lambda a, b: _alike(terms, a, b), ranking.diversity, limit=limit, deep=MOST_SPREAD)
+
+
+def _alike(terms: Mapping[UUID, frozenset[int]], one: object, other: object) -> float:
+    """Which share of the words of two texts they have in common (Jaccard), 0..1."""
+    a, b = terms[UUID(str(one))], terms[UUID(str(other))]
+    return len(a & b) / len(a | b) if a or b else 1.0
+
+
+def _account(query: Query, prepared: Prepared, counts: Mapping[str, int], watch: Watch) -> None:
+    """What each technique took and gave (R7.23)."""
+    on, used = query.ranking.techniques, prepared.used
+    if on.hybrid:
+        words = counts.get("text_lexical", 0) + counts.get("context_lexical", 0)
+        used["hybrid"] = Used(watch.ms["candidates"], words)
+    if on.entity_centric:
+        used["entity_centric"] = Used(watch.ms["entities"], counts.get("entity", 0))
+    metrics.note(used, watch.ms)
+
+
+def _id(ranked: Ranked) -> UUID:
+    return UUID(str(ranked.key))
 
 
 def _hit(ranked: Ranked, measured: Measured, memory: Memory, res: Resources) -> Hit:

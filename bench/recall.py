@@ -1,0 +1,175 @@
+"""What does each signal give? The same questions asked in many ways, side by side.
+
+    python -m bench.recall PATH [--ways arms,sums,without,with] [--ids FILE] [--captions] [--url URL --key KEY]
+
+PATH: JSON lines as in `bench.load_conversations`, which stores them. Then every question is asked once for each way:
+each arm alone, plain sums, reciprocal ranks and the full search (`arms`, `sums`); the full search without one of its
+signals (`without`), and with one of its options (`with`). --ids FILE keeps which memory is which turn, so that a
+service that holds the conversations already (--url) is asked again without storing them anew. Prints aggregates, never
+texts: recall@k, MRR and nDCG@10 as the mean over the questions that have evidence, by category, and latencies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench import running
+from bench.clients import Client
+from bench.load_conversations import CUTS, Asked, Turns, ask, load_all, read
+from bench.numbers import mean, percentile, table
+from bench.running import Service
+from service.domain.ranking import Weights
+
+Way = Mapping[str, Any]
+FULL = "full search"
+NDCG_CUT = 10
+PARAMETERS = frozenset({"coverage"})
+"""Of the weights: how a signal is measured, not what it counts."""
+
+
+def only(**weights: float) -> Way:
+    """A request in which nothing but these signals counts."""
+    none = dict.fromkeys(Weights.model_fields.keys() - PARAMETERS, 0.0)
+    factors = {"validity": False, "temporal_tag": False}
+    return {"weights": {**none, **weights}, "factors": factors}
+
+
+FOUR = ("text_lexical", "context_lexical", "text_vector", "context_vector")
+
+WAYS: Mapping[str, Mapping[str, Way]] = {
+    "arms": {
+        "words of the text (BM25)": only(text_lexical=1),
+        "words with context (BM25)": only(context_lexical=1),
+        "vector of the text": only(text_vector=1),
+        "vector with context": only(context_vector=1),
+        "entities": only(entity=1, entity_alone=1),
+    },
+    "sums": {
+        "text: words + vector": only(text_lexical=1, text_vector=1),
+        "sum of the four arms": only(**dict.fromkeys(FOUR, 1.0)),
+        "rrf of the four arms": {**only(**dict.fromkeys(FOUR, 1.0)), "fusion": "rrf"},
+        "full signals, rrf": {"fusion": "rrf"},
+        "full signals, z-scores": {"fusion": "zscore"},
+        FULL: {},
+    },
+    "without": {
+        FULL: {},
+        **{f"without {name}": {"weights": {name: 0}} for name in (*FOUR, "speaker", "telling", "rare")},
+        "without time": {"weights": {"time": 0, "time_alone": 0}},
+        "without entity": {"weights": {"entity": 0, "entity_alone": 0}},
+        "without hybrid": {"techniques": {"hybrid": False}},
+        "without entity_centric": {"techniques": {"entity_centric": False}},
+        "without validity": {"factors": {"validity": False}},
+        "without temporal_tag": {"factors": {"temporal_tag": False}},
+    },
+    "with": {
+        FULL: {},
+        "with importance 0.2": {"factors": {"importance": 0.2}},
+        "with recency 0.2": {"factors": {"recency": 0.2}},
+        "with salience 0.2": {"factors": {"salience": 0.2}},
+        "with diversity 0.3": {"diversity": 0.3},
+        "with query_expansion": {"techniques": {"query_expansion": True}},
+        "with self_query": {"techniques": {"self_query": True}},
+    },
+}
+
+
+async def measure(
+    service: Service,
+    conversations: Sequence[dict[str, Any]],
+    questions: Sequence[dict[str, Any]],
+    ways: Mapping[str, Way],
+    *,
+    captions: bool,
+    known: Mapping[str, Turns] | None,
+) -> tuple[str, Mapping[str, Turns], dict[str, list[Asked]]]:
+    """How it was loaded (not at all when it is `known`), which memory is which turn, and how the questions fared."""
+    client = Client(service.url, service.key, timeout_s=120)
+    loaded = f"{len(conversations)} conversations, stored before."
+    if known is None:
+        known, loaded = await load_all(service, client, conversations, captions=captions)
+    await _ask_all(client, questions, known, {})  # whichever way comes first would pay for the embeddings
+    found = {name: await _ask_all(client, questions, known, way) for name, way in ways.items()}
+    await client.close()
+    return loaded, known, found
+
+
+async def _ask_all(
+    client: Client, questions: Sequence[dict[str, Any]], turns: Mapping[str, Turns], way: Way
+) -> list[Asked]:
+    return [await ask(client, question, turns.get(question["conversation_id"], {}), **way) for question in questions]
+
+
+def report(found: Mapping[str, Sequence[Asked]]) -> str:
+    """A table over all questions, then one for each category."""
+    categories = sorted({one.category for asked in found.values() for one in asked})
+    parts = [_table("all", found, timed=True)]
+    for category in categories:
+        parts.append(
+            _table(
+                category, {name: [one for one in asked if one.category == category] for name, asked in found.items()}
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def _table(title: str, found: Mapping[str, Sequence[Asked]], *, timed: bool = False) -> str:
+    times = ["p50 ms", "p95 ms", "p99 ms"] if timed else []
+    count = len(next(iter(found.values())))
+    head = [f"{title} ({count})", *(f"recall@{cut}" for cut in CUTS), "MRR", f"nDCG@{NDCG_CUT}", *times]
+    rows = []
+    for name, asked in found.items():
+        figures = [
+            *(mean(one.recall(cut) for one in asked) for cut in CUTS),
+            mean(one.reciprocal for one in asked),
+            mean(one.ndcg(NDCG_CUT) for one in asked),
+        ]
+        latencies = [percentile([one.ms for one in asked], share) for share in (0.50, 0.95, 0.99)] if timed else []
+        rows.append([name, *(f"{figure:.3f}" for figure in figures), *(f"{ms:.1f}" for ms in latencies)])
+    return table(head, rows)
+
+
+def chosen(words: str) -> dict[str, Way]:
+    """The ways of these groups, or single ones by name; raises SystemExit for an unknown name."""
+    found: dict[str, Way] = {}
+    single = {name: way for group in WAYS.values() for name, way in group.items()}
+    for word in (part.strip() for part in words.split(",")):
+        if word not in WAYS and word not in single:
+            raise SystemExit(f"{word!r} is none of {', '.join([*WAYS, *single])}")
+        found |= WAYS.get(word) or {word: single[word]}
+    return found
+
+
+def _kept(ids: Path | None) -> Mapping[str, Turns] | None:
+    if ids is None or not ids.exists():
+        return None
+    kept = json.loads(ids.read_text(encoding="utf-8"))
+    return {name: {memory: set(turns) for memory, turns in each.items()} for name, each in kept.items()}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = running.arguments(__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--ways", default=",".join(WAYS), help="groups or single ways, divided by commas")
+    parser.add_argument("--ids", type=Path, help="where to keep which memory is which turn")
+    parser.add_argument("--captions", action="store_true", help="store what a picture shows with the words beside it")
+    options = parser.parse_args(words)
+    ways = chosen(options.ways)
+    conversations, questions = read(options.path)
+    judged = [question for question in questions if question["evidence"]]
+    with running.chosen(options) as service:
+        loaded, known, found = asyncio.run(
+            measure(service, conversations, judged, ways, captions=options.captions, known=_kept(options.ids))
+        )
+    if options.ids is not None:
+        options.ids.write_text(json.dumps(known, default=sorted), encoding="utf-8")
+    print(f"{loaded}\n\n{report(found)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,104 @@
+"""How may a caller say what ranks a hit? The fields of a body, the same as query parameters, and what the answer tells
+about the techniques."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Depends, Query
+from pydantic import Field
+
+from service.api.wire import Body, Id, Reply, Unit
+from service.domain.query import Found
+from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
+
+
+class RankIn(Body):
+    """What ranks, for this request; what it leaves out is the workspace's."""
+
+    fusion: Fusion | None = Field(None, description="How signals become comparable; default weighted")
+    weights: Weights | None = Field(
+        None, description="What each signal counts; the others keep theirs", examples=[{"text_vector": 2.0}]
+    )
+    factors: Factors | None = Field(
+        None, description="What the sum is multiplied by; the others keep theirs", examples=[{"importance": 0.2}]
+    )
+    techniques: Techniques | None = Field(
+        None,
+        description="What is done with the question; the others keep theirs",
+        examples=[{"query_expansion": True}],
+    )
+    diversity: Unit | None = Field(None, description="0..1: how much a hit loses for repeating one above it")
+    rerank: bool | None = Field(None, description="Let the configured reranker look at the first hits")
+    reinforce: bool = Field(True, description="Count the hits as used; false for previews")
+    explain: bool = Field(False, description="Tell how each score came about")
+    explain_id: Id | None = Field(None, description="Tell of this memory why it was found or not")
+
+    def ranking(self, base: Ranking) -> Ranking:
+        """The workspace's ranking with what the request says."""
+        return replace(
+            base,
+            fusion=self.fusion or base.fusion,
+            weights=over(base.weights, self.weights),
+            factors=over(base.factors, self.factors),
+            techniques=over(base.techniques, self.techniques),
+            diversity=base.diversity if self.diversity is None else self.diversity,
+            rerank=base.rerank if self.rerank is None else self.rerank,
+        )
+
+
+class TechniqueOut(Reply):
+    """A technique that was on: what it took, how many candidates, texts or filters it gave, and how."""
+
+    ms: float
+    count: int
+    note: str | None = None
+
+
+class MetricsOut(Reply):
+    techniques: dict[str, TechniqueOut]
+
+
+def metrics(found: Found) -> MetricsOut:
+    """What each technique took and gave (R7.23)."""
+    return MetricsOut(
+        techniques={
+            name: TechniqueOut(ms=used.ms, count=used.count, note=used.note) for name, used in found.techniques.items()
+        }
+    )
+
+
+def parameters(
+    fusion: Fusion | None = None,
+    hybrid: bool | None = None,
+    entity_centric: bool | None = None,
+    query_expansion: bool | None = None,
+    hyde: bool | None = None,
+    self_query: bool | None = None,
+    diversity: Annotated[float | None, Query(ge=0, le=1)] = None,
+    rerank: bool | None = None,
+    reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
+    explain: bool = False,
+    explain_id: Annotated[Id | None, Query(description="Tell of this memory why it was found or not")] = None,
+) -> dict[str, Any]:
+    switches = {
+        "hybrid": hybrid,
+        "entity_centric": entity_centric,
+        "query_expansion": query_expansion,
+        "hyde": hyde,
+        "self_query": self_query,
+    }
+    said = {name: value for name, value in switches.items() if value is not None}
+    given = {
+        "fusion": fusion,
+        "techniques": said or None,
+        "diversity": diversity,
+        "rerank": rerank,
+        "explain_id": explain_id,
+    }
+    fixed = {"reinforce": reinforce, "explain": explain}
+    return {name: value for name, value in given.items() if value is not None} | fixed
+
+
+Ranks = Annotated[dict[str, Any], Depends(parameters)]

@@ -1,0 +1,139 @@
+"""Which memories name the entities of a question, or an entity next to one in the graph?
+
+Up to three statements, so that a question that names nobody pays for one look-up: names are found by their identity
+(casefolded) or as an alias, followed one step along the strongest relations, and then to the memories that name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from uuid import UUID
+
+from sqlalchemy import Row, TextClause, text
+
+from service.db.conditions import Condition, typed
+from service.db.engine import Session
+
+MAX_ENTITIES = 50
+"""Entities that one question can mean; several channels may know the same name."""
+
+FAN = 5
+"""Relations of an entity that are followed, in each direction, the strongest first (as R7.09 for memories)."""
+
+# uq_entity_workspace_id_user_id_channel_name_key, uq_entity_alias_workspace_id_user_id_channel_alias_key
+KNOWN = """
+SELECT e.id, e.name_key, e.name_key AS said FROM entity e
+WHERE {entity} AND e.name_key = ANY (CAST(:names AS text[]))
+UNION SELECT e.id, e.name_key, a.alias_key FROM entity_alias a
+JOIN entity e ON e.workspace_id = a.workspace_id AND e.id = a.entity_id
+WHERE {alias} AND a.alias_key = ANY (CAST(:names AS text[]))
+ORDER BY name_key, id LIMIT :most
+"""
+
+# ix_entity_edge_source, ix_entity_edge_target
+NEXT = """
+SELECT n.id, n.name_key, max(edge.strength) AS strength
+FROM unnest(CAST(:entities AS uuid[])) AS x (id), LATERAL (
+    (SELECT target_id AS other, strength FROM entity_edge f
+     WHERE f.workspace_id = :workspace AND f.source_id = x.id AND {valid} ORDER BY strength DESC, target_id LIMIT :fan)
+    UNION ALL
+    (SELECT source_id, strength FROM entity_edge f
+     WHERE f.workspace_id = :workspace AND f.target_id = x.id AND {valid} ORDER BY strength DESC, source_id LIMIT :fan)
+) edge JOIN entity n ON n.workspace_id = :workspace AND n.id = edge.other
+WHERE n.id <> ALL (CAST(:entities AS uuid[])) AND n.name_key <> ALL (CAST(:keys AS text[]))
+GROUP BY n.id, n.name_key ORDER BY strength DESC, n.id LIMIT :most
+"""
+
+VALID = "(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)"
+
+# ix_memory_entity_entity
+LINKED = """
+WITH linked AS (
+    SELECT DISTINCT l.memory_id, x.name_key
+    FROM unnest(CAST(:entities AS uuid[]), CAST(:keys AS text[])) AS x (id, name_key)
+    JOIN memory_entity l ON l.workspace_id = :workspace AND l.entity_id = x.id
+    JOIN memory m ON m.workspace_id = l.workspace_id AND m.id = l.memory_id
+    WHERE {scope} AND {rows}
+), counted AS (
+    SELECT name_key, count(*)::float8 AS texts FROM linked GROUP BY name_key
+)
+SELECT l.memory_id, array_agg(l.name_key) AS names, array_agg(c.texts) AS texts
+FROM linked l JOIN counted c USING (name_key)
+GROUP BY l.memory_id
+ORDER BY bool_or(l.name_key = ANY (CAST(:asked AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """`memories`: the entities (by their identity) that each memory names, best first. `texts`: how many memories of
+    the scope name an entity. `said`: of each entity of the question the words that named it, casefolded. `beside`: of
+    each entity one step away the strength (0..1) of what leads there."""
+
+    memories: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
+    texts: Mapping[str, float] = field(default_factory=dict)
+    said: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    beside: Mapping[str, float] = field(default_factory=dict)
+
+
+async def find(
+    session: Session, scope: Condition, rows: Condition, names: Sequence[str], *, now: datetime, limit: int
+) -> Naming:
+    """The memories that name one of these entities (casefolded names or aliases), the rarest names first."""
+    values = {**scope.values, "names": list(names), "most": MAX_ENTITIES}
+    known = (await session.execute(_known("user_id" in scope.values), values)).all()
+    if not known:
+        return Naming()
+    said: dict[str, frozenset[str]] = {}
+    for row in known:
+        said[row.name_key] = said.get(row.name_key, frozenset()) | {row.said}
+    beside = await _beside(session, scope, known, now)
+    values = {
+        **scope.values,
+        **rows.values,
+        "entities": [row.id for row in (*known, *beside)],
+        "keys": [row.name_key for row in (*known, *beside)],
+        "asked": list(said),
+        "arm": limit,
+    }
+    memories: dict[UUID, frozenset[str]] = {}
+    texts: dict[str, float] = {}
+    for row in await session.execute(_linked(scope.sql, rows.sql), values):
+        memories[row.memory_id] = frozenset(row.names)
+        texts |= dict(zip(row.names, row.texts, strict=True))
+    return Naming(memories, texts, said, {row.name_key: row.strength for row in beside})
+
+
+async def _beside(
+    session: Session, scope: Condition, known: Sequence[Row[tuple[object, ...]]], now: datetime
+) -> Sequence[Row[tuple[object, ...]]]:
+    values = {
+        "workspace": scope.values["workspace"],
+        "entities": [row.id for row in known],
+        "keys": [row.name_key for row in known],
+        "now": now,
+        "fan": FAN,
+        "most": MAX_ENTITIES,
+    }
+    return (await session.execute(_next(), values)).all()
+
+
+@lru_cache(maxsize=2)
+def _known(of_user: bool) -> TextClause:
+    entity, alias = (
+        f"{name}.workspace_id = :workspace" + (f" AND {name}.user_id = :user_id" if of_user else "") for name in "ea"
+    )
+    return typed(text(KNOWN.format(entity=entity, alias=alias)))
+
+
+@lru_cache(maxsize=1)
+def _next() -> TextClause:
+    return typed(text(NEXT.format(valid=VALID)))
+
+
+@lru_cache(maxsize=256)
+def _linked(scope: str, rows: str) -> TextClause:
+    return typed(text(LINKED.format(scope=scope, rows=rows)))

@@ -1,0 +1,88 @@
+"""What do we tell the language model about a question?
+
+Versioned with the code, as `curator/prompts.py`: the question stands between fences and is material, and it has passed
+the PII stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from service.curator.prompts import MATERIAL, fenced
+from service.domain.text import CleanText
+from service.providers.protocols import Ask
+
+EXPAND = f"""You prepare a search in somebody's notes. {MATERIAL}
+Write how the notes that answer the question might put it: one to three short statements, with other words for the same
+things where there are any, without making up the answer.
+Answer with one JSON object: {{"statements": ["..."]}}."""
+
+HYDE = f"""You prepare a search in somebody's notes. {MATERIAL}
+Write one short note, as it might stand there, that answers the question. Details may be made up: only its likeness to
+real notes counts.
+Answer with one JSON object: {{"note": "..."}}."""
+
+SELF_QUERY = f"""You turn a question to somebody's notes into a search. {MATERIAL}
+Answer with one JSON object; leave out what the question does not say:
+- "start", "end": ISO 8601, the half-open time in which it happened.
+- "types": of Decision, Pattern, Preference, Style, Habit, Insight, Context, when it asks for such notes.
+- "tags": tags that it names explicitly.
+- "filters": when it names a property and its value, a JSON text of
+  {{{{"field": "metadata.NAME", "operator": OP, "value": V}}}}
+  or of {{{{"AND": [...]}}}}, {{{{"OR": [...]}}}}, {{{{"NOT": {{{{...}}}}}}}} over such conditions.
+  OP: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains.
+Reference time: {{reference}} ({{timezone}})."""
+
+RERANK = f"""You judge which notes help to answer a question. {MATERIAL} Notes are numbered.
+Answer with one JSON object: {{"scores": [{{"id": n, "score": s}}]}}, one entry for each note, s from 0 (of no use) to
+10 (answers it)."""
+
+HYDE_TEMPERATURE = 0.7
+"""An imagined note may vary; the answer is still kept for the same question."""
+
+
+def expand(text: CleanText) -> Ask:
+    return Ask(
+        "expand", EXPAND, fenced(text), _object(statements={"type": "array", "items": {"type": "string"}}), 0, 300
+    )
+
+
+def hyde(text: CleanText) -> Ask:
+    return Ask("hyde", HYDE, fenced(text), _object(note={"type": "string"}), HYDE_TEMPERATURE, 300)
+
+
+def self_query(text: CleanText, *, reference: datetime, timezone: str) -> Ask:
+    system = SELF_QUERY.format(reference=reference.isoformat(timespec="minutes"), timezone=timezone)
+    maybe, words = {"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}
+    return Ask(
+        "self_query",
+        system,
+        fenced(text),
+        _object(query=maybe, start=maybe, end=maybe, types=words, tags=words),
+        0,
+        300,
+    )
+
+
+def rerank(question: CleanText, notes: Sequence[str]) -> Ask:
+    """The notes are numbered from 1."""
+    listed = "\n".join(f"{number}. {fenced(CleanText(text))}" for number, text in enumerate(notes, 1))
+    entry = _object(id={"type": "integer"}, score={"type": "number"})
+    return Ask(
+        "rerank",
+        RERANK,
+        f"Question:\n{fenced(question)}\n\nNotes:\n{listed}",
+        _object(scores={"type": "array", "items": entry}),
+        0,
+        20 * len(notes) + 100,
+    )
+
+
+def _object(**properties: object) -> Mapping[str, object]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,165 @@
+"""What do the measures of a candidate mean for this question? From rows to signals and factors; pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import chain
+from uuid import UUID
+
+from service.db.hybrid import Measured
+from service.db.named import Naming
+from service.db.stats import Standing
+from service.domain.query import Query
+from service.domain.ranking import Ranking, Weights
+from service.domain.temporal import Mention
+from service.language.context import asking
+from service.retrieval import fusion, question
+from service.retrieval.fusion import Asking, Signals
+from service.retrieval.question import Question
+
+TAGGED = {"current": 1.2, "past": 0.7}
+"""R7.15; what is to come counts as it is."""
+
+NEXT = 0.5
+"""What an entity next to one that is asked for counts, at full strength of the relation."""
+
+WORDS = ("text_lexical", "context_lexical", "rare")
+"""What the technique `hybrid` adds to vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What all candidates have in common: the question, how it ranks, and what was counted in its scope.
+
+    `own`, `near`: IDF by term number; `rarity`: of a lexeme, 0..1; `names`: what naming an entity is worth, 0..1.
+    """
+
+    query: Query
+    read: Question
+    now: datetime
+    terms: Mapping[str, int]
+    own: Mapping[int, float]
+    near: Mapping[int, float]
+    rarity: Mapping[str, float]
+    naming: Naming = field(default_factory=Naming)
+    names: Mapping[str, float] = field(default_factory=dict)
+    standing: Mapping[UUID, Standing] = field(default_factory=dict)
+
+    @property
+    def ranking(self) -> Ranking:
+        return self.query.ranking
+
+
+def worth(naming: Naming, texts: int) -> dict[str, float]:
+    """What naming each entity is worth, 0..1: 1 when a single memory does, little when most do; an entity that is one
+    step away at most half of it."""
+    top = fusion.idf(max(texts, 1), 1)
+    return {
+        name: min(1.0, fusion.idf(max(texts, 1), found) / top) * (1.0 if name in naming.said else NEXT * strength)
+        for name, found in naming.texts.items()
+        for strength in [naming.beside.get(name, 1.0)]
+    }
+
+
+def weights(ranking: Ranking) -> Weights:
+    """The weights in force: without hybrid search only vectors and what a memory is count."""
+    if ranking.techniques.hybrid:
+        return ranking.weights
+    return ranking.weights.model_copy(update=dict.fromkeys(WORDS, 0.0))
+
+
+def asked(scene: Scene) -> Asking:
+    """What of the question matters to fusion."""
+    read = scene.read
+    applies = {
+        "speaker": bool(read.named) or read.role is not None,
+        "time": read.asked is not None,
+        "rare": bool(read.rare),
+        "tag": bool(scene.query.tags),
+        "entity": bool(scene.names),
+    }
+    return Asking(
+        sum(scene.own.values()),
+        sum(scene.near.values()),
+        read.only_time,
+        bool(scene.names) and question.only_names(read, chain.from_iterable(scene.naming.said.values())),
+        frozenset(name for name in applies if not applies[name]),
+    )
+
+
+def of(each: Measured, scene: Scene) -> Signals:
+    """The signals and factors of one candidate."""
+    read = scene.read
+    held = {term for term, number in scene.terms.items() if number in each.terms}
+    mentions = [_mention(kept) for kept in each.mentions] if read.asked else ()
+    return Signals(
+        key=each.id,
+        text_lexical=each.text_lexical,
+        context_lexical=each.context_lexical,
+        text_vector=each.text_vector,
+        context_vector=each.context_vector,
+        speaker=question.speaker_match(read, each.speaker, each.role),
+        asking=asking(each.text),
+        time=question.time_match(read.asked, each.timestamp, mentions),
+        rare=question.rare_match(read, held, scene.rarity),
+        tag=float(any(tag in each.tag_prefixes for tag in scene.query.tags)),
+        entity=question.entity_match(scene.naming.memories.get(each.id, ()), scene.names, len(scene.naming.said)),
+        factors=factors(each, scene),
+    )
+
+
+def factors(each: Measured, scene: Scene) -> dict[str, float]:
+    """What the sum is multiplied by; only what is switched on."""
+    on, found = scene.ranking.factors, dict[str, float]()
+    if on.validity:
+        found["validity"] = _validity(each, scene)
+    if on.temporal_tag:
+        found["temporal_tag"] = _tagged(each, scene)
+    standing = scene.standing.get(each.id)
+    if on.importance:
+        found["importance"] = _around(on.importance, each.importance * (standing.relevance if standing else 1.0))
+    if on.salience and standing:
+        found["salience"] = _around(on.salience, standing.salience)
+    if on.recency:
+        age = max(timedelta(), (scene.query.reference or scene.now) - each.timestamp)
+        found["recency"] = _around(on.recency, math.exp2(-(age / timedelta(days=scene.ranking.half_life_days))))
+    return found
+
+
+def _around(strength: float, value: float) -> float:
+    """1 for a value of a half, up to 1 - strength and 1 + strength for 0 and 1."""
+    return 1 + strength * (2 * min(1.0, max(0.0, value)) - 1)
+
+
+def _tagged(each: Measured, scene: Scene) -> float:
+    """R7.15, unless the question asks about a time (B10) or for what was."""
+    if scene.read.asked is not None or scene.read.looks_back or not scene.query.window.is_open:
+        return 1.0
+    if scene.query.narrow.valid_at is not None:
+        return 1.0
+    return TAGGED.get(each.temporal_tag or "", 1.0)
+
+
+def _validity(each: Measured, scene: Scene) -> float:
+    """R4.13: an expired memory ranks lower, unless the question asks about a time (B10)."""
+    query = scene.query
+    if query.validity == "ignore" or not query.window.is_open or scene.read.asked is not None:
+        return 1.0
+    then = query.narrow.valid_at or scene.now
+    over = any(moment is not None and moment <= then for moment in (each.valid_until, each.t_invalid))
+    return scene.ranking.expired_factor if over else 1.0
+
+
+def _mention(kept: Mapping[str, object]) -> Mention:
+    begins, ends = kept["begins_at"], kept["ends_at"]
+    return Mention(
+        str(kept["text"]),
+        0,
+        0,
+        str(kept["kind"]),
+        datetime.fromisoformat(begins) if isinstance(begins, str) else None,
+        datetime.fromisoformat(ends) if isinstance(ends, str) else None,
+    )

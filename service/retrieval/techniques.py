@@ -1,0 +1,226 @@
+"""What is done with a question before it is asked, beside embedding it?
+
+Self-query reads filters out of it; query expansion and HyDE add texts whose vectors are averaged with the question's
+(as Gao et al. 2022 do for HyDE), so that the search stays one. A model does it where there is one and it answers;
+else rules do, or the technique is left out and says so. None of them can fail a search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from pydantic import BaseModel
+
+from service.curator import asking
+from service.domain import filters
+from service.domain.filters import Filter
+from service.domain.kinds import MemoryType
+from service.domain.query import EVER, Query, Used, Window
+from service.domain.text import CleanText
+from service.errors import EmbeddingError, InvalidInput, LlmError
+from service.language import tags as tagging
+from service.language import temporal
+from service.language.statement import statement
+from service.providers.json_reply import parse_reply
+from service.providers.protocols import Vector
+from service.resources import Resources
+from service.retrieval import prompts
+
+MAX_STATEMENTS = 3
+MAX_CHARS = 1_000
+"""Of a text that a model adds: no more than this is embedded."""
+
+_NO_MODEL = "skipped: there is no language model"
+_FAILED = "the language model did not answer"
+_RULES = "by rules"
+_MODEL = "by the language model"
+
+_KIND = re.compile(
+    r"^\s*(?:(?:what|which)(?:\s+(?:are|were|of))?|list|show(?:\s+me)?)\s+(?:all\s+)?(?:of\s+)?"
+    r"(?:(?:my|our|the|his|her|their)\s+)?(?P<kind>decision|pattern|preference|habit|insight)s\b",
+    re.IGNORECASE,
+)
+_TAGGED = re.compile(r"(?:\btagged(?:\s+(?:as|with))?\s+|(?<!\w)#)[\"']?(?P<tag>[\w][\w:/.-]*)", re.IGNORECASE)
+
+
+class _Statements(BaseModel):
+    statements: list[Any] = []
+
+
+class _Note(BaseModel):
+    note: Any = None
+
+
+class _Filters(BaseModel):
+    start: Any = None
+    end: Any = None
+    types: Any = None
+    tags: Any = None
+    filters: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Widened:
+    """Texts beside the question, to be embedded as notes are, and what each technique did."""
+
+    texts: tuple[CleanText, ...]
+    used: dict[str, Used]
+
+
+async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Used]]:
+    """The query with the filters that its text asks for (self-query); a filter that the caller gave stays."""
+    if not query.ranking.techniques.self_query:
+        return query, {}
+    began, how, found = time.perf_counter(), _RULES, None
+    reference, zone = query.reference or res.clock(), query.timezone or res.settings.timezone
+    if res.llm is not None:
+        question = prompts.self_query(query.text, reference=reference, timezone=zone)
+        try:
+            reply, _ = await asking.ask_for(res, query.scope.workspace_id, question, _Filters)
+            found, how = _read(query, reply), _MODEL
+        except LlmError:
+            how = f"{_RULES}: {_FAILED}"
+    if found is None:
+        found = await res.threads.run(_by_rules, query, reference, ZoneInfo(zone))
+    old, new = query.narrow, found.narrow
+    changed = {
+        "time": query.window != found.window,
+        "types": old.types != new.types,
+        "tags": old.tags != new.tags,
+        "filters": old.filters != new.filters,
+    }
+    added = [name for name, differs in changed.items() if differs]
+    note = f"{how}: {', '.join(added)}" if added else f"{how}: nothing to filter by"
+    return found, {"self_query": Used(_ms(began), len(added), note)}
+
+
+async def widened(query: Query, res: Resources) -> Widened:
+    """The texts of query expansion and HyDE; both ask at the same time."""
+    on = query.ranking.techniques
+    wanted = {"query_expansion": (on.query_expansion, _expanded), "hyde": (on.hyde, _imagined)}
+    running = {name: ask(query, res) for name, (switched, ask) in wanted.items() if switched}
+    found = dict(zip(running, await asyncio.gather(*running.values()), strict=True))
+    texts = tuple(dict.fromkeys(text for each, _ in found.values() for text in each))
+    return Widened(texts, {name: used for name, (_, used) in found.items()})
+
+
+async def embedded(
+    query: Query, text: CleanText, more: Sequence[CleanText], res: Resources
+) -> tuple[Vector | None, tuple[str, ...]]:
+    """One vector for the question and what was added to it; None, with a warning, when the embedder is away."""
+    owner = query.scope.workspace_id
+    try:
+        if not more:
+            return await res.embedder.embed_query(owner, text), ()
+        asked, told = await asyncio.gather(res.embedder.embed_query(owner, text), res.embedder.embed(owner, more))
+    except EmbeddingError:
+        return None, ("embedding_unavailable: vectors were not searched.",)
+    mean = np.mean([asked, np.mean(told, axis=0)], axis=0, dtype=np.float32)
+    length = float(np.linalg.norm(mean))
+    return (np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else asked), ()
+
+
+async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], Used]:
+    began = time.perf_counter()
+    how = _RULES
+    if res.llm is not None:
+        try:
+            reply, _ = await asking.ask_for(res, query.scope.workspace_id, prompts.expand(query.text), _Statements)
+            if told := _texts(reply.statements)[:MAX_STATEMENTS]:
+                return told, Used(_ms(began), len(told), _MODEL)
+        except LlmError:
+            how = f"{_RULES}: {_FAILED}"
+    turned = statement(query.text)
+    if turned is None:
+        return [], Used(_ms(began), 0, f"{how}: no rule fits")
+    return [CleanText(turned)], Used(_ms(began), 1, how)
+
+
+async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Used]:
+    began = time.perf_counter()
+    if res.llm is None:
+        return [], Used(0.0, 0, _NO_MODEL)
+    try:
+        reply, _ = await asking.ask_for(res, query.scope.workspace_id, prompts.hyde(query.text), _Note)
+    except LlmError:
+        return [], Used(_ms(began), 0, f"skipped: {_FAILED}")
+    told = _texts([reply.note])
+    return told, Used(_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
+
+
+def _texts(said: Sequence[object]) -> list[CleanText]:
+    return [CleanText(each.strip()[:MAX_CHARS]) for each in said if isinstance(each, str) and each.strip()]
+
+
+def _read(query: Query, reply: _Filters) -> Query:
+    """What is usable of a model's answer; a time that is none, an unknown type, a filter that cannot be asked are left
+    out (R7.22)."""
+    start, end = _moment(reply.start), _moment(reply.end)
+    usable = (start or end) and not (start and end and start >= end)
+    types = reply.types if isinstance(reply.types, list) else []
+    tags = reply.tags if isinstance(reply.tags, list) else []
+    return _narrower(
+        query,
+        Window(start, end) if usable else EVER,
+        [kind for kind in MemoryType if kind in types],
+        [each for each in tags if isinstance(each, str)],
+        _filter(reply.filters),
+    )
+
+
+def _filter(raw: object) -> Filter | None:
+    if isinstance(raw, str):  # as it is asked for; some models give the object itself
+        raw = parse_reply(raw)
+    if not isinstance(raw, Mapping) or not raw:
+        return None
+    try:
+        return filters.read(raw)
+    except InvalidInput:
+        return None
+
+
+def _by_rules(query: Query, reference: datetime, zone: ZoneInfo) -> Query:
+    kind = _KIND.match(query.text)
+    return _narrower(
+        query,
+        Window(*(temporal.window(query.text, reference, zone) or (None, None))),
+        [MemoryType(kind["kind"].capitalize())] if kind else [],
+        [match["tag"] for match in _TAGGED.finditer(query.text)],
+        None,
+    )
+
+
+def _narrower(
+    query: Query, window: Window, types: Sequence[MemoryType], tags: Sequence[str], tree: Filter | None
+) -> Query:
+    """The query narrowed by what it did not say itself."""
+    old = query.narrow
+    narrow = replace(
+        old,
+        types=old.types or tuple(map(str, types)),
+        tags=old.tags or tagging.normalise(tags),
+        filters=old.filters or tree,
+    )
+    return replace(query, window=window if query.window.is_open else query.window, narrow=narrow)
+
+
+def _moment(value: object) -> datetime | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _ms(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 3)
