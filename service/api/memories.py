@@ -79,7 +79,7 @@ async def _store(
 ) -> Response:
     with budget(res) as spending:
         if body.messages is not None:
-            said, warnings = storing.conversation(body, who, res)
+            said, warnings = await storing.conversation(body, who, res)
             if later and not body.dry_run:
                 return await _promise(said, request, who, res, key)
             answer = storing.Answer(spending, warnings=warnings, dry_run=body.dry_run, curated=body.infer)

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
+from service.api.filters import FilterIn
 from service.api.wire import Body, Channel, Filled, Id, Metadata, Name, Reply, Time, Unit, Zone
 from service.domain.draft import DedupAction, EmbeddingStatus
 from service.domain.kinds import KindSource, MemoryType
@@ -94,7 +95,9 @@ class StoreIn(MemoryFields):
     summarise: bool = False
     limits: Literal["open", "strict"] | None = None
     prompt: str | None = Field(None, min_length=1, max_length=20_000, description="messages with infer only")
-    filters: dict[str, Any] | None = Field(None, description="messages with infer only")
+    filters: FilterIn | None = Field(
+        None, description="messages with infer only: which memories the new facts are compared with"
+    )
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

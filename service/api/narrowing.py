@@ -6,12 +6,12 @@ import json
 from typing import Annotated, Any, Self, TypeVar
 
 from fastapi import Depends, Query
-from pydantic import ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from service.api import errors, middleware
+from service.api.filters import FilterIn, tree
 from service.api.memory_models import ScopedBody, TypeName
-from service.api.wire import Body, Channel, Time, Unit, Zone
-from service.domain import filters
+from service.api.wire import Channel, Time, Unit, Zone
 from service.domain.query import Narrow, TagMatch, TagMode, Window
 from service.errors import InvalidInput
 from service.language import tags
@@ -24,49 +24,6 @@ MAX_TIME_QUERY = 200
 Word = Annotated[str, Field(min_length=1, max_length=1_000)]
 Words = Annotated[list[Word], Field(max_length=MAX_WORDS)]
 Comma = Annotated[str, Field(max_length=10_000)]
-
-
-class FilterIn(Body):
-    """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters.
-
-    Fields are the columns of a memory, `tag`, `category`, or a path into its metadata (`metadata.project.name`; names
-    that are no column are looked up in metadata, too). A field that holds a list matches with any of its elements.
-    Where a value is missing, `ne`, `nin` and NOT hold and comparisons do not; `eq` null asks for a missing value.
-    """
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {"required": ["field", "value"]},
-                {"required": ["AND"]},
-                {"required": ["OR"]},
-                {"required": ["NOT"]},
-            ],
-            "examples": [
-                {"field": "metadata.project", "operator": "eq", "value": "atlas"},
-                {
-                    "AND": [
-                        {"field": "category", "operator": "in", "value": ["work", "travel"]},
-                        {"NOT": {"field": "tag", "operator": "eq", "value": "draft"}},
-                        {"field": "created_at", "operator": "gte", "value": "2026-01-01"},
-                    ]
-                },
-            ],
-        }
-    )
-
-    field: str | None = Field(None, min_length=1, max_length=filters.MAX_FIELD, examples=["metadata.project"])
-    operator: filters.Operator | None = Field(None, description="`op` is accepted too", examples=["eq"])
-    op: filters.Operator | None = None
-    value: JsonValue = Field(None, description="A list for in and nin")
-    AND: list[FilterIn] | None = Field(None, min_length=1, max_length=filters.MAX_PARTS)
-    OR: list[FilterIn] | None = Field(None, min_length=1, max_length=filters.MAX_PARTS)
-    NOT: FilterIn | None = None
-
-
-def tree(given: FilterIn | None, where: str = "filters") -> filters.Filter | None:
-    """The filter that a request asked for; raises InvalidInput naming the path inside it."""
-    return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
 
 
 class NarrowIn(ScopedBody):

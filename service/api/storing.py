@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from service.api import filters, shapes
 from service.api import memory_models as wire
-from service.api import shapes
 from service.api.deps import scope_of
 from service.domain.access import Caller
 from service.domain.draft import Draft, Options, Speech
@@ -17,6 +18,8 @@ from service.errors import InvalidInput
 from service.memory.record import Conversation
 from service.providers.budget import Budget
 from service.resources import Resources
+
+ONLY_INFERRED = "{}: is used with messages and infer=true only."
 
 
 def scope(body: wire.ScopedBody, who: Caller) -> Scope:
@@ -28,16 +31,20 @@ def draft(body: wire.StoreIn, who: Caller, res: Resources, *, later: bool = Fals
     assert body.content is not None
     for name, value in (("prompt", body.prompt), ("filters", body.filters)):
         if value is not None:
-            raise InvalidInput(f"{name}: is used with messages and infer=true only.", field=name)
+            raise InvalidInput(ONLY_INFERRED.format(name), field=name)
     return _draft(body, body.content, None, scope(body, who), res, record=False, later=later)
 
 
-def conversation(body: wire.StoreIn, who: Caller, res: Resources) -> tuple[Conversation, list[str]]:
+async def conversation(body: wire.StoreIn, who: Caller, res: Resources) -> tuple[Conversation, list[str]]:
     """The drafts of a `messages` request, and warnings about what was left out."""
     refuse_single_fields(body)
+    if body.filters is not None and not body.infer:
+        raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
+    compare = await filters.kept(body.filters, res)
     where = scope(body, who)
     said, warnings = messages(body, res)
     drafts = [_draft(body, text, spoken, where, res, record=not body.infer) for text, spoken in said]
+    drafts = [replace(each, asked=replace(each.asked, compare=compare)) for each in drafts] if compare else drafts
     external_id = body.run_id or body.session_id
     return Conversation(where, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, TextClause, bindparam, select, text
 
-from service.db import nearest, scopes, visible
+from service.db import filters, nearest, scopes, visible
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import Memory
@@ -29,20 +29,24 @@ async def of_draft(
     limit: int,
     exact_rows: int,
 ) -> tuple[Neighbour, ...]:
-    """The row with the same hash, if any, then the nearest by vector; `similarity` 1.0 for an equal text."""
+    """The row with the same hash, if any, then the nearest by vector; `similarity` 1.0 for an equal text.
+
+    A filter of the caller narrows the nearest; an equal text is found all the same, for it cannot stand there twice.
+    """
     now = draft.received_at
     if draft.vector is None or draft.embedding_status is not EmbeddingStatus.STORED:
         equal = await with_hash(session, draft.scope, draft.hash, now=now)
         return (equal,) if equal else ()
     live = _live("m", now)
-    target = nearest.Target(scopes.exactly("v", draft.scope), live, generation)
+    wanted = live & filters.compiled("m", draft.asked.compare) if draft.asked.compare else live
+    target = nearest.Target(scopes.exactly("v", draft.scope), wanted, generation)
     here = scopes.exactly("m", draft.scope) & live
     values = {
         **here.values,
         **nearest.parameters(target, draft.vector, limit=limit, exact_rows=exact_rows),
         "hash": draft.hash,
     }
-    shown = (await session.execute(_beside(target.scope.sql, here.sql, live.sql, generation), values)).all()
+    shown = (await session.execute(_beside(target.scope.sql, here.sql, wanted.sql, generation), values)).all()
     equals = [row for row in shown if row.arm == "equal"]
     if equals:
         return tuple(_neighbour(row, 1.0) for row in equals)
@@ -65,7 +69,7 @@ WITH counted AS (
 UNION ALL
 (SELECT 'near', m.id, m.content, m.hash, m.version, (v.embedding <=> :question) + 0
  FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
- WHERE (SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors} AND {live}
+ WHERE (SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors} AND {wanted}
  ORDER BY (v.embedding <=> :question) + 0 LIMIT :wanted)
 UNION ALL
 SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE c > :exact_rows
@@ -74,9 +78,9 @@ ORDER BY distance
 
 
 @lru_cache(maxsize=64)
-def _beside(scope: str, here: str, live: str, generation: int) -> TextClause:
+def _beside(scope: str, here: str, wanted: str, generation: int) -> TextClause:
     vectors = f"v.generation = {int(generation)} AND v.kind = 'text'"
-    filled = BESIDE.format(scope=scope, here=here, live=live, vectors=vectors)
+    filled = BESIDE.format(scope=scope, here=here, wanted=wanted, vectors=vectors)
     return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
 
 

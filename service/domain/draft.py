@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.fact import Fact
+from service.domain.filters import Filter
 from service.domain.kinds import Importance, Kind, MemoryType
 from service.domain.scope import Scope
 from service.domain.temporal import Temporal
@@ -41,7 +42,7 @@ class DedupAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the caller set by hand; None means "find out"."""
+    """What the caller set by hand; None means "find out". `compare`: only these memories are compared with (R3.01)."""
 
     id: UUID | None = None
     type: MemoryType | None = None
@@ -56,6 +57,7 @@ class Asked:
     expires_at: datetime | None = None
     embedding: NDArray[np.float32] | None = None
     session_id: str | None = None
+    compare: Filter | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from uuid_utils.compat import uuid7
 
 from service.db import operations, queue
 from service.db.conversations import KeptTurn
+from service.domain import filters
 from service.domain.draft import Asked, Draft, Options, Speech
 from service.domain.job import NewJob
 from service.domain.kinds import Importance, MemoryType
@@ -104,6 +105,7 @@ def _kept_asked(draft: Draft) -> dict[str, Any]:
         "t_invalid": _iso(asked.t_invalid),
         "expires_at": _iso(asked.expires_at),
         "session_id": asked.session_id,
+        "filters": filters.written(asked.compare) if asked.compare else None,
     }
 
 
@@ -147,6 +149,7 @@ def _asked(kept: Mapping[str, Any]) -> Asked:
         t_invalid=_moment(kept["t_invalid"]),
         expires_at=_moment(kept.get("expires_at")),
         session_id=kept["session_id"],
+        compare=filters.read(kept["filters"]) if kept.get("filters") else None,
     )
 
 
