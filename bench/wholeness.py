@@ -73,6 +73,8 @@ ALONE: Mapping[str, str] = MappingProxyType(
         "conversation whose turns are not 0 to turn_count - 1": "SELECT c.id FROM conversation c LEFT JOIN turn t "
         "ON t.conversation_id = c.id GROUP BY c.id, c.turn_count HAVING count(t.id) <> c.turn_count "
         "OR min(t.turn_index) <> 0 OR max(t.turn_index) <> c.turn_count - 1",
+        "goal without a line of history per version": "SELECT id FROM goal g WHERE g.version <> "
+        "(SELECT count(*) FROM goal_history h WHERE h.workspace_id = g.workspace_id AND h.goal_id = g.id)",
         "idempotency key without answer": "SELECT key FROM idempotency WHERE status IS NULL OR body IS NULL",
         "kept answer about a memory that is not there": "SELECT i.key FROM idempotency i, "
         "jsonb_array_elements(i.body->'results') AS one WHERE one->>'id' IS NOT NULL "

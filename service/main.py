@@ -18,6 +18,7 @@ from service.api import (
     docs,
     errors,
     forgetting,
+    goals,
     health,
     memories,
     openapi,
@@ -59,6 +60,7 @@ PARTS = (
     operations,
     reference,
     working,
+    goals,
     workspaces,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
@@ -13,13 +14,15 @@ from service.api.auth import CallerOf, Reader, Writer
 from service.api.deps import AgentId, ChannelName, IdempotencyHeader, ResourcesOf, UserId
 from service.api.preconditions import ExpectedOf
 from service.api.wire import Name
+from service.db import goals
 from service.db import working as rows
 from service.domain.scope import GLOBAL_CHANNEL
 from service.domain.text import CleanText
 from service.domain.working import Desk, Kind, Note, Spoken
-from service.errors import InvalidInput
+from service.errors import InvalidInput, NotFound
 from service.memory import working
 from service.memory.working import ONLY
+from service.resources import Resources
 
 
 async def refuse_key(given: IdempotencyHeader = None) -> None:
@@ -34,7 +37,7 @@ async def refuse_key(given: IdempotencyHeader = None) -> None:
 router = APIRouter(prefix="/v1/working/{conversation_id}", tags=["working memory"], dependencies=[Depends(refuse_key)])
 
 READ = errors.documented(400, 401, 403, 404, 503)
-WRITE = errors.documented(400, 401, 403, 412, 413, 422, 503)
+WRITE = errors.documented(400, 401, 403, 404, 412, 413, 422, 503)
 
 
 def _desk(
@@ -200,7 +203,12 @@ async def list_thoughts(desk: DeskOf, who: Reader, res: ResourcesOf, limit: Limi
 async def set_active_goal(
     body: wire.ActiveGoalIn, desk: DeskOf, who: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
-    value = {"goal_id": str(body.goal_id) if body.goal_id else None, "description": body.description or ""}
+    """The id must be of a goal that this session may see, else 404; without words of its own it lends its."""
+    words = body.description
+    if body.goal_id is not None:
+        found = await _words_of(body.goal_id, desk, res)
+        words = words or found
+    value = {"goal_id": str(body.goal_id) if body.goal_id else None, "description": words}
     note, is_new = await working.hold(desk, Kind.GOAL, ONLY, value, res, ttl_s=body.ttl_seconds, expected=expected)
     return _send(active_goal(note), 201 if is_new else 200)
 
@@ -242,6 +250,14 @@ async def set_session_data(
 )
 async def get_session_data(desk: DeskOf, who: Reader, res: ResourcesOf) -> Response:
     return _send(session_data(await working.recollect(desk, Kind.SESSION, ONLY, res)))
+
+
+async def _words_of(goal_id: UUID, desk: Desk, res: Resources) -> str:
+    async with res.db.read(desk.workspace_id) as session:
+        found = await goals.get(session, desk.workspace_id, goal_id)
+    if found is None or (found.scope.user_id, found.scope.agent_id) != (desk.user_id, desk.agent_id):
+        raise NotFound("goal_id: there is no goal with this id.", field="goal_id")
+    return found.description
 
 
 def _send(body: wire.HeldOut, status: int = 200) -> Response:

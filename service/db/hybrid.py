@@ -22,6 +22,7 @@ from pgvector import SparseVector
 from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
+from service.db import goal_pull
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import TERM_DIMENSIONS
@@ -79,17 +80,19 @@ UNION ALL (SELECT 'newest', s.id, NULL, 0 FROM scoped s WHERE (SELECT holds FROM
 """
 
 SIGNALS = """
+WITH {active_goals}
 SELECT m.id, m.content, m.terms, m.speaker, m.role, m."timestamp", m.mentions, m.tag_prefixes,
        m.valid_until, m.t_invalid, m.importance, m.temporal_tag,
        -(m.bm25 <#> :asked_own) AS text_lexical,
        CASE WHEN m.context_bm25 IS NULL THEN NULL ELSE -(m.context_bm25 <#> :asked_near) END AS context_lexical,
        1 - (t.embedding <=> :question) AS text_vector,
-       1 - (c.embedding <=> :question) AS context_vector
+       1 - (c.embedding <=> :question) AS context_vector, pull.goal_tied, pull.goal_near
 FROM memory m
 LEFT JOIN memory_vector t ON t.workspace_id = m.workspace_id AND t.memory_id = m.id AND t.generation = {generation}
     AND t.kind = 'text'
 LEFT JOIN memory_vector c ON c.workspace_id = m.workspace_id AND c.memory_id = m.id AND c.generation = {generation}
     AND c.kind = 'context'
+{goal_pull}
 WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) AND {scope} AND {rows}
 """
 
@@ -134,7 +137,8 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One candidate with its measures; BM25 >= 0, cosines -1..1, None where there is nothing to measure."""
+    """One candidate with its measures; BM25 >= 0, cosines -1..1, None where there is nothing to measure.
+    `goal_tied`: to an active goal; `goal_near`: the cosine to the nearest of them."""
 
     id: UUID
     text: str
@@ -152,6 +156,8 @@ class Measured:
     context_lexical: float | None
     text_vector: float | None
     context_vector: float | None
+    goal_tied: bool | None = None
+    goal_near: float | None = None
 
 
 async def speakers(session: Session, where: Where) -> list[str]:
@@ -225,6 +231,8 @@ async def signals(
             row.context_lexical,
             row.text_vector,
             row.context_vector,
+            row.goal_tied,
+            row.goal_near,
         )
         for row in rows
     ]
@@ -242,7 +250,8 @@ def _candidates(scope: str, vectors: str, rows: str, generation: int) -> TextCla
 
 @lru_cache(maxsize=256)
 def _signals(scope: str, rows: str, generation: int) -> TextClause:
-    shape = typed(text(SIGNALS.format(scope=scope, rows=rows, generation=int(generation))))
+    goals = {"active_goals": goal_pull.active(scope, generation), "goal_pull": goal_pull.PULL}
+    shape = typed(text(SIGNALS.format(scope=scope, rows=rows, generation=int(generation), **goals)))
     sparse = SPARSEVEC(TERM_DIMENSIONS)
     return shape.bindparams(
         bindparam("question", type_=HALFVEC()),

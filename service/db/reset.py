@@ -32,6 +32,7 @@ REST = (
     "llm_cache",
     "working_item",
     "user_profile",
+    "goal",
 )
 """Tables with words of the workspace's users, each with `created_at`. Turns go with their conversation."""
 

@@ -28,7 +28,7 @@ class Weights(_Part):
     Chosen on LoCoMo's dev conversations, where halving or doubling any one of them moves recall@10 by less than 0.02.
     `rare` costs a little MRR there and is kept for ids and odd names, which it puts first although their vector is far
     away. `time_alone` and `entity_alone` take the place of `time` and `entity` when the question asks for nothing
-    else. No labelled set has measured `tag`.
+    else. No labelled set has measured `tag` and `goal`; without an active goal the latter takes no part.
     """
 
     text_lexical: Weight = Field(default=0.2, description="BM25 over the memory's own words")
@@ -43,6 +43,7 @@ class Weights(_Part):
     tag: Weight = Field(default=1.0, description="Has a wanted tag")
     entity: Weight = Field(default=0.3, description="Names an entity of the question")
     entity_alone: Weight = Field(default=4.0, description="The same when nothing but an entity is asked for")
+    goal: Weight = Field(default=0.3, description="Belongs to an active goal of the scope, or is near to one")
     coverage: Share = Field(
         default=0.7, description="Share of what the question's words could reach at which BM25 is full"
     )

@@ -51,6 +51,7 @@ class Signals:
     rare: float = 0.0
     tag: float = 0.0
     entity: float = 0.0
+    goal: float = 0.0
     factors: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -180,7 +181,7 @@ def rarity(texts: int, with_term: float) -> float:
 
 
 def _weighed(weights: Weights, asking: Asking) -> dict[str, float]:
-    names = (*BM25, *COSINES, "speaker", "telling", "time", "rare", "tag", "entity")
+    names = (*BM25, *COSINES, "speaker", "telling", "time", "rare", "tag", "entity", "goal")
     used: dict[str, float] = {name: getattr(weights, name) for name in names}
     if asking.only_time:
         used["time"] = weights.time_alone

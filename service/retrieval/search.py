@@ -25,7 +25,7 @@ from service.domain.query import Explained, Found, Query, Used, VectorPath
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.resources import Resources
-from service.retrieval import fusion, metrics, question, signals, techniques
+from service.retrieval import fusion, goals, metrics, question, signals, techniques
 from service.retrieval.fusion import Ranked
 from service.retrieval.question import Question
 from service.retrieval.signals import Scene
@@ -99,6 +99,7 @@ async def _search(query: Query, res: Resources, used: dict[str, Used]) -> Found:
             ids = list(dict.fromkeys((*ids, *more)))
         measured = await hybrid.signals(session, where, ids, prepared.ask, own=scene.own, near=scene.near)
         scene = await _with_standing(session, scene, ids)
+        scene = replace(scene, goals=goals.pulls(measured, res.embedder.similarity))
         watch.lap("signals")
         ranked = [each for each in _rank(scene, measured, query.limit) if each.score >= query.min_score]
         watch.lap("rank")

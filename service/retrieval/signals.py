@@ -34,7 +34,8 @@ WORDS = ("text_lexical", "context_lexical", "rare")
 class Scene:
     """What all candidates have in common: the question, how it ranks, and what was counted in its scope.
 
-    `own`, `near`: IDF by term number; `rarity`: of a lexeme, 0..1; `names`: what naming an entity is worth, 0..1.
+    `own`, `near`: IDF by term number; `rarity`: of a lexeme, 0..1; `names`: what naming an entity is worth, 0..1;
+    `goals`: how strongly active goals pull at each candidate, 0..1, empty without one.
     """
 
     query: Query
@@ -47,6 +48,7 @@ class Scene:
     naming: Naming = field(default_factory=Naming)
     names: Mapping[str, float] = field(default_factory=dict)
     standing: Mapping[UUID, Standing] = field(default_factory=dict)
+    goals: Mapping[UUID, float] = field(default_factory=dict)
 
     @property
     def ranking(self) -> Ranking:
@@ -80,6 +82,7 @@ def asked(scene: Scene) -> Asking:
         "rare": bool(read.rare),
         "tag": bool(scene.query.tags),
         "entity": bool(scene.names),
+        "goal": bool(scene.goals),
     }
     return Asking(
         sum(scene.own.values()),
@@ -107,6 +110,7 @@ def of(each: Measured, scene: Scene) -> Signals:
         rare=question.rare_match(read, held, scene.rarity),
         tag=float(any(tag in each.tag_prefixes for tag in scene.query.tags)),
         entity=question.entity_match(scene.naming.memories.get(each.id, ()), scene.names, len(scene.naming.said)),
+        goal=scene.goals.get(each.id, 0.0),
         factors=factors(each, scene),
     )
 

@@ -110,8 +110,8 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
         "time": read.asked is not None,
         "rare": bool(read.rare),
     }
-    unasked = frozenset(name for name in applies if not applies[name]) | {"tag", "entity"}
-    return fusion.fuse(signals, Asking(looked.reach, looked.reach, read.only_time, unasked), limit=limit)
+    unasked = frozenset(name for name in applies if not applies[name]) | {"tag", "entity", "goal"}
+    return fusion.fuse(signals, Asking(looked.reach, looked.reach, read.only_time, unasked=unasked), limit=limit)
 
 
 async def _vector(wanted: Turns, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:

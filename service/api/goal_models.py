@@ -1,0 +1,139 @@
+"""How do goals look on the wire?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from service.api.wire import Body, Channel, Filled, Id, Name, Reply, Time
+
+Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
+Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="The greater comes first")]
+Ids = Annotated[list[Id], Field(max_length=100)]
+StatusName = Literal["active", "completed", "abandoned", "blocked"]
+
+
+class GoalIn(Body):
+    """At least one of user_id, agent_id, run_id."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"user_id": "alice", "description": "Move to Oslo before autumn", "priority": 5}],
+            "anyOf": [{"required": ["user_id"]}, {"required": ["agent_id"]}, {"required": ["run_id"]}],
+        }
+    )
+
+    user_id: Name | None = None
+    agent_id: Name | None = None
+    run_id: Name | None = None
+    channel: Channel | None = None
+    description: Words
+    priority: Priority = 0
+    deadline: Time | None = None
+    parent_id: Id | None = Field(None, description="The goal that this one is part of")
+    blocked_by: Ids = Field(default_factory=list, description="Goals that must be reached first")
+    memory_ids: Ids = Field(default_factory=list, description="Memories that belong to it: they rank higher")
+
+
+class GoalPatch(Body):
+    """Only what is named changes. `blocked_by` replaces the list; deadline and parent_id take null."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"priority": 9, "deadline": None}]})
+
+    description: Words | None = None
+    priority: Priority | None = None
+    deadline: Time | None = None
+    parent_id: Id | None = None
+    blocked_by: Ids | None = None
+    status: Literal["active"] | None = Field(None, description="Takes up again what is blocked")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for name in sorted(self.model_fields_set - {"deadline", "parent_id"}):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name}: cannot be null")
+        return self
+
+
+class CompleteIn(Body):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The lease is signed."}]})
+
+    status: Literal["completed", "abandoned"] = "completed"
+    result: Words | None = None
+
+
+class AbandonIn(Body):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The offer was withdrawn."}]})
+
+    result: Words | None = None
+
+
+class BlockIn(Body):
+    """`blocked_by` adds to what the goal waits for."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"result": "Waits for the visa."}]})
+
+    result: Words | None = None
+    blocked_by: Ids = Field(default_factory=list)
+
+
+class MemoriesIn(Body):
+    memory_ids: Annotated[list[Id], Field(min_length=1, max_length=100)]
+
+
+class GoalOut(Reply):
+    """`version` is the ETag. `overdue`: its deadline has passed and it is not over."""
+
+    id: Id
+    description: str
+    status: StatusName
+    priority: int
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    parent_id: Id | None
+    blocked_by: list[Id]
+    deadline: Time | None
+    overdue: bool
+    result: str | None
+    version: int
+    created_at: Time
+    updated_at: Time
+    completed_at: Time | None
+
+
+class GoalFullOut(GoalOut):
+    """With what stands around it; at most 100 of each."""
+
+    parent: GoalOut | None
+    blockers: list[GoalOut]
+    subgoals: list[GoalOut]
+    memory_ids: list[Id]
+
+
+class GoalPage(Reply):
+    """Newest first; hand `next_cursor` back to read on."""
+
+    results: list[GoalOut]
+    next_cursor: str | None = None
+
+
+class GoalChangeOut(Reply):
+    """`changes`: by field, the value before and after."""
+
+    version: int
+    event: Literal["ADD", "UPDATE", "COMPLETE", "ABANDON", "BLOCK", "REOPEN"]
+    changes: dict[str, list[Any]]
+    timestamp: Time
+
+
+class GoalHistoryOut(Reply):
+    """Oldest first."""
+
+    results: list[GoalChangeOut]
+
+
+class GoneOut(Reply):
+    deleted: int = Field(examples=[1])

@@ -1,0 +1,386 @@
+"""Goals over HTTP: set, list, change, close, tie memories to them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from service.api import cursors, errors, replies
+from service.api import goal_models as wire
+from service.api.auth import CallerOf, Deleter, Reader, Writer
+from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, scope_of, served
+from service.api.preconditions import ExpectedOf
+from service.api.wire import Id, Time
+from service.db import goals as rows
+from service.domain.access import Caller
+from service.domain.goal import Around, Goal, GoalFilter, Status
+from service.domain.request import IdempotencyKey
+from service.domain.request import Request as Served
+from service.memory import goals
+from service.memory.goals import NewGoal, goal_id, missing
+from service.memory.ids import memory_id
+from service.resources import Resources
+
+router = APIRouter(prefix="/v1/goals", tags=["goals"])
+
+
+async def belongs(
+    id: str, who: CallerOf, res: ResourcesOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
+) -> None:
+    """Ids of a scope are not needed here; one that is given must be the goal's own, else it is not found."""
+    given = (user_id, agent_id, run_id)
+    if not any(given):
+        return
+    async with res.db.read(who.workspace_id) as session:
+        found = await rows.get(session, who.workspace_id, goal_id(id))
+    own = (found.scope.user_id, found.scope.agent_id, found.scope.run_id) if found else given
+    if any(wanted is not None and wanted != there for wanted, there in zip(given, own, strict=True)):
+        raise missing()
+
+
+OWN = [Depends(belongs)]
+CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+
+
+@router.post(
+    "",
+    operation_id="create_goal",
+    summary="Set a goal",
+    status_code=201,
+    response_model=wire.GoalFullOut,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+)
+async def create_goal(
+    body: wire.GoalIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """It is active. While it is, its memories and those near to its words rank higher in searches of its scope."""
+    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    asked = NewGoal(
+        scope,
+        body.description,
+        body.priority,
+        body.deadline,
+        body.parent_id,
+        tuple(body.blocked_by),
+        tuple(body.memory_ids),
+    )
+    return await _changed(request, who, res, key, lambda how: goals.add(asked, res, how), status=201)
+
+
+@router.get(
+    "",
+    operation_id="list_goals",
+    summary="The goals of a scope",
+    response_model=wire.GoalPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_goals(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    status: wire.StatusName | None = None,
+    parent_id: Annotated[Id | None, Query(description="Only parts of this goal")] = None,
+    due_before: Annotated[Time | None, Query(description="Only those with a deadline before it")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> wire.GoalPage:
+    """Those of the active channel and of _global, newest first."""
+    wanted = GoalFilter(Status(status) if status else None, parent_id, due_before)
+    async with res.db.read(who.workspace_id) as session:
+        found = await rows.page(session, scope, wanted, after=cursors.decode(cursor), limit=limit + 1)
+    more = found[limit - 1] if len(found) > limit else None
+    now = res.clock()
+    return wire.GoalPage(
+        results=[shown(each, now) for each in found[:limit]],
+        next_cursor=cursors.encode(more.created_at, more.id) if more else None,
+    )
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_goal",
+    summary="A goal with its parent, blockers, parts and memories",
+    response_model=wire.GoalFullOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=OWN,
+)
+async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
+    async with res.db.snapshot(who.workspace_id) as session:
+        found = await rows.get(session, who.workspace_id, goal_id(id))
+        if found is None:
+            raise missing()
+        around = await rows.around(session, who.workspace_id, found)
+    body = full(around, res.clock()).model_dump(mode="json")
+    return JSONResponse(body, 200, replies.headers(body))
+
+
+@router.patch(
+    "/{id}",
+    operation_id="update_goal",
+    summary="Change a goal",
+    response_model=wire.GoalFullOut,
+    responses=CHANGE,
+    dependencies=OWN,
+)
+async def update_goal(
+    id: str,
+    body: wire.GoalPatch,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    """Edges that would lead back to the goal are refused (409). What is over is closed for good, but may be edited."""
+    named: dict[goals.Named, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
+    if "status" in named:
+        named["status"] = Status.ACTIVE
+    wanted = goal_id(id)
+    return await _changed(
+        request,
+        who,
+        res,
+        key,
+        lambda how: goals.revise(who.workspace_id, wanted, named, res, how, expected=expected),
+    )
+
+
+@router.delete(
+    "/{id}",
+    operation_id="delete_goal",
+    summary="Delete a goal for good",
+    response_model=wire.GoneOut,
+    responses=errors.documented(400, 401, 403, 404, 412, 503),
+    dependencies=OWN,
+)
+async def delete_goal(
+    id: str, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
+) -> Response:
+    """With its edges, its vector and its history. Its parts and its memories stay."""
+    wanted = goal_id(id)
+
+    async def work() -> Response:
+        how = served(request, who, key, shape=gone)
+        return replies.send(*gone(await goals.remove(who.workspace_id, wanted, res, how, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.get(
+    "/{id}/history",
+    operation_id="get_goal_history",
+    summary="Every change of a goal",
+    response_model=wire.GoalHistoryOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=OWN,
+)
+async def get_goal_history(
+    id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
+) -> wire.GoalHistoryOut:
+    async with res.db.read(who.workspace_id) as session:
+        found = await rows.history(session, who.workspace_id, goal_id(id), limit=limit)
+    if not found:
+        raise missing()
+    return wire.GoalHistoryOut(
+        results=[
+            wire.GoalChangeOut(
+                version=each.version, event=each.event.value, changes=dict(each.changes), timestamp=each.recorded_at
+            )
+            for each in found
+        ]
+    )
+
+
+@router.post(
+    "/{id}/complete",
+    operation_id="complete_goal",
+    summary="The goal is reached, or given up",
+    response_model=wire.GoalFullOut,
+    responses=CHANGE,
+    dependencies=OWN,
+)
+async def complete_goal(
+    id: str,
+    body: wire.CompleteIn,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    """Again is fine and changes nothing; 409 when it is over with the other status."""
+    return await _closed(id, Status(body.status), request, who, res, key, expected=expected, result=body.result)
+
+
+@router.post(
+    "/{id}/abandon",
+    operation_id="abandon_goal",
+    summary="The goal is given up",
+    response_model=wire.GoalFullOut,
+    responses=CHANGE,
+    dependencies=OWN,
+)
+async def abandon_goal(
+    id: str,
+    body: wire.AbandonIn,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    return await _closed(id, Status.ABANDONED, request, who, res, key, expected=expected, result=body.result)
+
+
+@router.post(
+    "/{id}/block",
+    operation_id="block_goal",
+    summary="The goal waits for something",
+    response_model=wire.GoalFullOut,
+    responses=CHANGE,
+    dependencies=OWN,
+)
+async def block_goal(
+    id: str,
+    body: wire.BlockIn,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    """It stays blocked until a PATCH makes it active again, also when what it waited for is reached."""
+    return await _closed(
+        id,
+        Status.BLOCKED,
+        request,
+        who,
+        res,
+        key,
+        expected=expected,
+        result=body.result,
+        blocked_by=tuple(body.blocked_by),
+    )
+
+
+@router.post(
+    "/{id}/memories",
+    operation_id="tie_memories_to_goal",
+    summary="Tie memories to a goal",
+    response_model=wire.GoalFullOut,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+    dependencies=OWN,
+)
+async def tie_memories_to_goal(
+    id: str, body: wire.MemoriesIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """Those that are tied already stay so."""
+    wanted = goal_id(id)
+    return await _changed(
+        request,
+        who,
+        res,
+        key,
+        lambda how: goals.tie_memories(who.workspace_id, wanted, body.memory_ids, res, how),
+    )
+
+
+@router.delete(
+    "/{id}/memories/{memory}",
+    operation_id="untie_memory_from_goal",
+    summary="Untie a memory from a goal",
+    response_model=wire.GoneOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=OWN,
+)
+async def untie_memory_from_goal(
+    id: str, memory: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """When it is not tied, that is fine."""
+    wanted, tied = goal_id(id), memory_id(memory)
+
+    async def work() -> Response:
+        how = served(request, who, key, shape=gone)
+        return replies.send(*gone(await goals.untie_memory(who.workspace_id, wanted, tied, res, how)))
+
+    return await replies.once(who, key, res, work)
+
+
+async def _closed(
+    id: str,
+    status: Status,
+    request: Request,
+    who: Caller,
+    res: Resources,
+    key: IdempotencyKey | None,
+    **more: Any,
+) -> Response:
+    wanted: UUID = goal_id(id)
+    return await _changed(
+        request, who, res, key, lambda how: goals.close(who.workspace_id, wanted, status, res, how, **more)
+    )
+
+
+async def _changed(
+    request: Request,
+    who: Caller,
+    res: Resources,
+    key: IdempotencyKey | None,
+    verb: Callable[[Served], Awaitable[Around]],
+    *,
+    status: int = 200,
+) -> Response:
+    """The goal as the verb leaves it, once per Idempotency-Key."""
+
+    def shape(found: Around) -> tuple[int, Mapping[str, Any]]:
+        return status, full(found, res.clock()).model_dump(mode="json")
+
+    async def work() -> Response:
+        return replies.send(*shape(await verb(served(request, who, key, shape=shape))))
+
+    return await replies.once(who, key, res, work)
+
+
+def gone(count: int) -> tuple[int, Mapping[str, Any]]:
+    return 200, wire.GoneOut(deleted=count).model_dump(mode="json")
+
+
+def shown(goal: Goal, now: datetime) -> wire.GoalOut:
+    return wire.GoalOut(**_fields(goal, now))
+
+
+def full(found: Around, now: datetime) -> wire.GoalFullOut:
+    return wire.GoalFullOut(
+        **_fields(found.goal, now),
+        parent=shown(found.parent, now) if found.parent else None,
+        blockers=[shown(each, now) for each in found.blockers],
+        subgoals=[shown(each, now) for each in found.subgoals],
+        memory_ids=list(found.memory_ids),
+    )
+
+
+def _fields(goal: Goal, now: datetime) -> dict[str, Any]:
+    return {
+        "id": goal.id,
+        "description": goal.description,
+        "status": goal.status.value,
+        "priority": goal.priority,
+        "user_id": goal.scope.user_id,
+        "agent_id": goal.scope.agent_id,
+        "run_id": goal.scope.run_id,
+        "channel": goal.scope.channel,
+        "parent_id": goal.parent_id,
+        "blocked_by": list(goal.blocked_by),
+        "deadline": goal.deadline,
+        "overdue": goal.is_overdue(now),
+        "result": goal.result,
+        "version": goal.version,
+        "created_at": goal.created_at,
+        "updated_at": goal.updated_at,
+        "completed_at": goal.completed_at,
+    }
