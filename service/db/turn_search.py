@@ -3,7 +3,8 @@
 One statement looks at the newest `exact_rows` turns of the scope: exact BM25 and exact distances, and of each turn also
 what its context says. A turn is often found by the question before it, so its own measures are taken together with
 those of the turns just before it in the same conversation, by a window over what is measured anyway: no second vector
-is kept, and an erased turn leaves nothing in its neighbours (A12). In a scope of more turns the generation's HNSW index
+is kept, and an erased turn leaves nothing in its neighbours (A12). A turn that is kept as a memory too (infer=false)
+takes the context that is kept with the memory, which is better. In a scope of more turns the generation's HNSW index
 hands in the older ones.
 """
 
@@ -42,6 +43,15 @@ WITH scoped AS MATERIALIZED (
             || '}}/{dimensions}')::sparsevec AS weights,
            sum(ln(1 + (texts - found + 0.5) / (found + 0.5))) AS reach
     FROM own, counted
+), told AS (
+    SELECT o.turn_id, max(greatest(-(m.context_bm25 <#> a.weights), 0)) AS words,
+           max(1 - (c.embedding <=> :question)) AS cosine
+    FROM scoped s CROSS JOIN asked a
+    JOIN memory_source o ON o.workspace_id = :workspace AND o.turn_id = s.id
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = o.memory_id AND m.context_bm25 IS NOT NULL
+    LEFT JOIN memory_vector c ON c.workspace_id = :workspace AND c.memory_id = m.id
+        AND c.generation = {generation} AND c.kind = 'context'
+    GROUP BY o.turn_id
 ), alone AS (
     SELECT s.id, s.conversation_id, s.turn_index, s."timestamp",
            CASE WHEN s.terms && CAST(:terms AS integer[]) THEN greatest(-(s.bm25 <#> a.weights), 0) ELSE 0 END AS words,
@@ -49,9 +59,10 @@ WITH scoped AS MATERIALIZED (
     FROM scoped s CROSS JOIN asked a
     LEFT JOIN turn_vector v ON v.workspace_id = :workspace AND v.turn_id = s.id AND v.generation = {generation}
 ), measured AS MATERIALIZED (
-    SELECT *, words + coalesce(sum(words) OVER before, 0) AS near_words,
-           (2 * cosine + coalesce(lag(cosine) OVER said, cosine)) / 3 AS near_cosine
-    FROM alone
+    SELECT alone.*, coalesce(told.words, alone.words + coalesce(sum(alone.words) OVER before, 0)) AS near_words,
+           coalesce(told.cosine, (2 * alone.cosine + coalesce(lag(alone.cosine) OVER said, alone.cosine)) / 3)
+               AS near_cosine
+    FROM alone LEFT JOIN told ON told.turn_id = alone.id
     WINDOW said AS (PARTITION BY conversation_id ORDER BY turn_index),
            before AS (PARTITION BY conversation_id ORDER BY turn_index ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)
 ), picked AS (
