@@ -28,7 +28,7 @@ MAX_HOURS = 24 * 366 * 100
 
 Hours = Annotated[float | None, Query(gt=0, le=MAX_HOURS, description="How far back; default without end")]
 Channels = Annotated[
-    list[Channel] | None, Query(max_length=50, description="Repeatable: these and _global, instead of channel")
+    list[Channel] | None, Query(max_length=50, description="Repeatable: looked at beside channel and _global")
 ]
 
 

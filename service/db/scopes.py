@@ -27,13 +27,6 @@ def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Conditio
     )
 
 
-def across(alias: str, scope: Scope, channels: Sequence[str]) -> Condition:
-    """The same for several channels at once; `_global` is always among them."""
-    wanted = list(dict.fromkeys((*channels, GLOBAL_CHANNEL)))
-    named = Condition(f"{alias}.channel = ANY (CAST(:channels AS text[]))", {"channels": wanted})
-    return _workspace(alias, scope) & _given(alias, scope) & named
-
-
 def exactly(alias: str, scope: Scope) -> Condition:
     """Rows of just this scope and channel: a missing id means NULL (C08)."""
     here = _workspace(alias, scope)

@@ -59,7 +59,7 @@ class StoredTurn:
 @dataclass(frozen=True, slots=True)
 class Turns:
     """Which turns: of a scope, said from `since` on and before `until`, of one conversation; never archived ones.
-    `channels`: instead of the scope's own."""
+    `channels`: looked at beside the scope's own and `_global`."""
 
     scope: Scope
     since: datetime | None = None
@@ -69,7 +69,7 @@ class Turns:
 
     def place(self, alias: str) -> Condition:
         """The scope, on any table that carries it."""
-        return scopes.across(alias, self.scope, self.channels) if self.channels else scopes.matching(alias, self.scope)
+        return scopes.matching(alias, self.scope, self.channels)
 
     def rows(self, alias: str) -> Condition:
         """Everything else, on `turn`."""

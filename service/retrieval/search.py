@@ -78,32 +78,54 @@ async def search(query: Query, res: Resources) -> Found:
     return await _search(query, res, used)
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A search that needs nothing but the database any more."""
+
+    query: Query
+    where: Where
+    prepared: Prepared
+    watch: Watch
+    now: datetime
+
+
 async def _search(query: Query, res: Resources, used: dict[str, Used]) -> Found:
+    ready = await prepare(query, res, used)
+    async with res.db.snapshot(query.scope.workspace_id) as session:
+        return await within(session, ready, res)
+
+
+async def prepare(query: Query, res: Resources, used: dict[str, Used]) -> Ready:
+    """The question read, widened and embedded, with nothing held."""
     watch, now = Watch(), res.clock()
     where = _where(query, res, now)
-    prepared = await _prepared(query, where, res, used, watch)
+    return Ready(query, where, await _prepared(query, where, res, used, watch), watch, now)
+
+
+async def within(session: Session, ready: Ready, res: Resources) -> Found:
+    """The hits, read in the caller's snapshot."""
+    query, where, prepared, watch, now = ready.query, ready.where, ready.prepared, ready.watch, ready.now
     wide = max(ARM, query.limit * 2)
-    async with res.db.snapshot(query.scope.workspace_id) as session:
-        found = await hybrid.candidates(session, where, prepared.ask, arm=wide, wanted=query.limit)
-        path: VectorPath = "exact" if prepared.ask.vector is not None else "none"
-        if found.texts > where.exact_rows:
-            found, path = await _large(session, where, prepared, found, wide)
-        watch.lap("candidates")
-        naming = await _naming(session, where, query, prepared, wide, now)
-        found = replace(found, arms={**found.arms, "entity": list(naming.memories)}) if naming.memories else found
-        watch.lap("entities")
-        scene = _scene(query, prepared, found, naming, now)
-        ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
-        if found.texts > where.exact_rows and len(ids) < query.limit:  # rows whose vector is still to come
-            more = await important.ids(session, where.scope & where.rows, limit=query.limit)
-            ids = list(dict.fromkeys((*ids, *more)))
-        measured = await hybrid.signals(session, where, ids, prepared.ask, own=scene.own, near=scene.near)
-        scene = await _with_standing(session, scene, ids)
-        scene = replace(scene, goals=goals.pulls(measured, res.embedder.similarity))
-        watch.lap("signals")
-        ranked = [each for each in _rank(scene, measured, query.limit) if each.score >= query.min_score]
-        watch.lap("rank")
-        rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
+    found = await hybrid.candidates(session, where, prepared.ask, arm=wide, wanted=query.limit)
+    path: VectorPath = "exact" if prepared.ask.vector is not None else "none"
+    if found.texts > where.exact_rows:
+        found, path = await _large(session, where, prepared, found, wide)
+    watch.lap("candidates")
+    naming = await _naming(session, where, query, prepared, wide, now)
+    found = replace(found, arms={**found.arms, "entity": list(naming.memories)}) if naming.memories else found
+    watch.lap("entities")
+    scene = _scene(query, prepared, found, naming, now)
+    ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
+    if found.texts > where.exact_rows and len(ids) < query.limit:  # rows whose vector is still to come
+        more = await important.ids(session, where.scope & where.rows, limit=query.limit)
+        ids = list(dict.fromkeys((*ids, *more)))
+    measured = await hybrid.signals(session, where, ids, prepared.ask, own=scene.own, near=scene.near)
+    scene = await _with_standing(session, scene, ids)
+    scene = replace(scene, goals=goals.pulls(measured, res.embedder.similarity))
+    watch.lap("signals")
+    ranked = [each for each in _rank(scene, measured, query.limit) if each.score >= query.min_score]
+    watch.lap("rank")
+    rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
     by_id = {each.id: each for each in measured}
     hits = tuple(_hit(each, by_id[_id(each)], rows[_id(each)], res) for each in ranked if _id(each) in rows)
     watch.lap("rows")
