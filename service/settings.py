@@ -180,6 +180,7 @@ class Settings(BaseModel):
     llm_attempt_timeout_s: float = Field(
         12.0, gt=0
     )  # one attempt of it: after one that hangs there is time for another
+    llm_concurrency: int = Field(32, ge=1, le=1_000)  # questions in flight per process; more wait for a free slot
     llm_max_calls: int = Field(32, ge=1)  # calls one request may make
     llm_max_request_tokens: int = Field(60_000, ge=100)  # tokens one request may use
     llm_retry_transient: bool = True  # also retry time-outs and 5xx (C27)

@@ -94,6 +94,8 @@ def by_rules(said: Sequence[Said]) -> Extracted:
         )
         for each in offline.extract(messages)
     )
+    if any(each.by_assistant for each in said):  # the user confirms a claim in the assistant's words
+        found = sourcing.placed(found, said)
     why = None if found else "no message states anything about the user; greetings, questions and small talk do not"
     return Extracted(found, "rules:1", (), why)
 

@@ -30,6 +30,10 @@ MAX_OPERATIONS = 20
 """Of one answer; an honest one has one to three."""
 
 
+PARAPHRASE = 0.85
+"""Similarity from which an assistant's sentence is a memory in other words (R4.08: at 0.85 two may be one fact)."""
+
+
 class Verb(StrEnum):
     ADD = "ADD"
     UPDATE = "UPDATE"
@@ -82,11 +86,19 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], workspace_id: UUID, 
 
 def echo(fact: CleanText, recalled: Sequence[Neighbour]) -> Ruling | None:
     """NONE for what an assistant merely said back out of memory; None when it is no echo, or nothing was recalled."""
-    if not recalled or not facts.is_echo(fact, [each.text for each in recalled]):
+    if not recalled:
+        return None
+    same = next((each for each in recalled if _paraphrases(fact, each)), None)
+    if same is None and not facts.is_echo(fact, [each.text for each in recalled]):
         return None
     ids = tuple(each.id for each in recalled)
     judged = Judgement("rules", RULES, "NONE", "the assistant said what was recalled to it", ids)
-    return Ruling((Operation(Verb.NONE, recalled[0]),), judged)
+    return Ruling((Operation(Verb.NONE, same or recalled[0]),), judged)
+
+
+def _paraphrases(fact: CleanText, memory: Neighbour) -> bool:
+    """Close in meaning, and nothing in it that the memory lacks: no figure, no name, no negation, no other tense."""
+    return memory.similarity >= PARAPHRASE and contrast.differs(fact, memory.text) is None
 
 
 def by_rules(fact: CleanText, shown: Sequence[Neighbour]) -> Ruling:

@@ -40,18 +40,22 @@ class _Sentence:
 
 
 def placed(facts: Sequence[Fact], said: Sequence[Said]) -> tuple[Fact, ...]:
-    """The facts with `message` and `correction`, where they can be told. Pure; some milliseconds for a long talk."""
+    """The facts with `by_assistant`, and with `message` and `correction` where those are open and can be told. Pure;
+    some milliseconds for a long talk."""
     spoken = [sentence for place, message in enumerate(said) for sentence in _sentences(place, message)]
     return tuple(_placed(fact, spoken) for fact in facts)
 
 
 def _placed(fact: Fact, spoken: Sequence[_Sentence]) -> Fact:
     words = echo.content_words(fact.text)
-    near = [(len(words & each.words), each.by_user, each.message, each.correction) for each in spoken]
-    shared, by_user, message, correction = max(near, default=(0, False, 0, False))
+    near = [(len(words & each.words), each.by_user, each.message) for each in spoken]
+    shared, by_user, message = max(near, default=(0, False, 0))
     if not shared:
         return fact
-    return replace(fact, message=message, correction=fact.correction or (by_user and correction))
+    if fact.message is not None:
+        return replace(fact, by_assistant=not by_user)
+    corrects = by_user and any(each.correction and each.message == message and words & each.words for each in spoken)
+    return replace(fact, message=message, correction=fact.correction or corrects, by_assistant=not by_user)
 
 
 def _sentences(place: int, message: Said) -> list[_Sentence]:

@@ -31,6 +31,7 @@ class Fact:
 
     `confidence` 0..1. `message`: place of the message it came from, with the half-open character span, where known.
     `level`: importance 1..10 where the model gave one. `correction`: it was introduced as one ("actually, ...").
+    `by_assistant`: the words are the assistant's, so it may be saying back what was recalled to it.
     """
 
     text: CleanText
@@ -43,3 +44,4 @@ class Fact:
     level: int | None = None
     entities: tuple[Named, ...] = ()
     relations: tuple[Related, ...] = ()
+    by_assistant: bool = False

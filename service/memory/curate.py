@@ -79,7 +79,7 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
     if not facts:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
     for last in (False, False, False, True)[-DECISIONS - 1 :]:
-        facts = await _ruled(facts, spoken, res)
+        facts = await _ruled(facts, res)
         if conversation.dry_run:
             return Curated(_previews(facts, res), warnings)
         try:
@@ -171,13 +171,13 @@ def _draft(fact: Fact, said: Sequence[Draft], conversation: Conversation, res: R
     )
 
 
-async def _ruled(facts: Sequence[Considered], spoken: Sequence[Said], res: Resources) -> list[Considered]:
+async def _ruled(facts: Sequence[Considered], res: Resources) -> list[Considered]:
     """Each fact with the memories nearest to it and a ruling; some rulings wait for a model at the same time."""
     if not facts:
         return []
     async with res.db.read(facts[0].draft.scope.workspace_id) as session:
         seen = [await _nearest(session, each.draft, res) for each in facts]
-        recalled = [await _recalled(session, each, spoken, res) for each in facts]
+        recalled = [await _recalled(session, each, res) for each in facts]
     turn = asyncio.Semaphore(RULINGS_AT_ONCE)
 
     async def one(each: Considered, shown: tuple[Neighbour, ...], said_before: Sequence[Neighbour]) -> Considered:
@@ -187,10 +187,9 @@ async def _ruled(facts: Sequence[Considered], spoken: Sequence[Said], res: Resou
     return list(await asyncio.gather(*map(one, facts, seen, recalled)))
 
 
-async def _recalled(session: Session, each: Considered, spoken: Sequence[Said], res: Resources) -> Sequence[Neighbour]:
+async def _recalled(session: Session, each: Considered, res: Resources) -> Sequence[Neighbour]:
     """What the assistant may have said back; nothing for a fact in the user's own words."""
-    place = each.fact.message
-    if place is None or place >= len(spoken) or not spoken[place].by_assistant:
+    if not each.fact.by_assistant:
         return ()
     return await _nearest(session, each.draft, res, limit=max(ECHOES, res.settings.dedup_candidates))
 
@@ -244,7 +243,8 @@ async def _write(
             done = await apply.ruling(session, each.draft, each.ruling, each.merged, places[0], res)
             outcomes.extend(done)
             place = each.fact.message if each.fact.message is not None else len(places) - 1
-            links.extend((one.memory_id, places[place].id) for one in done if one.memory_id and one.event != "DELETE")
+            made = [one for one in done if one.event != "NONE"] or done  # what a ruling merely touches is not its work
+            links.extend((one.memory_id, places[place].id) for one in made if one.memory_id and one.event != "DELETE")
         await conversations.link(session, scope, links)
         await write.note(session, scope, outcomes, request, res)
         await keep_answer(session, scope.workspace_id, outcomes, request, warnings)

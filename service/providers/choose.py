@@ -59,7 +59,7 @@ def open_llm(settings: Settings) -> Llm | None:
     if endpoint is None:
         return None
     attempt_s = min(settings.llm_attempt_timeout_s, settings.llm_timeout_s)
-    options = WireOptions(timeout_s=attempt_s, retries=_retries(settings))
+    options = WireOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
     return MeteredLlm(OpenAiLlm(endpoint, options))
 
 

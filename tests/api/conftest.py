@@ -99,8 +99,8 @@ async def anonymous(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @asynccontextmanager
-async def with_llm(resources: Resources, tenant: Tenant, llm: Llm) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of an application that has a language model."""
+async def with_llm(resources: Resources, tenant: Tenant, llm: Llm | None) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of an application that has this language model, or none."""
     async with serving(replace(resources, llm=llm)) as app, client_of(app, tenant.key) as client:
         yield client
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import random
-from itertools import pairwise
 from typing import Any
 
-import pytest
 from httpx2 import AsyncClient
 
-from service.domain.job import Job
-from service.jobs import enrich
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, store
@@ -117,57 +112,3 @@ async def test_another_workspace_and_nonsense_find_no_decision(
     assert (await undo(other_client, decision["id"])).status_code == 404
     assert (await undo(other_client, "nonsense")).status_code == 404
     assert (await other_client.get(f"/v1/memories/{added['id']}/decisions")).status_code == 404
-
-
-WORDS = ("tea", "rice", "chess", "rain", "jazz", "bread", "snow", "maps")
-VERBS = ("ADD", "UPDATE", "DELETE", "DELETE+ADD", "UPDATE+DELETE")
-
-
-@pytest.mark.parametrize("policy", ["in_place", "supersede", "flag_review"])
-@pytest.mark.parametrize("seed", range(4))
-async def test_undo_of_apply_is_what_was_there(
-    resources: Resources, tenant: Tenant, tables: Tables, policy: str, seed: int
-) -> None:
-    """Random rulings one after the other, then each taken back, the last one first: every state comes again."""
-    dice = random.Random(f"{policy}{seed}")
-    async with judged(resources, tenant, contradiction_policy=policy) as (client, judge):
-        first = [await store(client, f"Likes {word}", tags=[f"food:{word}"]) for word in WORDS[:4]]
-        for source, target in pairwise(first):
-            tie = {"target_id": target, "type": "SIMILAR_TO", "strength": 0.3}
-            await client.post(f"/v1/memories/{source}/relations", json=tie)
-        await _enrich(resources, tenant, tables)
-        states, rulings = [], []
-        for number in range(6):
-            states.append(await dump(tables, tenant.workspace_id))
-            judge.say(f"Fact {number} about {dice.choice(WORDS)}", *_operations(dice, number))
-            results = await tell(client, f"Message {number} of Anna Berg from Oslo")
-            made = [each["id"] for each in results if each["id"] and each["event"] != "NONE"]
-            rulings.append((await decided(client, made[0]))[-1]["id"] if made else None)
-            await _enrich(resources, tenant, tables)
-        assert sum(each is not None for each in rulings) > 3
-        for ruling, state in zip(reversed(rulings), reversed(states), strict=True):
-            if ruling is None:
-                continue
-            answer = await undo(client, ruling)
-            assert answer.status_code == 200, answer.text
-            assert await dump(tables, tenant.workspace_id) == state
-
-
-def _operations(dice: random.Random, number: int) -> list[dict[str, Any]]:
-    one, other = dice.sample((1, 2, 3), 2)
-    made: dict[str, dict[str, Any]] = {
-        "ADD": {"event": "ADD", "text": f"New {number} {dice.choice(WORDS)}"},
-        "UPDATE": {"event": "UPDATE", "id": one, "text": f"Changed {number} {dice.choice(WORDS)}"},
-        "DELETE": {"event": "DELETE", "id": other},
-    }
-    return [made[verb] for verb in dice.choice(VERBS).split("+")]
-
-
-async def _enrich(resources: Resources, tenant: Tenant, tables: Tables) -> None:
-    """Everything that waits for it, as the worker would."""
-    rows = await tables.fetch(
-        "SELECT id FROM memory WHERE workspace_id = $1 AND enriched_at IS NULL ORDER BY id", tenant.workspace_id
-    )
-    for row in rows:
-        job = Job(tenant.workspace_id, row["id"], "enrich", row["id"], {}, 1, 3, "test")
-        await enrich.run(job, resources)

@@ -34,8 +34,8 @@ class Mind:
     """`facts` by a part of the message; `rulings` by the fact, their targets named by text as "of". What nothing was
     said about holds no facts, and is added."""
 
-    facts: dict[str, Any] = field(default_factory=dict)
-    rulings: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    rulings: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def __call__(self, request: Request) -> Content:
         said = request.json["messages"][1]["content"]

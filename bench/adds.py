@@ -1,0 +1,163 @@
+"""How many conversations become facts per second, and how much of the time is the service's own?
+
+    python -m bench.adds [--adds 320] [--runs 3] [--latency-ms 50]
+
+A conversation of one message with infer=true: extraction and decision by a scripted model in a process of its own, over
+real HTTP, that takes a fixed time for each answer. Own share = wall - LLM calls x latency - embedding. Rounds alternate
+between the numbers of clients; medians over the rounds are printed, beside the CPU that an add costs each process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from bench import model, running, sentences
+from bench.clients import Answer, Run, post_all
+from bench.numbers import Pace, percentile, table
+from bench.running import ROOT, Service
+from bench.stores import PATH, PER_USER, WARM_UP, settled
+
+CLIENTS = (1, 8, 32)
+OWN_MS, PER_S = 20.0, 60.0
+"""The targets: own share with one client (p50), adds per second with 32."""
+
+
+@dataclass(slots=True)
+class Cell:
+    """All rounds with one number of clients; `cpu_ms` per add and process."""
+
+    paces: list[Pace] = field(default_factory=list)
+    own_ms: list[float] = field(default_factory=list)
+    cpu_ms: list[dict[str, float]] = field(default_factory=list)
+    generator: list[float] = field(default_factory=list)
+
+
+class Bench:
+    """Alternating rounds against one service."""
+
+    def __init__(self, service: Service, *, adds: int, runs: int, latency_ms: float) -> None:
+        self._service, self._adds, self._runs, self._latency_ms = service, adds, runs, latency_ms
+        self._texts = iter(sentences.distinct(WARM_UP + runs * 3 * adds, seed=3))
+        self.cells: dict[int, Cell] = {}
+        self.events: Counter[str] = Counter()
+        self.calls: Counter[int] = Counter()
+        self.last: dict[int, Run] = {}
+
+    async def run(self) -> None:
+        await post_all(self._service.url, self._service.key, PATH, self._bodies(WARM_UP), clients=4)
+        for _ in range(self._runs):
+            for clients in CLIENTS:
+                await self._round(clients, self._adds if clients > 1 else self._adds // 4)
+
+    async def _round(self, clients: int, count: int) -> None:
+        bodies = self._bodies(count)
+        await settled(self._service)
+        family = self._service.processes
+        before = family.cpu_s() if family else {}
+        run = await post_all(self._service.url, self._service.key, PATH, bodies, clients=clients)
+        after = family.cpu_s() if family else {}
+        wrong = [answer for answer in run.answers if answer.status != 200 or answer.json["warnings"]]
+        if wrong:
+            raise SystemExit(f"{len(wrong)} adds failed, the first with {wrong[0].status}: {wrong[0].body[:500]!r}")
+        cell = self.cells.setdefault(clients, Cell())
+        cell.paces.append(run.pace)
+        cell.own_ms.extend(self._own_ms(answer) for answer in run.answers)
+        cell.cpu_ms.append({part: (after[part] - before[part]) * 1000 / count for part in after})
+        cell.generator.append(run.own_cpu)
+        self.last[clients] = run
+        for answer in run.answers:
+            self.events.update(each["event"] for each in answer.json["results"])
+            self.calls[answer.json["usage"]["llm_calls"]] += 1
+
+    def _own_ms(self, answer: Answer) -> float:
+        told = answer.json
+        calls, embedding_ms = int(told["usage"]["llm_calls"]), float(told["timings_ms"].get("embed", 0.0))
+        return answer.ms - calls * self._latency_ms - embedding_ms
+
+    def _bodies(self, count: int) -> list[bytes]:
+        """The users take turns, so concurrent adds are of different users."""
+        users = [f"bench-{uuid4()}" for _ in range(max(1, count // PER_USER))]
+        return [
+            json.dumps({"messages": next(self._texts), "user_id": users[number % len(users)]}).encode()
+            for number in range(count)
+        ]
+
+
+def report(bench: Bench, options: argparse.Namespace) -> str:
+    rows = []
+    for clients, cell in bench.cells.items():
+        pace = Pace.median(cell.paces)
+        cpu = {part: percentile([each[part] for each in cell.cpu_ms], 0.5) for part in cell.cpu_ms[0]}
+        own = percentile(cell.own_ms, 0.5), percentile(cell.own_ms, 0.95)
+        parts = (cpu.get(part, float("nan")) for part in ("api", "postgres", "worker"))
+        figures = [pace.per_s, pace.p50_ms, pace.p95_ms, *own, *parts]
+        rows.append([str(clients), *figures, f"{percentile(cell.generator, 0.5):.0%}"])
+    head = ["clients", "per s", "p50 ms", "p95 ms", "own p50", "own p95", "api ms", "postgres ms", "worker ms"]
+    own_ms, per_s = percentile(bench.cells[1].own_ms, 0.5), Pace.median(bench.cells[CLIENTS[-1]].paces).per_s
+    return "\n".join(
+        [
+            f"Adds through HTTP, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}, {options.runs} rounds "
+            f"of {options.adds} ({options.adds // 4} with one client), {PER_USER} per user, the model takes "
+            f"{options.latency_ms:.0f} ms. Medians.",
+            "",
+            table([*head, "generator"], rows),
+            "",
+            "Own: wall - LLM calls x latency - embedding. CPU is per add.",
+            f"Events: {dict(bench.events)}. LLM calls per add: {dict(sorted(bench.calls.items()))}.",
+            f"Targets: own share {OWN_MS:.0f} ms with one client, measured {own_ms:.0f}; {PER_S:.0f} adds/s with "
+            f"{CLIENTS[-1]}, measured {per_s:.0f}.",
+        ]
+    )
+
+
+@contextmanager
+def scripted(latency_ms: float) -> Iterator[str]:
+    """The base URL of a model in a process of its own."""
+    port = running.free_port()
+    words = ["-m", "bench.model", "--port", str(port), "--latency-ms", str(latency_ms)]
+    process = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdin=subprocess.DEVNULL)
+    try:
+        time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def environment(base_url: str) -> dict[str, str]:
+    """The service's, with this model."""
+    return {
+        "LLM_BASE_URL": base_url,
+        "LLM_API_KEY": "bench",
+        "EXTRACTION_MODEL": model.EXTRACT,
+        "LOXODON_DECISION_MODEL": model.DECIDE,
+        "LOXODON_CLASSIFIER_USE_LLM": "false",
+    }
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--adds", type=int, default=320, help="per round; a quarter of it with one client")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--latency-ms", type=float, default=50.0)
+    options = parser.parse_args(words)
+    with scripted(options.latency_ms) as base_url, running.started(env=environment(base_url)) as service:
+        bench = Bench(service, adds=options.adds, runs=options.runs, latency_ms=options.latency_ms)
+        asyncio.run(bench.run())
+    print(report(bench, options))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+"""What stands in for a language model while adds are measured?
+
+    python -m bench.model --port 9000 [--latency-ms 50]
+
+A process of its own that speaks the OpenAI wire and answers after a fixed time: the user's words as one fact, and ADD
+for every fact. Written by hand over asyncio streams, so that it takes little of the cores it shares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+SAID = re.compile(r"^user: (.*)$", re.MULTILINE)
+EXTRACT, DECIDE = "bench-extract", "bench-decide"
+"""The names by which the service asks for its two tasks."""
+
+USAGE = {"prompt_tokens": 400, "completion_tokens": 40, "total_tokens": 440}
+
+
+def said(body: dict[str, Any]) -> str:
+    """The model's answer to a request."""
+    if body["model"] == DECIDE:
+        return '{"items": [{"event": "ADD", "id": null, "old_memory": null, "data": null}]}'
+    facts = [
+        {"text": text, "certainty": "explicit", "temporal": "current", "importance": 5}
+        for text in SAID.findall(body["messages"][1]["content"])
+    ]
+    return json.dumps({"facts": facts})
+
+
+def completion(body: dict[str, Any]) -> bytes:
+    message = {"role": "assistant", "content": said(body)}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    whole = {"id": "c", "object": "chat.completion", "model": body["model"], "choices": [choice], "usage": USAGE}
+    return json.dumps(whole).encode()
+
+
+async def serve(port: int, latency_s: float) -> None:
+    """Answers for ever."""
+
+    async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"(?i)^content-length: *(\d+)", head, re.MULTILINE)
+                body = await reader.readexactly(int(length[1]) if length else 0)
+                answer = completion(json.loads(body))
+                await asyncio.sleep(latency_s)
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+                writer.write(b"Content-Length: %d\r\n\r\n" % len(answer) + answer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(connection, "127.0.0.1", port)
+    async with server:
+        await server.serve_forever()
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--latency-ms", type=float, default=50.0)
+    options = parser.parse_args(words)
+    asyncio.run(serve(options.port, options.latency_ms / 1000))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,77 @@
+"""R3.21: is a correction recognised when a model made the facts, and what it corrects superseded?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.resources import Resources
+from tests.api.conversing import answer, events, known, tell
+from tests.api.wired import Mind, wired
+from tests.conftest import Tenant
+
+OLD, NEW = "User lives in Lisbon", "User lives in Porto"
+TAKES_ITS_PLACE = {NEW: [{"event": "UPDATE", "of": OLD, "data": NEW}]}
+CUES = [
+    "Actually, I live in Porto.",
+    "No, I meant Porto. I live in Porto.",
+    "Sorry, my mistake. I live in Porto.",
+    "I was wrong, I live in Porto.",
+]
+
+
+async def corrected(client: AsyncClient, said: str, **settings: Any) -> list[dict[str, Any]]:
+    if settings:
+        got = await client.patch("/v1/workspaces/current", json={"settings": settings})
+        assert got.status_code == 200, got.text
+    await tell(client, "I live in Lisbon")
+    return await tell(client, said)
+
+
+@pytest.mark.parametrize("policy", ["supersede", "prefer_old", "flag_review"])
+@pytest.mark.parametrize("said", CUES)
+async def test_a_correction_supersedes_what_it_corrects(
+    resources: Resources, tenant: Tenant, said: str, policy: str
+) -> None:
+    """Whatever else the policy says about contradictions (C33)."""
+    mind = Mind({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
+    async with wired(resources, tenant, mind) as wire:
+        results = await corrected(wire.client, said, contradiction_policy=policy)
+        assert [(each["event"], each["memory"]) for each in results] == [("ADD", NEW), ("DELETE", None)]
+        edges = (await wire.client.get(f"/v1/memories/{results[0]['id']}/relations")).json()["results"]
+        assert [(edge["type"], edge["target_id"], edge["direction"]) for edge in edges] == [
+            ("SUPERSEDES", results[1]["id"], "out")
+        ]
+        old = (await wire.client.get(f"/v1/memories/{results[1]['id']}")).json()
+        assert old["memory"] == OLD
+        assert old["t_invalid"] is not None
+
+
+async def test_the_models_own_word_for_it_counts(resources: Resources, tenant: Tenant) -> None:
+    fact = {"text": NEW, "certainty": "explicit", "correction": True}
+    mind = Mind({"in Lisbon": [OLD], "by the sea": [fact]}, TAKES_ITS_PLACE)
+    async with wired(resources, tenant, mind) as wire:
+        results = await corrected(wire.client, "Porto is my home by the sea", contradiction_policy="prefer_old")
+        assert events(results) == ["ADD", "DELETE"]
+
+
+async def test_without_a_cue_the_policy_decides(resources: Resources, tenant: Tenant) -> None:
+    mind = Mind({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
+    async with wired(resources, tenant, mind) as wire:
+        [kept] = await corrected(wire.client, "I live in Porto", contradiction_policy="prefer_old")
+        assert kept["event"] == "NONE"
+        assert await known(wire.client) == [OLD]
+
+
+async def test_in_place_stays_in_place(resources: Resources, tenant: Tenant) -> None:
+    mind = Mind({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
+    async with wired(resources, tenant, mind) as wire:
+        assert events(await corrected(wire.client, CUES[0])) == ["UPDATE"]
+
+
+async def test_offline_the_same(client: AsyncClient) -> None:
+    results = await corrected(client, "Actually, I live in Porto.", contradiction_policy="prefer_old")
+    assert events(results) == ["ADD", "DELETE"]
+    assert (await answer(client, "I live in Faro"))["results"][0]["event"] == "NONE"

@@ -1,0 +1,82 @@
+"""Does an agent that says back what it recalled make anything new of it?"""
+
+from __future__ import annotations
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.resources import Resources
+from tests.api.conversing import events, known, tell
+from tests.api.wired import Mind, wired
+from tests.conftest import Tenant
+from tests.fakes.embedder import AngleEmbedder
+
+FACTS = ["User lives in Oslo", "User likes green tea", "User's sister Una is a pilot"]
+SAID_BACK = [
+    "As I remember, you live in Oslo.",
+    "You live in Oslo and like green tea.",
+    "I know that you like green tea, and your sister Una is a pilot.",
+    "So you live in Oslo, you like green tea and your sister Una is a pilot.",
+]
+THANKS = ["What is the weather like?", "Thanks!", "Yes, exactly.", "Right, thank you."]
+
+
+def talk(said: str, reply: str) -> list[dict[str, str]]:
+    return [{"role": "assistant", "content": said}, {"role": "user", "content": reply}]
+
+
+@pytest.mark.parametrize("reply", THANKS)
+async def test_offline_nothing_new_comes_of_it(client: AsyncClient, reply: str) -> None:
+    await tell(client, "I live in Oslo. I like green tea. My sister Una is a pilot.")
+    before = sorted(await known(client))
+    assert len(before) >= 3
+    for said in SAID_BACK:
+        assert set(events(await tell(client, talk(said, reply)))) <= {"NONE"}, said
+    assert sorted(await known(client)) == before
+
+
+@pytest.mark.parametrize("said_back", SAID_BACK[1:3])
+@pytest.mark.parametrize(
+    "made", ["User lives in Oslo and likes green tea", "User's sister Una is a pilot, likes green tea"]
+)
+async def test_a_model_that_takes_it_for_facts_is_not_asked_what_to_do(
+    resources: Resources, tenant: Tenant, said_back: str, made: str
+) -> None:
+    mind = Mind(facts={"all of it": FACTS, said_back: [made]})
+    async with wired(resources, tenant, mind) as wire:
+        await tell(wire.client, "all of it")
+        before = len(wire.asked("decide"))
+        assert set(events(await tell(wire.client, talk(said_back, "Thanks!")))) == {"NONE"}
+        assert len(wire.asked("decide")) == before
+        assert sorted(await known(wire.client)) == sorted(FACTS)
+
+
+async def test_a_paraphrase_close_in_meaning_is_an_echo(
+    resources: Resources, tenant: Tenant, embedder: AngleEmbedder
+) -> None:
+    embedder.place("User lives in Oslo", 1.0)
+    embedder.place("Oslo is where user's home is", 0.9)
+    said_back = "Oslo is where your home is, so let us look there."
+    mind = Mind(facts={"all of it": FACTS, said_back: ["Oslo is where user's home is"]})
+    async with wired(resources, tenant, mind) as wire:
+        await tell(wire.client, "all of it")
+        [only] = await tell(wire.client, talk(said_back, "Thanks!"))
+        assert (only["event"], only["memory"]) == ("NONE", "User lives in Oslo")
+
+
+@pytest.mark.parametrize(
+    ("said_back", "reply", "made"),
+    [
+        ("You live in Bergen now.", "Yes.", "User lives in Bergen"),
+        ("You live in Oslo since 2019.", "Yes.", "User lives in Oslo since 2019"),
+        ("You used to live in Oslo.", "True.", "User used to live in Oslo"),
+        ("You like green tea.", "I like green tea and rye bread.", "User likes green tea and rye bread"),
+    ],
+)
+async def test_news_are_no_echo(resources: Resources, tenant: Tenant, said_back: str, reply: str, made: str) -> None:
+    """What adds a name, a figure, a time or a word of its own is put to the model like any fact."""
+    mind = Mind(facts={"all of it": FACTS, said_back: [made]})
+    async with wired(resources, tenant, mind) as wire:
+        await tell(wire.client, "all of it")
+        assert events(await tell(wire.client, talk(said_back, reply))) == ["ADD"]
+        assert made in await known(wire.client)

@@ -1,0 +1,57 @@
+"""Whose words are a model's fact, and were they a correction?"""
+
+from __future__ import annotations
+
+import pytest
+
+from service.curator.sourcing import Said, placed
+from service.domain.fact import Fact
+from service.domain.text import CleanText
+
+TALK = [
+    ("user", "I live in Lisbon. I have a cat."),
+    ("assistant", "I remember that you like green tea. How is your cat?"),
+    ("user", "Fine. No, sorry. I meant a dog! And I moved, actually I live in Porto now."),
+]
+
+
+def said(*lines: tuple[str, str]) -> list[Said]:
+    return [Said(role, CleanText(text)) for role, text in lines]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "correction"),
+    [
+        ("User lives in Lisbon", 0, False),
+        ("User has a cat", 0, False),
+        ("User likes green tea", 1, False),
+        ("User has a dog", 2, True),
+        ("User lives in Porto now", 2, True),
+        ("User is fine", 2, False),
+    ],
+)
+def test_a_fact_is_found_in_the_sentence_it_came_from(text: str, message: int, *, correction: bool) -> None:
+    [found] = placed([Fact(CleanText(text), 0.95)], said(*TALK))
+    assert (found.message, found.correction) == (message, correction)
+
+
+def test_the_users_own_words_win_over_the_assistants() -> None:
+    talk = said(("assistant", "So you live in Oslo."), ("user", "I live in Oslo, yes."))
+    [found] = placed([Fact(CleanText("User lives in Oslo"), 0.95)], talk)
+    assert found.message == 1
+
+
+def test_a_fact_that_nobody_said_has_no_message() -> None:
+    [found] = placed([Fact(CleanText("Zebras are striped"), 0.95)], said(*TALK))
+    assert (found.message, found.correction) == (None, False)
+
+
+def test_what_the_model_calls_a_correction_is_one() -> None:
+    [found] = placed([Fact(CleanText("User lives in Lisbon"), 0.95, correction=True)], said(*TALK))
+    assert found.correction
+
+
+def test_an_assistants_actually_corrects_nothing() -> None:
+    talk = said(("assistant", "Actually, you like green tea."), ("user", "Hm."))
+    [found] = placed([Fact(CleanText("User likes green tea"), 0.95)], talk)
+    assert (found.message, found.correction) == (0, False)
