@@ -37,6 +37,7 @@ class Resources:
     threads: Threads = field(default_factory=Threads)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
     people: dict[tuple[Scope, tuple[str, ...], int], tuple[float, Sequence[str]]] = field(default_factory=dict)
+    large: dict[tuple[Scope, tuple[str, ...], int], float] = field(default_factory=dict)
 
     def of_workspace(self, overrides: dict[str, Any]) -> Resources:
         """The same resources under a workspace's own settings."""

@@ -2,9 +2,9 @@
 
 `candidates`: in a scope of up to `exact_rows` rows every arm looks at all of them: own words and context words by
 exact BM25, own vectors and context vectors by exact distance, the time asked for, tags, and the newest to fill up. The
-scope is cut by its btree and held once; everything else is a filter, because under row-level security no GIN index is
-used (A2). Document frequencies are counted in the same statement, so they are right after every update and delete.
-`signals`: all measures of each candidate, with the very same weights.
+scope is cut by its btree and read once; everything else is a filter, because under row-level security no GIN index is
+used (A2). Document frequencies are counted in the same statement, so they are right after every update and delete. For
+a larger scope see large.py. `signals`: all measures of each candidate, with the very same weights.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import SparseVector
+from pgvector import HalfVector, SparseVector
 from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
@@ -26,57 +26,76 @@ from service.db import goal_pull
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import TERM_DIMENSIONS
+from service.domain.query import VectorPath
 
 # The query's weights are put together in SQL, from counts of this very snapshot: a sparse vector of IDFs (Lucene's
-# BM25). A row without context is its own context. `wanted` fills up what the arms leave over.
+# BM25). A row without context is its own context. Whether a row has a word of the question is asked of its sparse
+# vector, four times as fast as `&&` of two arrays. Rows that the caller's conditions hide count as read, so that the
+# reading ends; the nearest vectors are taken with as many to spare as rows are hidden, which makes a join of the whole
+# scope unnecessary and loses none. `wanted` of the newest fill up what the vectors cannot: rows without one.
 CANDIDATES = """
 WITH scoped AS MATERIALIZED (
-    SELECT m.id, m.terms, m.bm25, m."timestamp", m.created_at, m.tag_prefixes,
-           CASE WHEN m.context_bm25 IS NULL THEN m.terms ELSE m.context_terms END AS near_terms,
-           coalesce(m.context_bm25, m.bm25) AS near_bm25
-    FROM memory m WHERE {scope} AND {rows} LIMIT :exact_rows + 1
-), counted AS (
-    SELECT count(*)::float8 AS texts FROM scoped
-), small AS (
-    SELECT texts <= :exact_rows AS holds FROM counted
-), own AS (
-    SELECT t AS term, count(*)::float8 AS found FROM scoped, unnest(terms) t
-    WHERE terms && CAST(:terms AS integer[]) AND t = ANY (CAST(:terms AS integer[])) GROUP BY t
-), near AS (
-    SELECT t AS term, count(*)::float8 AS found FROM scoped, unnest(near_terms) t
-    WHERE near_terms && CAST(:terms AS integer[]) AND t = ANY (CAST(:terms AS integer[])) GROUP BY t
-), asked_own AS (
-    SELECT ('{{' || string_agg(term || ':' || ln(1 + (texts - found + 0.5) / (found + 0.5)), ',' ORDER BY term)
-            || '}}/{dimensions}')::sparsevec AS weights FROM own, counted
-), asked_near AS (
-    SELECT ('{{' || string_agg(term || ':' || ln(1 + (texts - found + 0.5) / (found + 0.5)), ',' ORDER BY term)
-            || '}}/{dimensions}')::sparsevec AS weights FROM near, counted
-), vectors AS (
+    SELECT m.id, {moment} AS moment, m.created_at, {tagged} AS tagged, {rows} AS seen, m.context_bm25 IS NULL AS alone,
+           CASE WHEN m.bm25 <#> :asked < 0 THEN m.terms END AS own_terms,
+           CASE WHEN m.bm25 <#> :asked < 0 THEN m.bm25 END AS own_bm25,
+           CASE WHEN m.context_bm25 <#> :asked < 0 THEN m.context_terms END AS context_terms,
+           CASE WHEN m.context_bm25 <#> :asked < 0 THEN m.context_bm25 END AS context_bm25
+    FROM (SELECT * FROM memory m WHERE {scope} LIMIT :exact_rows + 1) m
+), counted AS MATERIALIZED (
+    SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts, count(*) <= :exact_rows AS small FROM scoped
+), worded AS MATERIALIZED (
+    SELECT id, own_terms, own_bm25, CASE WHEN alone THEN own_terms ELSE context_terms END AS near_terms,
+           CASE WHEN alone THEN own_bm25 ELSE context_bm25 END AS near_bm25
+    FROM scoped WHERE (SELECT small FROM counted) AND seen AND (own_bm25 IS NOT NULL OR context_bm25 IS NOT NULL)
+), found AS MATERIALIZED (
+    SELECT t AS term, count(*) FILTER (WHERE t = ANY (own_terms))::float8 AS own,
+           count(*) FILTER (WHERE t = ANY (near_terms))::float8 AS near
+    FROM worded, unnest(CAST(:terms AS integer[])) t GROUP BY t
+), weighed AS (
+    SELECT ('{{' || string_agg(term || ':' || ln(1 + (texts - own + 0.5) / (own + 0.5)), ',' ORDER BY term)
+                FILTER (WHERE own > 0) || '}}/{dimensions}')::sparsevec AS own,
+           ('{{' || string_agg(term || ':' || ln(1 + (texts - near + 0.5) / (near + 0.5)), ',' ORDER BY term)
+                FILTER (WHERE near > 0) || '}}/{dimensions}')::sparsevec AS near
+    FROM found, counted
+), vectors AS MATERIALIZED (
     SELECT v.memory_id, v.kind, (v.embedding <=> :question) + 0 AS distance
-    FROM memory_vector v JOIN scoped s ON s.id = v.memory_id
-    WHERE (SELECT holds FROM small) AND {vectors} AND v.generation = {generation} AND v.kind IN ('text', 'context')
+    FROM memory_vector v
+    WHERE (SELECT small FROM counted) AND {vectors} AND v.generation = {generation} AND v.kind IN ('text', 'context')
+), text_near AS MATERIALIZED (
+    SELECT memory_id, distance FROM vectors WHERE kind = 'text'
+    ORDER BY distance LIMIT :arm + (SELECT read - texts FROM counted)
+), context_near AS MATERIALIZED (
+    SELECT memory_id, distance FROM vectors WHERE kind = 'context'
+    ORDER BY distance LIMIT :arm + (SELECT read - texts FROM counted)
+), text_vector AS MATERIALIZED (
+    SELECT n.memory_id AS id, n.distance FROM text_near n JOIN scoped s ON s.id = n.memory_id AND s.seen
+    ORDER BY n.distance, n.memory_id LIMIT :arm
 )
-SELECT 'texts' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, texts AS value FROM counted
-UNION ALL SELECT 'own', NULL, term, found FROM own
-UNION ALL SELECT 'near', NULL, term, found FROM near
-UNION ALL (SELECT 'text_lexical', s.id, NULL, 0 FROM scoped s, asked_own a
-    WHERE (SELECT holds FROM small) AND s.terms && CAST(:terms AS integer[])
-    ORDER BY s.bm25 <#> a.weights, s.id LIMIT :arm)
-UNION ALL (SELECT 'context_lexical', s.id, NULL, 0 FROM scoped s, asked_near a
-    WHERE (SELECT holds FROM small) AND s.near_terms && CAST(:terms AS integer[])
-    ORDER BY s.near_bm25 <#> a.weights, s.id LIMIT :arm)
-UNION ALL (SELECT 'text_vector', memory_id, NULL, 0 FROM vectors WHERE kind = 'text'
-    ORDER BY distance, memory_id LIMIT :arm)
-UNION ALL (SELECT 'context_vector', memory_id, NULL, 0 FROM vectors WHERE kind = 'context'
-    ORDER BY distance, memory_id LIMIT :arm)
-UNION ALL (SELECT 'time', s.id, NULL, 0 FROM scoped s
-    WHERE (SELECT holds FROM small) AND CAST(:asked_at AS timestamptz) IS NOT NULL
-    ORDER BY abs(extract(epoch FROM s."timestamp" - CAST(:asked_at AS timestamptz))), s.id LIMIT :arm)
-UNION ALL (SELECT 'tag', s.id, NULL, 0 FROM scoped s
-    WHERE (SELECT holds FROM small) AND s.tag_prefixes && CAST(:tags AS text[])
-    ORDER BY s.created_at DESC, s.id LIMIT :arm)
-UNION ALL (SELECT 'newest', s.id, NULL, 0 FROM scoped s WHERE (SELECT holds FROM small)
+SELECT 'read' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, read::float8 AS own, 0::float8 AS near
+FROM counted
+UNION ALL SELECT 'texts', NULL, NULL, texts, texts FROM counted
+UNION ALL SELECT 'found', NULL, term, own, near FROM found
+UNION ALL (SELECT 'text_lexical', s.id, NULL, 0, 0 FROM worded s, weighed w WHERE s.own_bm25 IS NOT NULL
+    ORDER BY s.own_bm25 <#> w.own, s.id LIMIT :arm)
+UNION ALL (SELECT 'context_lexical', s.id, NULL, 0, 0 FROM worded s, weighed w WHERE s.near_bm25 IS NOT NULL
+    ORDER BY s.near_bm25 <#> w.near, s.id LIMIT :arm)
+UNION ALL SELECT 'text_vector', id, NULL, 0, 0 FROM text_vector
+UNION ALL (SELECT 'context_vector', s.id, NULL, 0, 0
+    FROM context_near n JOIN scoped s ON s.id = n.memory_id AND s.seen ORDER BY n.distance, s.id LIMIT :arm)
+{more}
+UNION ALL (SELECT 'newest', s.id, NULL, 0, 0 FROM scoped s
+    WHERE (SELECT small FROM counted) AND (SELECT count(*) FROM text_vector) < :wanted AND s.seen
     ORDER BY s.created_at DESC, s.id LIMIT :wanted)
+"""
+
+TIMED = """
+UNION ALL (SELECT 'time', s.id, NULL, 0, 0 FROM scoped s WHERE (SELECT small FROM counted) AND s.seen
+    ORDER BY abs(extract(epoch FROM s.moment - CAST(:asked_at AS timestamptz))), s.id LIMIT :arm)
+"""
+
+TAGGED = """
+UNION ALL (SELECT 'tag', s.id, NULL, 0, 0 FROM scoped s WHERE (SELECT small FROM counted) AND s.seen AND s.tagged
+    ORDER BY s.created_at DESC, s.id LIMIT :arm)
 """
 
 SIGNALS = """
@@ -126,13 +145,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """`arms`: ids by arm, best first. `texts`: rows of the scope, counted up to one above the exact limit. `own`,
-    `near`: in how many texts, and in how many contexts, a term stands."""
+    """`arms`: ids by arm, best first. `texts`: how many rows may be seen; in a large scope about how many texts the
+    workspace has. `own`, `near`: in how many texts, and in how many contexts, a term stands. `path`: how vectors were
+    searched."""
 
     texts: int
     own: Mapping[int, float]
     near: Mapping[int, float]
     arms: Mapping[str, Sequence[UUID]] = field(default_factory=dict)
+    path: VectorPath = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,32 +187,45 @@ async def speakers(session: Session, where: Where) -> list[str]:
     return [row.speaker for row in found]
 
 
-async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, wanted: int) -> Candidates:
-    """At most `arm` ids of each arm and the `wanted` newest; no ids in a scope of more than `exact_rows` rows."""
-    shape = _candidates(where.scope.sql, where.vectors.sql, where.rows.sql, where.generation)
+async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, wanted: int) -> Candidates | None:
+    """At most `arm` ids of each arm; at least `wanted` different ones, or all there are. None for a scope of more than
+    `exact_rows` rows."""
+    shape = _candidates(
+        where.scope.sql,
+        where.vectors.sql,
+        where.rows.sql,
+        where.generation,
+        timed=ask.asked_at is not None,
+        tagged=bool(ask.tags),
+    )
     values = {
         **where.scope.values,
         **where.vectors.values,
         **where.rows.values,
         "exact_rows": where.exact_rows,
         "terms": list(ask.terms),
-        "question": ask.vector.tolist() if ask.vector is not None else None,
-        "asked_at": ask.asked_at,
-        "tags": list(ask.tags),
+        "asked": SparseVector(dict.fromkeys(ask.terms, 1.0), TERM_DIMENSIONS),
+        "question": HalfVector(ask.vector) if ask.vector is not None else None,
         "arm": arm,
         "wanted": wanted,
+        **({"asked_at": ask.asked_at} if ask.asked_at is not None else {}),
+        **({"tags": list(ask.tags)} if ask.tags else {}),
     }
-    counts: dict[str, dict[int, float]] = {"own": {}, "near": {}}
+    own: dict[int, float] = {}
+    near: dict[int, float] = {}
     arms: dict[str, list[UUID]] = {}
     texts = 0
     for row in await session.execute(shape, values):
-        if row.arm == "texts":
-            texts = int(row.value)
-        elif row.id is None:
-            counts[row.arm][row.term] = row.value
+        if row.arm == "read":
+            if row.own > where.exact_rows:
+                return None
+        elif row.arm == "texts":
+            texts = int(row.own)
+        elif row.arm == "found":
+            own[row.term], near[row.term] = row.own, row.near
         else:
             arms.setdefault(row.arm, []).append(row.id)
-    return Candidates(texts, counts["own"], counts["near"], arms)
+    return Candidates(texts, own, near, arms, "exact" if ask.vector is not None else "none")
 
 
 async def signals(
@@ -208,7 +242,7 @@ async def signals(
         **where.scope.values,
         **where.rows.values,
         "ids": list(ids),
-        "question": ask.vector.tolist() if ask.vector is not None else None,
+        "question": HalfVector(ask.vector) if ask.vector is not None else None,
         "asked_own": SparseVector(dict(own), TERM_DIMENSIONS),
         "asked_near": SparseVector(dict(near), TERM_DIMENSIONS),
     }
@@ -239,12 +273,20 @@ async def signals(
 
 
 @lru_cache(maxsize=256)
-def _candidates(scope: str, vectors: str, rows: str, generation: int) -> TextClause:
+def _candidates(scope: str, vectors: str, rows: str, generation: int, *, timed: bool, tagged: bool) -> TextClause:
     shape = CANDIDATES.format(
-        scope=scope, vectors=vectors, rows=rows, generation=int(generation), dimensions=TERM_DIMENSIONS
+        scope=scope,
+        vectors=vectors,
+        rows=rows,
+        generation=int(generation),
+        dimensions=TERM_DIMENSIONS,
+        moment='m."timestamp"' if timed else "CAST(NULL AS timestamptz)",
+        tagged="m.tag_prefixes && CAST(:tags AS text[])" if tagged else "false",
+        more=(TIMED if timed else "") + (TAGGED if tagged else ""),
     )
+    times = [bindparam("asked_at", type_=DateTime(timezone=True))] if timed else []
     return typed(text(shape)).bindparams(
-        bindparam("question", type_=HALFVEC()), bindparam("asked_at", type_=DateTime(timezone=True))
+        bindparam("question", type_=HALFVEC()), bindparam("asked", type_=SPARSEVEC(TERM_DIMENSIONS)), *times
     )
 
 

@@ -33,6 +33,7 @@ REST = (
     "working_item",
     "user_profile",
     "goal",
+    "term_stat",
 )
 """Tables with words of the workspace's users, each with `created_at`. Turns go with their conversation."""
 

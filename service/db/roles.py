@@ -19,7 +19,7 @@ SESSION_SETTINGS = {
     "timezone": "UTC",
     "idle_in_transaction_session_timeout": "60s",
     "hnsw.iterative_scan": "relaxed_order",
-    "hnsw.ef_search": "200",
+    "hnsw.ef_search": "400",
     "hnsw.max_scan_tuples": "40000",
 }
 """What never changes per request. Stands on the roles too, for poolers that refuse start-up settings (B23)."""

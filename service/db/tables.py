@@ -232,6 +232,19 @@ class MemoryStat(Table):
     stale_at: Mapped[datetime | None]
 
 
+class TermStat(Table):
+    """In how many texts and contexts of a workspace a term stands, as last counted; term 0 is the number of texts."""
+
+    __tablename__ = "term_stat"
+    __table_args__ = (CheckConstraint("term >= 0 AND texts >= 0 AND contexts >= 0", "counts"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    term: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    texts: Mapped[int]
+    contexts: Mapped[int]
+    created_at: Mapped[datetime] = _now()
+
+
 class MemoryEdge(Table):
     """What leads from one memory to another, with how much strength (0..1) and from when to when."""
 

@@ -22,6 +22,7 @@ JobName = Literal[
     "relevance",
     "decay",
     "cleanup",
+    "count_terms",
     "flag_stale",
     "forget",
     "forget_scope",

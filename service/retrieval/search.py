@@ -16,12 +16,12 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service.db import hybrid, important, lexical, memories, named, nearest, scopes, stats, visible
+from service.db import hybrid, large, memories, named, scopes, stats, visible
 from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Measured, Where
 from service.db.named import Naming
 from service.domain.memory import Hit, Memory
-from service.domain.query import Explained, Found, Query, Used, VectorPath
+from service.domain.query import Explained, Found, Query, Used
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.resources import Resources
@@ -34,6 +34,7 @@ ARM = 100
 """Candidates of each arm, at least; an arm hands in twice what is asked for (R7.16)."""
 
 PEOPLE_REMEMBERED_S = 10.0
+LARGE_REMEMBERED_S = 300.0
 
 ALIKE_POOL = 4
 """With diversity, so many times the wanted hits are looked at."""
@@ -106,19 +107,13 @@ async def within(session: Session, ready: Ready, res: Resources) -> Found:
     """The hits, read in the caller's snapshot."""
     query, where, prepared, watch, now = ready.query, ready.where, ready.prepared, ready.watch, ready.now
     wide = max(ARM, query.limit * 2)
-    found = await hybrid.candidates(session, where, prepared.ask, arm=wide, wanted=query.limit)
-    path: VectorPath = "exact" if prepared.ask.vector is not None else "none"
-    if found.texts > where.exact_rows:
-        found, path = await _large(session, where, prepared, found, wide)
+    found = await _candidates(session, query, where, prepared.ask, res, wide)
     watch.lap("candidates")
     naming = await _naming(session, where, query, prepared, wide, now)
     found = replace(found, arms={**found.arms, "entity": list(naming.memories)}) if naming.memories else found
     watch.lap("entities")
     scene = _scene(query, prepared, found, naming, now)
     ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
-    if found.texts > where.exact_rows and len(ids) < query.limit:  # rows whose vector is still to come
-        more = await important.ids(session, where.scope & where.rows, limit=query.limit)
-        ids = list(dict.fromkeys((*ids, *more)))
     measured = await hybrid.signals(session, where, ids, prepared.ask, own=scene.own, near=scene.near)
     scene = await _with_standing(session, scene, ids)
     scene = replace(scene, goals=goals.pulls(measured, res.embedder.similarity))
@@ -132,7 +127,7 @@ async def within(session: Session, ready: Ready, res: Resources) -> Found:
     counts = {name: len(arm) for name, arm in found.arms.items()}
     _account(query, prepared, counts, watch)
     explained = Explained(counts, found.texts, watch.ms) if query.explain else None
-    return Found(hits, path, prepared.warnings, prepared.used, explained)
+    return Found(hits, found.path, prepared.warnings, prepared.used, explained)
 
 
 def _where(query: Query, res: Resources, now: datetime) -> Where:
@@ -174,19 +169,18 @@ async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
     return found
 
 
-async def _large(
-    session: Session, where: Where, prepared: Prepared, found: Candidates, wide: int
-) -> tuple[Candidates, nearest.Path]:
-    """Candidates in a scope too large to look at row by row: vectors by their index, words of rows without one."""
-    target = nearest.Target(where.vectors, where.rows, where.generation)
-    vector = prepared.ask.vector
-    near = (
-        [] if vector is None else await nearest.find(session, target, vector, limit=wide, exact_rows=where.exact_rows)
-    )
-    words = dict.fromkeys(prepared.ask.terms, 1.0)
-    waiting = await lexical.waiting(session, where.scope & where.rows, words, limit=wide)
-    arms = {"text_vector": [each.id for each in near], "text_lexical": [each.id for each in waiting]}
-    return replace(found, arms=arms), near[0].path if near else "hnsw"
+async def _candidates(session: Session, query: Query, where: Where, ask: Ask, res: Resources, wide: int) -> Candidates:
+    """From every row of the scope, or by index in a large one. Which scopes are large is remembered: to find out costs
+    a walk over `exact_rows` rows; one that has shrunk meanwhile is answered by index as well."""
+    key = (query.scope, query.channels, where.exact_rows)
+    if time.monotonic() >= res.large.get(key, 0.0):
+        found = await hybrid.candidates(session, where, ask, arm=wide, wanted=query.limit)
+        if found is not None:
+            return found
+        if len(res.large) > 1_000:
+            res.large.clear()
+        res.large[key] = time.monotonic() + LARGE_REMEMBERED_S
+    return await large.candidates(session, where, ask, arm=wide, wanted=query.limit)
 
 
 async def _naming(session: Session, where: Where, query: Query, prepared: Prepared, wide: int, now: datetime) -> Naming:

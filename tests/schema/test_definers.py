@@ -111,6 +111,8 @@ async def test_queue_depth_is_a_number_and_nothing_else(database: Database, tena
         "clean_up(now(), 1, 1, 1)",
         "find_unembedded('1 s', 1)",
         "find_outlived(now(), 1, 1)",
+        "find_large_workspaces(1)",
+        "count_common_terms(1)",
         "claim_jobs('x', '{}', 1, 1, gen_random_uuid(), '')",
     ],
 )

@@ -213,6 +213,7 @@ RIGHTS = {
     "review": "DELETE,INSERT,SELECT,UPDATE",
     "schedule": "SELECT",
     "schema_version": "SELECT",
+    "term_stat": "DELETE,INSERT,SELECT,UPDATE",
     "turn": "DELETE,INSERT,SELECT,UPDATE",
     "turn_vector": "DELETE,INSERT,SELECT,UPDATE",
     "user_profile": "DELETE,INSERT,SELECT,UPDATE",
@@ -249,10 +250,13 @@ async def test_policies_name_the_roles_they_are_for(superuser: asyncpg.Connectio
         "tenant": ("loxodon_app",),
         "owner": ("loxodon_owner",),
         "everyone": ("loxodon_app",),
+        "common": ("loxodon_app",),
         "worker": ("loxodon_worker",),
     }
     workers = {policy["tablename"] for policy in policies if policy["policyname"] == "worker"}
     assert workers == {"job", "job_run", "schedule"}
+    common = [(policy["tablename"], policy["cmd"]) for policy in policies if policy["policyname"] == "common"]
+    assert common == [("term_stat", "SELECT")]
     everyone = {policy["tablename"] for policy in policies if policy["policyname"] == "everyone"}
     assert everyone == {"schema_version", "embedding_generation", "schedule"}
     assert {policy["cmd"] for policy in policies if policy["policyname"] == "everyone"} == {"SELECT"}

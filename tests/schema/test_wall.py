@@ -105,6 +105,7 @@ async def test_definer_functions_have_a_fixed_path_and_no_public_caller(superuse
 CALLERS = {
     "claim_jobs": {WORKER},
     "clean_up": {WORKER},
+    "count_common_terms": {WORKER},
     "create_workspace": {APP},
     "drop_old_audit_partitions": {WORKER},
     "drop_partitions": {WORKER},
@@ -114,14 +115,19 @@ CALLERS = {
     "erase_history": {APP},
     "expire_leases": set(),
     "find_api_key": {APP},
+    "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},
     "find_unembedded": {WORKER},
+    "lexical_ids": {APP},
     "make_partition": set(),
     "protect": set(),
     "purge_episodes": {APP},
     "purge_subject": {APP},
     "queue_depth": {APP},
     "sweep_working": {WORKER},
+    "tag_ids": {APP},
+    "workspace_terms": {APP},
+    "workspace_words": {APP},
 }
 """Who may call which function. A new one belongs here, and into test_definers.py."""
 

@@ -1,0 +1,172 @@
+"""Which memories may answer a question in a scope too large to look at row by row?
+
+Every arm opens its candidates by an index of its own. Vectors: the generation's HNSW graph with over-fetch, and where
+the caller's conditions leave fewer than `wanted` of what it gives, an exact scan of the scope after all, which sees
+rows without a vector too. Words and tags: SECURITY DEFINER functions over GIN (A2), whose ids are joined back here
+under row-level security. Time: the rows on both sides of the moment asked for. Names are found by equality, which
+row-level security leaves an index (named.py).
+
+Words in more than 2 % of the texts score but open nothing, unless the question has none rarer (A11); how common a word
+is stands in `term_stat`. An arm that the question does not ask for is not in the statement: planning costs too.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
+
+from pgvector import HalfVector, SparseVector
+from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
+from sqlalchemy import DateTime, Text, TextClause, bindparam, text
+from sqlalchemy.types import ARRAY
+
+from service.db import termstats
+from service.db.conditions import typed
+from service.db.engine import Session
+from service.db.hybrid import Ask, Candidates, Where
+from service.db.tables import TERM_DIMENSIONS
+from service.domain.query import VectorPath
+
+OVERFETCH: Final = 4
+MAX_CANDIDATES: Final = 400
+"""What the graph is asked for at most unless more hits are wanted; hnsw.ef_search on the role is as large."""
+
+REACH: Final = 20_000
+"""Rows that a function over words or tags looks at, at most: what bounds a question of frequent words only."""
+
+DEEP: Final = 5
+"""Words and tags hand in so many times the arm's size before the caller's conditions are looked at."""
+
+# ix_memory_vector_hnsw_<generation> serves the graph; `+ 0` keeps the exact scan off it and makes its sort real. The
+# exact scan starts from memory by the scope's btree, so that rows without a vector are there too, behind all others.
+VECTORS = """
+approximate AS MATERIALIZED (
+    SELECT v.memory_id AS id, v.embedding::halfvec({dimension}) <=> CAST(:question AS halfvec({dimension})) AS distance
+    FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
+    WHERE {vectors} AND v.generation = {generation} AND v.kind = 'text' AND {rows}
+    ORDER BY v.embedding::halfvec({dimension}) <=> CAST(:question AS halfvec({dimension})) LIMIT :wide
+), fallback AS MATERIALIZED (
+    SELECT m.id, (v.embedding <=> :question) + 0 AS distance
+    FROM memory m LEFT JOIN memory_vector v ON v.workspace_id = m.workspace_id AND v.memory_id = m.id
+        AND v.generation = {generation} AND v.kind = 'text'
+    WHERE (SELECT count(*) FROM approximate) < :wanted AND {scope} AND {rows}
+    ORDER BY (v.embedding <=> :question) + 0, m.id LIMIT :arm
+)
+"""
+
+VECTOR_ARMS = """
+(SELECT 'hnsw' AS arm, id, distance AS place FROM approximate
+    WHERE (SELECT count(*) FROM approximate) >= :wanted ORDER BY distance + 0, id LIMIT :arm)
+UNION ALL (SELECT 'fallback', id, distance FROM fallback ORDER BY distance, id)
+"""
+
+# Without a vector the newest fill up: the scope's btree is in their order.
+NEWEST_ARM = """
+(SELECT 'newest' AS arm, m.id, CAST(0 AS float8) AS place FROM memory m WHERE {scope} AND {rows}
+    ORDER BY m.created_at DESC, m.id LIMIT :wanted)
+"""
+
+WORD_ARMS = """
+UNION ALL (SELECT 'text_lexical', m.id, l.place
+    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:open_own AS integer[]), :asked_own,
+                     :reach, :deep) WITH ORDINALITY AS l (id, place)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id WHERE {scope} AND {rows} ORDER BY l.place LIMIT :arm)
+UNION ALL (SELECT 'context_lexical', m.id, l.place
+    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:open_near AS integer[]), :asked_near,
+                     :reach, :deep) WITH ORDINALITY AS l (id, place)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id WHERE {scope} AND {rows} ORDER BY l.place LIMIT :arm)
+"""
+
+TAG_ARM = """
+UNION ALL (SELECT 'tag', m.id, l.place
+    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :reach, :deep)
+        WITH ORDINALITY AS l (id, place)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id WHERE {scope} AND {rows} ORDER BY l.place LIMIT :arm)
+"""
+
+# ix_memory_timestamp, read in both directions
+TIME_ARM = """
+UNION ALL (SELECT 'time', id, place FROM (
+    (SELECT m.id, extract(epoch FROM m."timestamp" - CAST(:asked_at AS timestamptz)) AS place FROM memory m
+        WHERE {scope} AND {rows} AND m."timestamp" >= CAST(:asked_at AS timestamptz) ORDER BY m."timestamp" LIMIT :arm)
+    UNION ALL
+    (SELECT m.id, extract(epoch FROM CAST(:asked_at AS timestamptz) - m."timestamp") FROM memory m
+        WHERE {scope} AND {rows} AND m."timestamp" < CAST(:asked_at AS timestamptz)
+        ORDER BY m."timestamp" DESC LIMIT :arm)
+) beside ORDER BY place, id LIMIT :arm)
+"""
+
+
+async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, wanted: int) -> Candidates:
+    """At most `arm` ids of each arm; at least `wanted` different ones, or all there are. `path` is hnsw, or fallback
+    where the graph gave too few."""
+    stats = await termstats.read(session, where.scope.values["workspace"], ask.terms)
+    shape, values = statement(where, ask, stats, arm=arm, wanted=wanted)
+    arms: dict[str, list[UUID]] = {}
+    path: VectorPath = "none" if ask.vector is None else "hnsw"
+    for row in await session.execute(shape, values):
+        if row.arm == "fallback":
+            path = "fallback"
+        arms.setdefault("text_vector" if row.arm in ("hnsw", "fallback") else row.arm, []).append(row.id)
+    return Candidates(max(stats.texts, where.exact_rows + 1), stats.own, stats.near, arms, path)
+
+
+def statement(
+    where: Where, ask: Ask, stats: termstats.TermStats, *, arm: int, wanted: int
+) -> tuple[TextClause, dict[str, Any]]:
+    """The statement and its values, so that tests can EXPLAIN it."""
+    scope = where.scope.values
+    texts = stats.texts or where.exact_rows
+    values: dict[str, Any] = {**scope, **where.rows.values, "arm": arm, "wanted": wanted}
+    if ask.vector is not None:
+        wide = max(wanted, min(arm * OVERFETCH, MAX_CANDIDATES))
+        values |= {**where.vectors.values, "question": HalfVector(ask.vector), "wide": wide}
+    if ask.terms or ask.tags:
+        channels = scope.get("channels") or [scope[name] for name in ("channel", "global_channel") if name in scope]
+        values |= {f"of_{name}": scope.get(f"{name}_id") for name in ("user", "agent", "run")}
+        values |= {"of_channels": list(channels), "deep": arm * DEEP, "reach": REACH}
+    if ask.terms:
+        values |= {
+            "open_own": termstats.opening(stats.own, texts),
+            "open_near": termstats.opening(stats.near, texts),
+            "asked_own": _weights(stats.own, texts),
+            "asked_near": _weights(stats.near, texts),
+        }
+    if ask.tags:
+        values["tags"] = list(ask.tags)
+    if ask.asked_at is not None:
+        values["asked_at"] = ask.asked_at
+    dimension = None if ask.vector is None else len(ask.vector)
+    parts = (bool(ask.terms), bool(ask.tags), ask.asked_at is not None)
+    shape = _shape(where.scope.sql, where.vectors.sql, where.rows.sql, where.generation, dimension, parts)
+    return shape, values
+
+
+def _weights(counts: dict[int, float] | Any, texts: int) -> SparseVector:
+    return SparseVector({term: termstats.idf(texts, found) for term, found in counts.items()}, TERM_DIMENSIONS)
+
+
+@lru_cache(maxsize=256)
+def _shape(
+    scope: str, vectors: str, rows: str, generation: int, dimension: int | None, parts: tuple[bool, bool, bool]
+) -> TextClause:
+    words, tags, timed = parts
+    shape = NEWEST_ARM if dimension is None else f"WITH {VECTORS} {VECTOR_ARMS}"
+    shape += (WORD_ARMS if words else "") + (TAG_ARM if tags else "")
+    shape += TIME_ARM if timed else ""
+    filled = shape.format(
+        scope=scope, vectors=vectors, rows=rows, generation=int(generation), dimension=int(dimension or 0)
+    )
+    kinds: dict[str, Any] = {
+        "question": HALFVEC(),
+        "asked_own": SPARSEVEC(TERM_DIMENSIONS),
+        "asked_near": SPARSEVEC(TERM_DIMENSIONS),
+        "asked_at": DateTime(timezone=True),
+        "of_user": Text(),
+        "of_agent": Text(),
+        "of_run": Text(),
+        "of_channels": ARRAY(Text()),
+    }
+    bound = [bindparam(name, type_=kind) for name, kind in kinds.items() if f":{name}" in filled]
+    return typed(text(filled)).bindparams(*bound)

@@ -1,0 +1,123 @@
+"""What do the functions that find candidates give to another tenant? Nothing; and to the caller? What the table says
+(A2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+from httpx2 import AsyncClient
+from pgvector import SparseVector
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import Text, bindparam, text
+from sqlalchemy.types import ARRAY
+
+from service.db.engine import Database
+from service.db.roles import APP
+from service.db.tables import TERM_DIMENSIONS
+from service.language import lexemes
+from tests.api.conftest import Tables
+from tests.conftest import Tenant
+
+WORDS = ("heron", "quartz")
+LEXICAL = text("""
+    SELECT id FROM lexical_ids(:user, NULL, NULL, :channels, :in_context, CAST(:opening AS integer[]), :asked, 100, 50)
+""").bindparams(
+    bindparam("asked", type_=SPARSEVEC(TERM_DIMENSIONS)),
+    bindparam("user", type_=Text()),
+    bindparam("channels", type_=ARRAY(Text())),
+)
+TAGS = text("SELECT id FROM tag_ids(NULL, NULL, NULL, NULL, CAST(:tags AS text[]), 100, 50)")
+
+
+async def _store(client: AsyncClient, content: str, user: str = "iris", **more: object) -> UUID:
+    answer = await client.post("/v1/memories", json={"content": content, "user_id": user, "dedup": False, **more})
+    assert answer.status_code == 201, answer.text
+    return UUID(answer.json()["results"][0]["id"])
+
+
+async def _words(
+    database: Database,
+    workspace: UUID,
+    words: Sequence[str],
+    *,
+    user: str | None = None,
+    channels: list[str] | None = None,
+    in_context: bool = False,
+) -> list[UUID]:
+    terms = [lexemes.term_id(word) for word in words]
+    asked = SparseVector({term: 1.0 + at for at, term in enumerate(terms)}, TERM_DIMENSIONS)
+    values = {"user": user, "channels": channels, "in_context": in_context, "opening": terms, "asked": asked}
+    async with database.read(workspace) as session:
+        return list(await session.scalars(LEXICAL, values))
+
+
+async def test_words_are_found_best_first_in_the_callers_workspace_only(
+    client: AsyncClient, other_client: AsyncClient, database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
+    both = await _store(client, "A heron on quartz")
+    one = await _store(client, "A heron by the lake")
+    foreign = await _store(other_client, "A heron on quartz")
+    assert await _words(database, tenant.workspace_id, WORDS) == [both, one]
+    assert await _words(database, stranger.workspace_id, WORDS) == [foreign]
+    assert await _words(database, tenant.workspace_id, ["quartz"]) == [both]
+    assert await _words(database, tenant.workspace_id, ["unheard"]) == []
+
+
+async def test_words_keep_to_the_scope(client: AsyncClient, database: Database, tenant: Tenant) -> None:
+    mine = await _store(client, "A heron on quartz")
+    theirs = await _store(client, "A heron on quartz", user="noor")
+    elsewhere = await _store(client, "A heron on quartz too", channel="slack")
+    here = tenant.workspace_id
+    assert set(await _words(database, here, WORDS)) == {mine, theirs, elsewhere}
+    assert await _words(database, here, WORDS, user="noor") == [theirs]
+    assert await _words(database, here, WORDS, channels=["slack"]) == [elsewhere]
+
+
+async def test_words_of_the_turns_before(client: AsyncClient, database: Database, tenant: Tenant) -> None:
+    said = [{"role": "user", "content": "Did you see the heron?"}, {"role": "assistant", "content": "Yes, at noon."}]
+    answer = await client.post("/v1/memories", json={"messages": said, "infer": False, "user_id": "iris"})
+    first, second = (UUID(each["id"]) for each in answer.json()["results"])
+    assert await _words(database, tenant.workspace_id, ["heron"]) == [first]
+    assert set(await _words(database, tenant.workspace_id, ["heron"], in_context=True)) == {first, second}
+
+
+async def test_tags_in_the_callers_workspace_only(
+    client: AsyncClient,
+    other_client: AsyncClient,
+    database: Database,
+    tenant: Tenant,
+    stranger: Tenant,
+) -> None:
+    found = {}
+    for each, who in ((client, tenant), (other_client, stranger)):
+        found[who] = await _store(each, "The boat is moored", tags=["harbour:north"])
+    await _store(client, "Something else", tags=["kitchen"])
+    for who, memory_id in found.items():
+        async with database.read(who.workspace_id) as session:
+            assert list(await session.scalars(TAGS, {"tags": ["harbour"]})) == [memory_id]
+            assert list(await session.scalars(TAGS, {"tags": ["harbour:north", "absent"]})) == [memory_id]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "lexical_ids(NULL, NULL, NULL, NULL, false, '{1}', '{1:1}/1000000000', 1, 1)",
+        "tag_ids(NULL, NULL, NULL, NULL, '{a}', 1, 1)",
+    ],
+)
+async def test_without_a_workspace_they_refuse(owner_url: str, call: str) -> None:
+    connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""), server_settings={"role": APP})
+    with pytest.raises(asyncpg.PostgresError, match=r"loxodon\.workspace"):
+        await connection.fetch(f"SELECT * FROM {call}")
+    await connection.close()
+
+
+async def test_equal_words_of_two_tenants_are_kept_apart_in_the_index(tables: Tables) -> None:
+    keyed = "SELECT workspace_terms($1, '{7, 8}'), workspace_words($1, '{a}')"
+    first, again, other = [(await tables.fetch(keyed, UUID(int=number)))[0] for number in (1, 1, 2)]
+    assert first == again
+    assert not set(first[0]) & set(other[0])
+    assert first[1] != other[1]
