@@ -15,6 +15,7 @@ Languages other than English have a stemmer but no stop words here: their IDF is
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -127,12 +128,14 @@ def term_id(lexeme: str) -> int:
 def weights(
     text: str, *, avgdl: float, k1: float = 1.5, b: float = 0.75, language: str = "english"
 ) -> dict[int, float]:
-    """Returns the document's side of BM25 by term id: tf (k1 + 1) / (tf + k1 (1 - b + b dl / avgdl)).
+    """Returns the document's side of BM25 by term id: tf (k1 + 1) / (tf + k1 (1 - b + b sqrt(dl / avgdl))).
 
-    `avgdl` is the mean number of lexemes of a text, > 0; k1 and b as in bm25s, against which this was compared.
+    `avgdl` is the mean number of lexemes of a text, > 0; k1 and b are the usual ones. The textbook has dl / avgdl
+    without the root. But weights are stored, so avgdl is a constant and no scope's mean: in a scope with long texts the plain
+    ratio buries them. The root is the better one at every length that was tried (docs/retrieval.md).
     """
     found = lexemes(text, language=language)
-    norm = k1 * (1 - b + b * len(found) / avgdl)
+    norm = k1 * (1 - b + b * math.sqrt(len(found) / avgdl))
     counts = Counter(map(term_id, found))
     return {term: tf * (k1 + 1) / (tf + norm) for term, tf in list(counts.items())[:MAX_TERMS]}
 
