@@ -131,8 +131,8 @@ def weights(
     """Returns the document's side of BM25 by term id: tf (k1 + 1) / (tf + k1 (1 - b + b sqrt(dl / avgdl))).
 
     `avgdl` is the mean number of lexemes of a text, > 0; k1 and b are the usual ones. The textbook has dl / avgdl
-    without the root. But weights are stored, so avgdl is a constant and no scope's mean: in a scope with long texts the plain
-    ratio buries them. The root is the better one at every length that was tried (docs/retrieval.md).
+    without the root. But weights are stored, so avgdl is a constant and no scope's mean: in a scope with long texts the
+    plain ratio buries them. The root is the better one at every length that was tried (docs/retrieval.md).
     """
     found = lexemes(text, language=language)
     norm = k1 * (1 - b + b * math.sqrt(len(found) / avgdl))
