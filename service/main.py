@@ -16,6 +16,8 @@ from service.api import (
     conversations,
     decisions,
     docs,
+    entities,
+    entity_graph,
     errors,
     forgetting,
     goals,
@@ -41,7 +43,8 @@ from service.memory.readlog import open_read_log
 from service.resources import Resources, open_resources
 from service.settings import Settings
 
-# search, tags and bulk stand before memories, or "search" would be taken for an id
+# search, tags and bulk stand before memories, or "search" would be taken for an id; so does
+# entity_graph before entities
 PARTS = (
     health,
     search,
@@ -53,6 +56,8 @@ PARTS = (
     relations,
     conversations,
     turns,
+    entity_graph,
+    entities,
     decisions,
     reviews,
     scopes,

@@ -55,6 +55,7 @@ PER_WORKSPACE = frozenset(
         "dedup_exact",
         "dedup_near",
         "expired_factor",
+        "graph_enabled",
         "memory_retention_days",
         "recency_half_life_days",
         "search_diversity",
@@ -244,6 +245,13 @@ class Settings(BaseModel):
     rerank_candidates: int = Field(50, ge=2, le=500)  # first hits that are looked at again
     rerank_weight: float = Field(0.8, ge=0, le=1)  # the reranker's share of the score
     rerank_timeout_s: float = Field(2.0, gt=0)  # then the fused order stands
+
+    # -- graph
+    graph_enabled: bool = True  # whether jobs draw relations and associations; entities are found either way (R8.17)
+    graph_max_nodes: int = Field(500, ge=1, le=5_000)  # entities in the answer of a walk, or on a side of a path
+    similar_to_min: float = Field(0.8, ge=0, le=1)  # similarity from which a new memory is SIMILAR_TO an older (G02)
+    similar_to_k: int = Field(5, ge=0, le=50)  # to how many at most; 0 draws none (G02)
+    occurred_before_window_s: float = Field(3_600.0, ge=0)  # how far back the memory before may lie; 0 draws none (G02)
 
     # -- history, audit, jobs
     audit_level: Literal["off", "writes", "reads", "verbose"] = "writes"  # what the audit log records (R13.06)

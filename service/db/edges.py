@@ -16,6 +16,7 @@ from sqlalchemy import delete, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from service.db.conditions import typed
 from service.db.engine import Session
 from service.db.tables import MemoryEdge as Table
 from service.domain.relation import Relation, RelationType, Step, Walk
@@ -27,29 +28,62 @@ LOCK_ENDS = text("""
     ORDER BY id FOR KEY SHARE
 """)
 
-# Both directions of each node, each by its own index (pk_memory_edge, ix_memory_edge_target), the strongest first. A
-# node whose edges are cut off says so by one edge too many.
-HOP = text("""
-    SELECT here.id AS near, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
-           e.t_invalid, e.created_at
-    FROM unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
-        SELECT both_ways.* FROM (
-            SELECT o.*, o.target_id AS far FROM memory_edge o
-            WHERE o.workspace_id = :workspace AND o.source_id = here.id
-            UNION ALL
-            SELECT i.*, i.source_id AS far FROM memory_edge i
-            WHERE i.workspace_id = :workspace AND i.target_id = here.id
-        ) both_ways
-        JOIN memory m ON m.workspace_id = :workspace AND m.id = both_ways.far
-        WHERE (CAST(:types AS text[]) IS NULL OR both_ways.rel_type = ANY (CAST(:types AS text[])))
-          AND (both_ways.t_valid IS NULL OR both_ways.t_valid <= :now)
-          AND (both_ways.t_invalid IS NULL OR both_ways.t_invalid > :now)
-          AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
-        ORDER BY both_ways.strength DESC, both_ways.far, both_ways.rel_type
-        LIMIT :fan_out
+DRAW = text("""
+    WITH drawn AS (
+        SELECT * FROM unnest(CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:targets AS uuid[]),
+                             CAST(:strengths AS float8[])) AS d (source_id, rel_type, target_id, strength)
+    ), outdated AS (
+        DELETE FROM memory_edge e WHERE e.workspace_id = :workspace AND e.source_id = :memory_id
+          AND e.rel_type = 'SIMILAR_TO' AND e.properties ->> 'extracted_by' = :extracted_by
+          AND NOT EXISTS (SELECT FROM drawn d WHERE d.source_id = e.source_id AND d.rel_type = e.rel_type
+                          AND d.target_id = e.target_id)
+    )
+    INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id, strength, properties)
+    SELECT :workspace, source_id, rel_type, target_id, strength,
+           jsonb_build_object('extracted_by', CAST(:extracted_by AS text))
+    FROM drawn ON CONFLICT DO NOTHING
+""")
+
+# Both directions of each node, each by the index that holds its edges in the order of their strength
+# (ix_memory_edge_source_strength, ix_memory_edge_target_strength). A node whose edges are cut off says so by one too
+# many. What comes back is each new memory once, by its strongest edge, and whether any node was cut.
+SIDE = """
+    (SELECT e.*, e.{far} AS far FROM memory_edge e
+     JOIN memory m ON m.workspace_id = e.workspace_id AND m.id = e.{far}
+     WHERE e.workspace_id = :workspace AND e.{near} = here.id
+       AND (CAST(:types AS text[]) IS NULL OR e.rel_type = ANY (CAST(:types AS text[])))
+       AND (e.t_valid IS NULL OR e.t_valid <= :now) AND (e.t_invalid IS NULL OR e.t_invalid > :now)
+       AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
+     ORDER BY e.strength DESC, e.{far} LIMIT :fan_out)
+"""
+BOTH = f"""
+    unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
+        SELECT both_ways.*, row_number() OVER (ORDER BY strength DESC, far, rel_type) AS place
+        FROM ({SIDE.format(near="source_id", far="target_id")}
+              UNION ALL {SIDE.format(near="target_id", far="source_id")}) both_ways
     ) e
-    ORDER BY e.strength DESC, e.far, e.rel_type
-""").columns(properties=JSONB())
+"""  # noqa: S608 - our own parts
+COLUMNS_OF_E = "e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid, e.t_invalid, e.created_at"
+HOP = typed(
+    text(f"""
+    SELECT here.id AS near, e.far, {COLUMNS_OF_E} FROM {BOTH}
+    WHERE e.place <= :fan_out ORDER BY e.strength DESC, e.far, e.rel_type
+    """)  # noqa: S608 - our own parts
+).columns(properties=JSONB())
+STEP = typed(
+    text(f"""
+    WITH stepped AS MATERIALIZED (
+        SELECT e.place, e.far, {COLUMNS_OF_E} FROM {BOTH} WHERE e.place <= :fan_out
+    ), fresh AS (
+        SELECT DISTINCT ON (far) * FROM stepped e
+        WHERE place < :fan_out AND NOT far = ANY (CAST(:seen AS uuid[])) ORDER BY far, strength DESC, rel_type
+    ), kept AS (
+        SELECT * FROM fresh ORDER BY strength DESC, far LIMIT :room
+    )
+    SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS cut, e.far, {COLUMNS_OF_E}
+    FROM (SELECT true) always LEFT JOIN kept e ON true ORDER BY e.strength DESC, e.far
+    """)  # noqa: S608 - our own parts
+).columns(properties=JSONB())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +123,24 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
     return _relation(row), bool(row.is_new)
 
 
+async def draw(
+    session: Session, workspace_id: UUID, memory_id: UUID, found: Sequence[Relation], *, extracted_by: str
+) -> None:
+    """Makes these the edges that `extracted_by` draws at a memory: what it drew for another text goes, what anyone
+    else drew stays as it is. The ends are locked."""
+    drawn = sorted(found, key=lambda each: (str(each.source_id), str(each.type), str(each.target_id)))
+    values = {
+        "workspace": workspace_id,
+        "memory_id": memory_id,
+        "extracted_by": extracted_by,
+        "sources": [each.source_id for each in drawn],
+        "types": [str(each.type) for each in drawn],
+        "targets": [each.target_id for each in drawn],
+        "strengths": [each.strength for each in drawn],
+    }
+    await session.execute(DRAW, values)
+
+
 async def remove(
     session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: RelationType | None
 ) -> int:
@@ -124,25 +176,22 @@ async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *
 
 async def walk(session: Session, workspace_id: UUID, start: UUID, way: Way, *, now: datetime) -> Walk:
     """Memories around `start`, the near ones first, then by strength; each once, by its strongest edge."""
-    seen = {start}
-    frontier = [start]
-    steps: list[Step] = []
-    truncated = False
+    frontier, steps, truncated = [start], list[Step](), False
     for depth in range(1, way.depth + 1):
-        rows = await _hop(session, workspace_id, frontier, way, now)
-        truncated |= any(len(of_node) > way.fan_out for of_node in _by_node(rows).values())
-        fresh: dict[UUID, Step] = {}
-        for row in (row for of_node in _by_node(rows).values() for row in of_node[: way.fan_out]):
-            if row.far not in seen:
-                known = fresh.get(row.far)
-                if known is None or row.strength > known.by.strength:
-                    fresh[row.far] = Step(row.far, depth, _relation(row))
-        steps.extend(sorted(fresh.values(), key=lambda step: (-step.by.strength, str(step.memory_id))))
-        seen |= fresh.keys()
-        frontier = list(fresh)
-        if not frontier or len(steps) > way.limit:
+        room = way.limit - len(steps)
+        values = {
+            **_values(workspace_id, frontier, way, now),
+            "seen": [start, *(step.memory_id for step in steps)],
+            "room": room + 1,
+        }
+        rows = (await session.execute(STEP, values)).all()
+        found = [Step(row.far, depth, _relation(row)) for row in rows if row.far is not None]
+        truncated |= bool(rows[0].cut) or len(found) > room
+        steps += found[:room]
+        frontier = [step.memory_id for step in found[:room]]
+        if not frontier or (len(steps) >= way.limit and truncated):
             break
-    return Walk(tuple(steps[: way.limit]), truncated or len(steps) > way.limit)
+    return Walk(tuple(steps), truncated)
 
 
 async def around(
@@ -158,7 +207,11 @@ async def around(
 
 
 async def _hop(session: Session, workspace_id: UUID, ids: Sequence[UUID], way: Way, now: datetime) -> Sequence[Any]:
-    values = {
+    return (await session.execute(HOP, _values(workspace_id, ids, way, now))).all()
+
+
+def _values(workspace_id: UUID, ids: Sequence[UUID], way: Way, now: datetime) -> dict[str, Any]:
+    return {
         "workspace": workspace_id,
         "ids": list(ids),
         "types": [str(each) for each in way.types] or None,
@@ -166,7 +219,6 @@ async def _hop(session: Session, workspace_id: UUID, ids: Sequence[UUID], way: W
         "include_archived": way.include_archived,
         "fan_out": way.fan_out + 1,
     }
-    return (await session.execute(HOP, values)).all()
 
 
 def _by_node(rows: Sequence[Any]) -> dict[UUID, list[Any]]:

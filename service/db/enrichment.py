@@ -7,20 +7,35 @@ changes `version`: an If-Match of the moment before stays good.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+import numpy as np
+from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import text
 
+from service.db import nearest, scopes, visible
 from service.db.engine import Session
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """The memory that happened just before another."""
+
+    id: UUID
+    timestamp: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
-    """The part of a memory that enrichment works on; `hash` tells later whether the text is still this one."""
+    """The part of a memory that enrichment works on; `hash` tells later whether the text is still this one.
+
+    `is_turn`: it is what somebody said, word by word. `graph_enabled`: the workspace's own choice, if it made one.
+    """
 
     id: UUID
     text: CleanText
@@ -28,11 +43,51 @@ class Subject:
     user_id: str | None
     channel: str
     timestamp: datetime
+    agent_id: str | None = None
+    run_id: str | None = None
+    version: int = 1
+    is_turn: bool = False
+    before: Before | None = None
+    graph_enabled: bool | None = None
 
 
-SUBJECT = text("""
-    SELECT id, content, hash, user_id, channel, "timestamp" FROM memory WHERE workspace_id = :workspace AND id = :id
-""")
+# The memory before is among the last LATELY of its user, agent or run: by ix_memory_user, _agent or _run. Turns of one
+# request may share a moment; then their places in the conversation tell which came first.
+LATELY = 20
+RECENT = f"""
+    SELECT p.* FROM (
+        SELECT p.* FROM memory p
+        WHERE p.workspace_id = m.workspace_id AND {{owner}} AND (p.created_at, p.id) < (m.created_at, m.id)
+        ORDER BY p.created_at DESC, p.id DESC LIMIT {LATELY}
+    ) p
+"""  # noqa: S608 - our own parts
+SUBJECT = text(
+    f"""
+    SELECT m.id, m.content, m.hash, m.user_id, m.channel, m."timestamp", m.agent_id, m.run_id, m.version,
+           m.role IS NOT NULL AS is_turn, before.id AS before_id, before."timestamp" AS before_at,
+           (SELECT CAST(w.settings ->> 'graph_enabled' AS boolean) FROM workspace w
+            WHERE w.workspace_id = :workspace) AS graph_enabled
+    FROM memory m LEFT JOIN LATERAL (
+        SELECT p.id, p."timestamp" FROM (
+            {RECENT.format(owner="p.user_id = m.user_id")}
+            UNION ALL {RECENT.format(owner="m.user_id IS NULL AND p.agent_id = m.agent_id")}
+            UNION ALL {RECENT.format(owner="m.user_id IS NULL AND m.agent_id IS NULL AND p.run_id = m.run_id")}
+        ) p
+        WHERE p.user_id IS NOT DISTINCT FROM m.user_id AND p.agent_id IS NOT DISTINCT FROM m.agent_id
+          AND p.run_id IS NOT DISTINCT FROM m.run_id AND p.channel = m.channel AND NOT p.archived
+          AND p."timestamp" >= m."timestamp" - make_interval(secs => :window_s)
+          AND (p."timestamp" < m."timestamp" OR (p."timestamp" = m."timestamp"
+               AND p.conversation_id = m.conversation_id AND p.turn_index < m.turn_index))
+        ORDER BY p."timestamp" DESC, p.turn_index DESC NULLS LAST, p.id DESC LIMIT 1
+    ) before ON :window_s > 0
+    WHERE m.workspace_id = :workspace AND m.id = :id
+    """  # noqa: S608 - our own parts
+)
+
+OWN_VECTOR = text("""
+    SELECT embedding FROM memory_vector
+    WHERE workspace_id = :workspace AND memory_id = :id AND generation = :generation AND kind = 'text'
+""").columns(embedding=HALFVEC())
 
 # pk_memory
 UNEMBEDDED = text("""
@@ -66,8 +121,11 @@ STORE_VECTORS = text("""
     RETURNING memory.id
 """)
 
+# The memory and those it is to be tied to, in the order of their ids. This holds up whoever changes its text: he locks
+# the row for update (service/db/snapshots.py).
 LOCK = text("""
-    SELECT true FROM memory WHERE workspace_id = :workspace AND id = :id AND hash = :hash FOR NO KEY UPDATE
+    SELECT id, hash FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
+    ORDER BY id FOR KEY SHARE
 """)
 
 COUNT_ATTEMPT = text("""
@@ -80,10 +138,52 @@ ENRICHED = text("""
 """)
 
 
-async def subject(session: Session, workspace_id: UUID, memory_id: UUID) -> Subject | None:
-    """The memory to enrich, or None when it is gone."""
-    row = (await session.execute(SUBJECT, {"workspace": workspace_id, "id": memory_id})).one_or_none()
-    return None if row is None else Subject(row[0], CleanText(row[1]), *row[2:])
+async def subject(session: Session, workspace_id: UUID, memory_id: UUID, *, window_s: float) -> Subject | None:
+    """The memory to enrich with the one before it, at most `window_s` seconds; None when it is gone."""
+    values = {"workspace": workspace_id, "id": memory_id, "window_s": window_s}
+    row = (await session.execute(SUBJECT, values)).one_or_none()
+    if row is None:
+        return None
+    before = Before(row.before_id, row.before_at) if row.before_id is not None else None
+    return Subject(
+        id=row.id,
+        text=CleanText(row.content),
+        hash=row.hash,
+        user_id=row.user_id,
+        channel=row.channel,
+        timestamp=row.timestamp,
+        agent_id=row.agent_id,
+        run_id=row.run_id,
+        version=row.version,
+        is_turn=row.is_turn,
+        before=before,
+        graph_enabled=row.graph_enabled,
+    )
+
+
+async def neighbours(
+    session: Session,
+    workspace_id: UUID,
+    found: Subject,
+    *,
+    generation: int,
+    similarity: Callable[[float], float],
+    limit: int,
+    exact_rows: int,
+    now: datetime,
+) -> list[tuple[UUID, float]]:
+    """The nearest live memories of its scope and channel with their similarity; none while it has no vector."""
+    values = {"workspace": workspace_id, "id": found.id, "generation": generation}
+    vector = await session.scalar(OWN_VECTOR, values)
+    if vector is None:
+        return []
+    scope = Scope(workspace_id, found.user_id, found.agent_id, found.run_id, found.channel)
+    rows = visible.live("m") & visible.alive("m", now)
+    target = nearest.Target(scopes.exactly("v", scope), rows, generation)
+    near = await nearest.find(
+        session, target, np.asarray(vector, dtype=np.float32), limit=limit + 1, exact_rows=exact_rows
+    )
+    return [(each.id, similarity(each.cosine)) for each in near if each.id != found.id][:limit]
 
 
 async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[Subject]:
@@ -109,10 +209,13 @@ async def store_vectors(
     return len(rows.all())
 
 
-async def lock_unchanged(session: Session, workspace_id: UUID, subject: Subject) -> bool:
-    """Locks the memory's row; False when its text changed or it is gone."""
-    values = {"workspace": workspace_id, "id": subject.id, "hash": subject.hash}
-    return bool(await session.scalar(LOCK, values))
+async def lock_unchanged(
+    session: Session, workspace_id: UUID, subject: Subject, ids: Sequence[UUID]
+) -> frozenset[UUID]:
+    """Locks these memories, the subject among them; returns those that are there: not the subject when its text
+    changed."""
+    rows = (await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})).all()
+    return frozenset(row.id for row in rows if row.id != subject.id or row.hash == subject.hash)
 
 
 async def count_attempt(session: Session, workspace_id: UUID, memory_id: UUID, attempts: int) -> None:

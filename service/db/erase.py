@@ -2,7 +2,8 @@
 
 A batch is locked by ascending id, its edges in the order of their key: two bulk deletes that meet wait for each other
 in one direction only. History is written from the rows themselves, in SQL: half a megabyte of vectors need not travel
-to Python and back. Sources, links, edges, vectors and statistics go by foreign key.
+to Python and back. Sources, links, edges, vectors and statistics go by foreign key, relations between entities with the
+last memory that tells of them; entities that nobody names any more go as well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
 
-from service.db import episodes, scopes
+from service.db import entities, entity_edges, episodes, scopes
 from service.db.engine import Session
 from service.db.snapshots import BEFORE, OWN_VECTOR
 from service.db.tables import Memory as Table
@@ -101,9 +102,12 @@ async def erase(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, ge
         return []
     values["ids"] = there
     await session.execute(LOCK_EDGES, values)
+    unnamed = await entities.lock_unnamed(session, workspace_id, there)
+    await entity_edges.lock_said(session, workspace_id, there)
     await session.execute(KEEP, {**values, "generation": generation})
     await episodes.erase_of_memories(session, values)
     await session.execute(REMOVE, values)
+    await entities.remove_unnamed(session, workspace_id, unnamed)
     return there
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import select, text
 
-from service.db import belongings, episodes
+from service.db import belongings, entity_rows, episodes, merges
 from service.db.engine import Session
 from service.db.tables import Memory, MemoryHistory
 from service.domain.scope import Scope
@@ -28,13 +28,19 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
     """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     others = await belongings.erase(session, scope, channel)
-    return others | await _purge(session, {**ids, "channel": channel, "memory_id": None})
+    counts = others | await _purge(session, {**ids, "channel": channel, "memory_id": None})
+    if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
+        counts["entity"] += await entity_rows.purge(session, scope, channel)
+    await merges.fade(session, scope.workspace_id)
+    return counts
 
 
-async def purge_memory(session: Session, memory_id: UUID) -> dict[str, int]:
+async def purge_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> dict[str, int]:
     """The same for one memory, its promoted copies, and the turns it came from."""
     nobody = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
-    return await _purge(session, {**nobody, "memory_id": memory_id})
+    counts = await _purge(session, {**nobody, "memory_id": memory_id})
+    await merges.fade(session, workspace_id)
+    return counts
 
 
 async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:

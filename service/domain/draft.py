@@ -177,6 +177,8 @@ class NewMemory:
     context: Context | None
     takes_part_in_dedup: bool
     weights: Mapping[int, float] | None = None  # of the terms; None: still to be worked out
+    near: tuple[tuple[UUID, float], ...] = ()  # the memories it was compared with, and how similar they are
+    fact: Fact | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,5 +263,7 @@ class Draft:
             fact_confidence=self.fact.confidence if self.fact else None,
             context=self.context,
             takes_part_in_dedup=self.options.dedup,
+            near=() if self.merged else tuple((each.id, each.similarity) for each in self.seen),
+            fact=self.fact,
             weights=self.words.weights if self.words and self.words.text == text else None,
         )

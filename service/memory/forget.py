@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.db import belongings, episodes, erase, memories, operations, reset
+from service.db import belongings, entity_rows, episodes, erase, memories, operations, reset
 from service.db.engine import Session
 from service.db.erase import BATCH, Extent
 from service.db.operations import Operation
@@ -111,9 +111,17 @@ async def _all(session: Session, extent: Extent, res: Resources, request: Reques
     gone: list[UUID] = []
     for part in _parts(ids):
         gone += await erase.erase(session, extent.scope.workspace_id, part, generation=res.generation)
+    await _nobody_names(session, extent, res)
     if gone:
         await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
     return len(gone)
+
+
+async def _nobody_names(session: Session, extent: Extent, res: Resources) -> None:
+    """The entities that were made by hand for a user go with all of the user's memories."""
+    scope = extent.scope
+    if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
+        await entity_rows.forget(session, scope, extent.channel, upto=res.clock())
 
 
 async def forget_part(operation: Operation, workspace_id: UUID, after: UUID | None, res: Resources) -> UUID | None:
@@ -127,6 +135,8 @@ async def forget_part(operation: Operation, workspace_id: UUID, after: UUID | No
             await _count(session, workspace_id, operation.id, len(gone))
             request = Request(f"operation:{operation.id}")
             await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
+        if not ids:
+            await _nobody_names(session, extent, res)
     return ids[-1] if ids else None
 
 

@@ -63,7 +63,7 @@ async def purge_memory(
             raise missing()
         if now[1] is not None:
             check(now[1], expected)
-        counts = await rows.purge_memory(session, memory_id)
+        counts = await rows.purge_memory(session, workspace_id, memory_id)
         receipt = await _receipt(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
     res.embedder.forget(workspace_id)
     return receipt

@@ -138,9 +138,21 @@ async def decided(session: Session, scope: Scope, memory_id: UUID | None, judgem
 def jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
     """What follows a write: the vector if it is missing, then enrichment."""
     attempts = res.settings.job_max_attempts
-    found = [NewJob("enrich", memory_id=memory_id, max_attempts=attempts)]
+    found = [NewJob("enrich", memory_id=memory_id, max_attempts=attempts, payload=_seen(new))]
     if new.embedding_status is not EmbeddingStatus.STORED:
         found.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=-EMBED_FIRST))
+    return found
+
+
+def _seen(new: NewMemory) -> dict[str, object]:
+    """What the write found out already and enrichment need not look for: the nearest memories, where they were looked
+    for, and what a model read in the text."""
+    found: dict[str, object] = {}
+    if new.near:
+        found |= {"hash": new.hash, "near": [[str(each), similarity] for each, similarity in new.near]}
+    if new.fact is not None and (new.fact.entities or new.fact.relations):
+        found["entities"] = [[each.name, each.type] for each in new.fact.entities]
+        found["relations"] = [[each.source, each.relation, each.target] for each in new.fact.relations]
     return found
 
 

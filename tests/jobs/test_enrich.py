@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from service.db.engine import Database
-from service.db.entities import Named
+from service.domain.entity import Named
 from service.domain.text import content_hash
 from service.jobs import enrich
 from service.resources import Resources

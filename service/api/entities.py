@@ -1,0 +1,298 @@
+"""Entities over HTTP: the names that memories speak of, made and changed by hand, found, and merged."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+
+from service.api import entity_models as wire
+from service.api import errors, replies, shapes
+from service.api.auth import Deleter, Reader, Writer
+from service.api.deps import (
+    AgentId,
+    ChannelName,
+    IdempotencyOf,
+    ResourcesOf,
+    RunId,
+    ScopeOf,
+    UserId,
+    scope_of,
+    served,
+)
+from service.api.preconditions import ExpectedOf
+from service.db import entity_rows
+from service.db.entity_rows import Found, Seen
+from service.domain.access import Caller
+from service.domain.entity import Entity, EntityWish, Owner, type_name
+from service.domain.scope import Scope
+from service.errors import InvalidInput
+from service.memory import entity as verbs
+from service.memory.entity import Merged
+from service.pipeline.pii import clean_words
+from service.providers.protocols import Vector
+from service.resources import Resources
+
+router = APIRouter(prefix="/v1/entities", tags=["entities"])
+
+LIKELY = 0.5
+"""Below this similarity an entity that only its vector found is not shown (R7.02 reads the same bound)."""
+
+
+def some_scope(
+    who: Caller, user_id: str | None, agent_id: str | None, run_id: str | None, channel: str | None
+) -> Scope | None:
+    """The scope of a call that needs none: ids that were given, or the key's; None for the whole workspace."""
+    if not any((user_id, agent_id, run_id, who.user_id, who.agent_id, who.run_id)):
+        return None
+    return scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+
+
+def entity_id(given: str) -> UUID:
+    """The id; NotFound for anything that is no UUID."""
+    try:
+        return UUID(given)
+    except ValueError:
+        raise verbs.missing() from None
+
+
+@router.post(
+    "",
+    operation_id="list_entities",
+    summary="The entities of a scope",
+    response_model=wire.EntityPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_entities(body: wire.EntityListIn, who: Reader, res: ResourcesOf) -> wire.EntityPage:
+    """By name. With agent_id or run_id those that its memories name."""
+    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    after = _decode(body.cursor) if body.cursor else None
+    kind = type_name(body.type) if body.type else None
+    async with res.db.snapshot(who.workspace_id) as session:
+        seen = Seen(who.workspace_id, scope)
+        found = await entity_rows.page(session, seen, kind=kind, after=after, limit=body.limit + 1)
+    page = found[: body.limit]
+    more = _encode(page[-1][0], page[-1][1].id) if len(found) > body.limit else None
+    return wire.EntityPage(results=[wire.entity(each) for _, each in page], next_cursor=more)
+
+
+@router.put(
+    "",
+    operation_id="upsert_entity",
+    summary="Make an entity, or add to the one of this name",
+    response_model=wire.EntityOut,
+    responses={
+        201: {"model": wire.EntityOut, "description": "It is new"},
+        **errors.documented(400, 401, 403, 409, 412, 413, 422, 503),
+    },
+)
+async def upsert_entity(
+    body: wire.EntityIn,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    """Told apart by user and channel; the name counts in any case, aliases are looked at first."""
+    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    owner = Owner(who.workspace_id, scope.user_id, scope.channel)
+    vector = shapes.vector(body.embedding, res.embedder.dimension)
+    wish = EntityWish(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
+
+    def made(found: tuple[Entity, bool]) -> tuple[int, Mapping[str, Any]]:
+        return 201 if found[1] else 200, wire.entity(found[0]).model_dump(mode="json")
+
+    async def work() -> Response:
+        served_with = served(request, who, key, shape=made)
+        return replies.send(*made(await verbs.upsert(owner, wish, vector, res, served_with, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.get(
+    "/search",
+    operation_id="search_entities",
+    summary="Entities by name or meaning",
+    response_model=wire.EntityHits,
+    responses=errors.documented(400, 401, 403, 422, 503),
+)
+async def search_entities(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    q: Annotated[str, Query(min_length=1, max_length=1_000, examples=["acme"])],
+    type: Annotated[str | None, Query(max_length=50)] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+) -> wire.EntityHits:
+    """A name or alias that is, begins with or holds the words; and what a caller described in other words."""
+    if not q.strip():
+        raise InvalidInput("q: must not be blank.", field="q")
+    question = await clean_words(q, "q", res)
+    vector: Vector = await res.embedder.embed_query(who.workspace_id, question)
+    kind = type_name(type) if type else None
+    async with res.db.begin(who.workspace_id) as session:
+        seen = Seen(who.workspace_id, scope)
+        found = await entity_rows.search(
+            session, seen, question, vector, kind=kind, generation=res.generation, limit=limit
+        )
+        hits = _ranked(found, res)[:limit]
+        await entity_rows.count_read(session, who.workspace_id, [each.id for each in hits], now=res.clock())
+    return wire.EntityHits(results=hits)
+
+
+def _ranked(found: list[Found], res: Resources) -> list[wire.EntityHitOut]:
+    hits = []
+    for each in found:
+        similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
+        score = max(each.fit, similarity or 0.0)
+        if each.fit > 0 or score >= LIKELY:
+            hits.append(wire.EntityHitOut(**wire.fields(each.entity), score=score, similarity=similarity))
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.mentions, hit.name))
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_entity",
+    summary="One entity",
+    response_model=wire.EntityOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_entity(
+    id: str,
+    who: Reader,
+    res: ResourcesOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> Response:
+    """Ids of a scope are not needed; ones that are given must be its own."""
+    seen = named_seen(who, user_id, agent_id, run_id, channel)
+    async with res.db.read(who.workspace_id) as session:
+        found = await entity_rows.get(session, seen, entity_id(id))
+    if found is None:
+        raise verbs.missing()
+    return replies.send(200, wire.entity(found).model_dump(mode="json"))
+
+
+@router.delete(
+    "/{id}",
+    operation_id="delete_entity",
+    summary="Take an entity away",
+    response_model=wire.EntityDeletedOut,
+    responses=errors.documented(400, 401, 403, 404, 409, 412, 503),
+)
+async def delete_entity(
+    id: str,
+    request: Request,
+    who: Deleter,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> Response:
+    """With its aliases, relations and mentions. The memories stay, and a later text can name it again."""
+    wanted = entity_id(id)
+    await be_seen(res, named_seen(who, user_id, agent_id, run_id, channel), [wanted])
+
+    def removed(found: Entity) -> tuple[int, Mapping[str, Any]]:
+        return 200, wire.EntityDeletedOut(id=found.id, deleted=True).model_dump(mode="json")
+
+    async def work() -> Response:
+        served_with = served(request, who, key, shape=removed)
+        return replies.send(*removed(await verbs.remove(who.workspace_id, wanted, res, served_with, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.post(
+    "/merge",
+    operation_id="merge_entities",
+    summary="Make one entity part of another",
+    response_model=wire.MergedOut,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+)
+async def merge_entities(
+    body: wire.MergeIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """The source's names become aliases of the target, its mentions and relations go over to it; a relation that the
+    target has already is not doubled. Can be taken back with the id of the answer."""
+
+    async def work() -> Response:
+        served_with = served(request, who, key, shape=_merged)
+        done = await verbs.merge(who.workspace_id, body.source_id, body.target_id, res, served_with)
+        return replies.send(*_merged(done))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.post(
+    "/merges/{id}/undo",
+    operation_id="undo_entity_merge",
+    summary="Make two entities of one again",
+    response_model=wire.MergedOut,
+    responses=errors.documented(401, 403, 404, 409, 503),
+)
+async def undo_entity_merge(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
+    """Names, mentions and relations as they were, as far as what they lead to is still there. Again is fine."""
+    wanted = entity_id(id)
+
+    async def work() -> Response:
+        served_with = served(request, who, key, shape=_merged)
+        return replies.send(*_merged(await verbs.unmerge(who.workspace_id, wanted, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+def _merged(found: Merged) -> tuple[int, Mapping[str, Any]]:
+    done = found.merge
+    body = wire.MergedOut(
+        id=done.id,
+        source_id=done.absorbed_id,
+        target_id=done.entity_id,
+        mentions=done.mentions,
+        relations=done.relations,
+        created_at=done.created_at,
+        undone_at=done.undone_at,
+        entities=[wire.entity(each) for each in found.entities],
+    )
+    return 200, body.model_dump(mode="json")
+
+
+def named_seen(who: Caller, user_id: str | None, agent_id: str | None, run_id: str | None, channel: str | None) -> Seen:
+    """By id an entity is found in any channel; only ids that are given narrow it."""
+    if not any((user_id, agent_id, run_id)):
+        return Seen(who.workspace_id, None)
+    scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return Seen(who.workspace_id, scope, any_channel=channel is None)
+
+
+async def be_seen(res: Resources, seen: Seen, ids: list[UUID], *, field: str = "id") -> dict[UUID, Entity]:
+    """These entities; NotFound when one is not there, or not of the scope that was named."""
+    async with res.db.read(seen.workspace_id) as session:
+        found = await entity_rows.get_many(session, seen, ids)
+    if set(ids) - found.keys():
+        raise verbs.missing(field)
+    return found
+
+
+def _encode(last_key: str, last: UUID) -> str:
+    return base64.urlsafe_b64encode(f"{last}|{last_key}".encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> tuple[str, UUID]:
+    try:
+        last, _, last_key = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition("|")
+        if "\x00" in last_key:
+            raise ValueError
+        return last_key, UUID(last)
+    except (ValueError, binascii.Error, UnicodeDecodeError):
+        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None

@@ -1,0 +1,300 @@
+"""What leads from an entity to others, over HTTP: relations, neighbourhoods and shortest ways."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from service.api import entity_models as wire
+from service.api import errors, replies
+from service.api.auth import Reader, Writer
+from service.api.deps import AgentId, ChannelName, IdempotencyOf, ResourcesOf, RunId, UserId, served
+from service.api.entities import be_seen, named_seen, some_scope
+from service.api.wire import Time
+from service.db import entity_edges, entity_rows
+from service.db.engine import Session
+from service.db.entity_edges import Place, Way
+from service.db.entity_rows import Seen
+from service.domain.entity import EntityRelation
+from service.errors import InvalidInput, NotFound
+from service.language.relation_labels import normalise
+from service.memory import entity as verbs
+
+router = APIRouter(prefix="/v1/entities", tags=["entities"])
+
+LONGEST_PATH = 6
+MOST_STARTS, MOST_TYPES = 50, 20
+DEFAULT_NODES = 100
+EVIDENCE = 5  # memories shown per relation
+
+Types = Annotated[list[str] | None, Query(description="Repeatable, or one comma-separated list; any spelling")]
+ValidAt = Annotated[Time | None, Query(description="Relations that hold at this moment; default now")]
+AllTimes = Annotated[bool, Query(description="Also relations that do not hold at that moment")]
+
+
+@router.get(
+    "/{name:path}/relations",
+    operation_id="list_entity_relations",
+    summary="The relations of an entity, by its name",
+    response_model=wire.EntityRelationsPage,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def list_entity_relations(
+    name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case does not count")],
+    who: Reader,
+    res: ResourcesOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+    types: Types = None,
+    valid_at: ValidAt = None,
+    include_invalid: AllTimes = False,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+) -> wire.EntityRelationsPage:
+    """Both directions, the strongest first. Without ids of a scope: of whoever is called so in the workspace."""
+    seen = Seen(who.workspace_id, some_scope(who, user_id, agent_id, run_id, channel))
+    after = _decode(cursor) if cursor else None
+    async with res.db.begin(who.workspace_id) as session:
+        named = await entity_rows.by_name(session, seen, name) or await _by_id(session, seen, name)
+        if not named:
+            raise NotFound("There is no entity with this name.", field="name")
+        ids = [each.id for each in named]
+        way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
+        found = await entity_edges.page(session, who.workspace_id, ids, way, after=after, limit=limit + 1)
+        page = found[:limit]
+        relations = await _shown(session, who.workspace_id, [each for each, _ in page])
+        await entity_rows.count_read(session, who.workspace_id, ids, now=res.clock())
+    more = None
+    if len(found) > limit:
+        last, way_of_last = page[-1]
+        more = _encode(Place(last.strength, last.target_id if way_of_last == "out" else last.source_id, last.id))
+    return wire.EntityRelationsPage(entities=[wire.entity(each) for each in named], results=relations, next_cursor=more)
+
+
+@router.post(
+    "/relations",
+    operation_id="create_entity_relation",
+    summary="Tie an entity to another",
+    status_code=201,
+    response_model=wire.EntityRelationOut,
+    responses={
+        200: {"model": wire.EntityRelationOut, "description": "It was there and has the new values"},
+        **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+    },
+)
+async def create_entity_relation(
+    body: wire.EntityRelationIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """Read from source to target: Alice works_at Acme. One per pair and type: again takes the new values."""
+    both = await be_seen(res, Seen(who.workspace_id, None), [body.source_id], field="source_id")
+    both |= await be_seen(res, Seen(who.workspace_id, None), [body.target_id], field="target_id")
+    names = {each.id: each.name for each in both.values()}
+    asked = EntityRelation(
+        UUID(int=0),
+        body.source_id,
+        body.type,
+        body.type,
+        body.target_id,
+        body.strength,
+        body.confidence,
+        body.properties,
+        body.t_valid,
+        body.t_invalid,
+    )
+
+    def tied(found: tuple[EntityRelation, bool]) -> tuple[int, Mapping[str, Any]]:
+        return 201 if found[1] else 200, wire.relation(found[0], names, []).model_dump(mode="json")
+
+    async def work() -> Response:
+        served_with = served(request, who, key, shape=tied)
+        return replies.send(*tied(await verbs.relate(who.workspace_id, asked, res, served_with)))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.delete(
+    "/relations",
+    operation_id="delete_entity_relation",
+    summary="Untie an entity from another",
+    response_model=wire.RelationsDeletedOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def delete_entity_relation(
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    source_id: UUID,
+    target_id: UUID,
+    type: Annotated[str | None, Query(min_length=1, max_length=200, description="Left out: every type")] = None,
+) -> Response:
+    """Relations from source to target; when there is none, that is fine."""
+
+    def untied(gone: int) -> tuple[int, Mapping[str, Any]]:
+        return 200, wire.RelationsDeletedOut(deleted=gone).model_dump(mode="json")
+
+    async def work() -> Response:
+        served_with = served(request, who, key, shape=untied)
+        gone = await verbs.unrelate(who.workspace_id, source_id, target_id, type, res, served_with)
+        return replies.send(*untied(gone))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.get(
+    "/graph",
+    operation_id="get_entity_graph",
+    summary="What lies around some entities",
+    response_model=wire.GraphOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_entity_graph(
+    who: Reader,
+    res: ResourcesOf,
+    ids: Annotated[list[str], Query(description="Repeatable, or one comma-separated list")],
+    depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, whatever their direction")] = 2,
+    limit: Annotated[int | None, Query(ge=1, description="Nodes; at most graph_max_nodes")] = None,
+    types: Types = None,
+    valid_at: ValidAt = None,
+    include_invalid: AllTimes = False,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> wire.GraphOut:
+    """Of each node the 50 strongest relations are followed; `truncated` says when there was more."""
+    starts = _ids(ids)
+    most = res.settings.graph_max_nodes
+    room = min(limit or DEFAULT_NODES, most)
+    way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
+    await be_seen(res, named_seen(who, user_id, agent_id, run_id, channel), starts, field="ids")
+    async with res.db.begin(who.workspace_id) as session:
+        found = await entity_edges.around(
+            session, who.workspace_id, starts, way, depth=depth, limit=max(room, len(starts))
+        )
+        nodes = await entity_rows.get_many(
+            session, Seen(who.workspace_id, None), [each.entity_id for each in found.reached]
+        )
+        relations = await _shown(session, who.workspace_id, found.relations)
+        await entity_rows.count_read(session, who.workspace_id, starts, now=res.clock())
+    return wire.GraphOut(
+        nodes=[
+            wire.NodeOut(**wire.fields(nodes[each.entity_id]), depth=each.depth)
+            for each in found.reached
+            if each.entity_id in nodes
+        ],
+        relations=relations,
+        truncated=found.truncated,
+    )
+
+
+@router.get(
+    "/path",
+    operation_id="find_entity_path",
+    summary="A shortest way from one entity to another",
+    response_model=wire.PathOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def find_entity_path(
+    who: Reader,
+    res: ResourcesOf,
+    source_id: UUID,
+    target_id: UUID,
+    max_depth: Annotated[int, Query(ge=1, le=LONGEST_PATH)] = 4,
+    types: Types = None,
+    valid_at: ValidAt = None,
+    include_invalid: AllTimes = False,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> wire.PathOut:
+    """Whatever the direction of its edges. No way is an answer, not an error."""
+    seen = named_seen(who, user_id, agent_id, run_id, channel)
+    await be_seen(res, seen, [source_id], field="source_id")
+    await be_seen(res, seen, [target_id], field="target_id")
+    way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
+    async with res.db.snapshot(who.workspace_id) as session:
+        found = await entity_edges.route(
+            session,
+            who.workspace_id,
+            source_id,
+            target_id,
+            way,
+            max_edges=max_depth,
+            max_nodes=res.settings.graph_max_nodes,
+        )
+        nodes = await entity_rows.get_many(session, Seen(who.workspace_id, None), found.entity_ids)
+        relations = await _shown(session, who.workspace_id, found.relations)
+    return wire.PathOut(
+        found=bool(found.entity_ids),
+        length=len(found.relations) if found.entity_ids else None,
+        nodes=[wire.entity(nodes[each]) for each in found.entity_ids],
+        relations=relations,
+        truncated=found.truncated,
+    )
+
+
+async def _shown(session: Session, workspace_id: UUID, found: Iterable[EntityRelation]) -> list[wire.EntityRelationOut]:
+    """Relations with the names of their ends and the memories that tell of them."""
+    edges = list(found)
+    names = await entity_rows.names(
+        session, workspace_id, {end for each in edges for end in (each.source_id, each.target_id)}
+    )
+    told = await entity_edges.evidence(session, workspace_id, [each.id for each in edges], each=EVIDENCE)
+    return [
+        wire.relation(each, names, told.get(each.id, []))
+        for each in edges
+        if each.source_id in names and each.target_id in names
+    ]
+
+
+async def _by_id(session: Session, seen: Seen, name: str) -> list[Any]:
+    try:
+        found = await entity_rows.get(session, seen, UUID(name))
+    except ValueError:
+        return []
+    return [found] if found else []
+
+
+def _ids(given: list[str]) -> list[UUID]:
+    parts = [part.strip() for each in given for part in each.split(",") if part.strip()]
+    if not parts:
+        raise InvalidInput("ids: name at least one entity.", field="ids")
+    if len(parts) > MOST_STARTS:
+        raise InvalidInput(f"ids: at most {MOST_STARTS}.", field="ids")
+    try:
+        return list(dict.fromkeys(UUID(part) for part in parts))
+    except ValueError:
+        raise verbs.missing("ids") from None
+
+
+def _types(given: list[str] | None) -> tuple[str, ...]:
+    named = [part for each in given or () for part in each.split(",") if part.strip()]
+    found = tuple(dict.fromkeys(normalise(part) for part in named))
+    if "" in found or len(found) > MOST_TYPES:
+        raise InvalidInput(f"types: at most {MOST_TYPES}, each with a letter.", field="types")
+    return found
+
+
+def _encode(place: Place) -> str:
+    return base64.urlsafe_b64encode(f"{place.strength!r}|{place.far}|{place.id}".encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> Place:
+    try:
+        strength, far, last = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().split("|")
+        found = Place(float(strength), UUID(far), UUID(last))
+        if not math.isfinite(found.strength):
+            raise ValueError
+        return found
+    except (ValueError, binascii.Error, UnicodeDecodeError):
+        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None

@@ -1,0 +1,272 @@
+"""How do entities come to be by hand, get tied, become one, and go?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from uuid_utils.compat import uuid7
+
+from service.db import entity_edges, entity_rows, merges
+from service.db.engine import Session
+from service.db.entity_rows import Seen
+from service.db.merges import Merge
+from service.domain.entity import Entity, EntityRelation, EntityWish, Owner, display_name, key, type_name
+from service.domain.request import Request
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.errors import Conflict, EmbeddingError, InvalidInput, NotFound, PiiRejected, PreconditionFailed
+from service.language import pii
+from service.language.relation_labels import normalise
+from service.memory.transactions import keep, note, plain_transaction
+from service.pipeline.pii import clean_words
+from service.resources import Resources
+
+Vector = NDArray[np.float32]
+
+
+def missing(field: str = "id") -> NotFound:
+    return NotFound("There is no entity with this id." if field == "id" else f"{field}: no such entity.", field=field)
+
+
+async def upsert(
+    owner: Owner,
+    wish: EntityWish,
+    vector: Vector | None,
+    res: Resources,
+    request: Request,
+    *,
+    expected: Expected | None = None,
+) -> tuple[Entity, bool]:
+    """The entity of this name or alias as it is now, and whether it is new. Without a vector one is made of name and
+    description (R8.06). Raises Conflict for an alias that is another's, PreconditionFailed for another version."""
+    wish = await _clean(wish, res)
+    if vector is None:
+        vector = await _vector(owner, wish, res)
+    async with plain_transaction(owner.workspace_id, res, request) as session:
+        entity_id, is_new = await _found_or_made(session, owner, wish, res, expected)
+        there = await entity_rows.get(session, Seen(owner.workspace_id, None), entity_id)
+        assert there is not None, "it is locked"
+        aliases = {key(each): each for each in wish.aliases if key(each) != key(there.name)}
+        if await entity_rows.taken(session, owner, entity_id, aliases):
+            raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
+        await entity_rows.name(session, owner, entity_id, aliases)
+        await entity_rows.change(session, owner, entity_id, wish, now=res.clock(), is_new=is_new)
+        if vector is not None:
+            await entity_rows.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
+        found = await entity_rows.get(session, Seen(owner.workspace_id, None), entity_id)
+        assert found is not None, "it is locked"
+        await note(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
+        await keep(session, owner.workspace_id, (found, is_new), request)
+    return found, is_new
+
+
+async def _clean(wish: EntityWish, res: Resources) -> EntityWish:
+    names = [await clean_words(display_name(each), "aliases", res) for each in wish.aliases]
+    return replace(
+        wish,
+        name=await clean_words(display_name(wish.name), "name", res),
+        type=type_name(await clean_words(wish.type, "type", res)) if wish.type else None,
+        description=await clean_words(wish.description, "description", res) if wish.description else None,
+        aliases=tuple(names),
+        properties=_redacted(wish.properties),
+    )
+
+
+def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        found, _ = pii.redact_json(dict(properties))
+    except PiiRejected as exc:
+        raise PiiRejected(exc.detail, field="properties") from None
+    assert isinstance(found, dict)
+    return found
+
+
+async def _vector(owner: Owner, wish: EntityWish, res: Resources) -> Vector | None:
+    """Of name and description as they will be; None when nothing of them changes, or the embedder is away: the entity
+    is found by its name all the same."""
+    async with res.db.read(owner.workspace_id) as session:
+        known = await entity_rows.called(session, owner, wish.name)
+        there = await entity_rows.get(session, Seen(owner.workspace_id, None), known) if known else None
+    if there is not None and wish.description in (None, there.description):
+        return None
+    name = there.name if there else wish.name
+    text = f"{name}: {wish.description}" if wish.description else name
+    try:
+        [made] = await res.embedder.embed(owner.workspace_id, [CleanText(text)])
+    except EmbeddingError:
+        return None
+    return made
+
+
+async def _found_or_made(
+    session: Session, owner: Owner, wish: EntityWish, res: Resources, expected: Expected | None
+) -> tuple[UUID, bool]:
+    found = await entity_rows.called(session, owner, wish.name)
+    if found is None and expected is None:
+        made = await entity_rows.make(session, owner, wish, now=res.clock())
+        if made is not None:
+            return made, True
+        found = await entity_rows.called(session, owner, wish.name)
+    version = (await entity_rows.lock(session, owner.workspace_id, [found])).get(found) if found else None
+    if expected is not None and (version is None or not expected.meets(version)):
+        raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
+    if found is None or version is None:
+        raise Conflict("The entity was taken away this moment; try again.", field="name")
+    return found, False
+
+
+async def remove(
+    workspace_id: UUID, entity_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+) -> Entity:
+    """Takes an entity away, with its aliases, relations and mentions; memories stay. Raises NotFound."""
+    seen = Seen(workspace_id, None)
+    request = await _owned(workspace_id, entity_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        versions = await entity_rows.lock(session, workspace_id, [entity_id])
+        there = await entity_rows.get(session, seen, entity_id)
+        if entity_id not in versions or there is None:
+            raise missing()
+        if expected is not None and not expected.meets(versions[entity_id]):
+            raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
+        await entity_rows.remove(session, workspace_id, [entity_id])
+        await note(session, "delete_entity", _scope(there, workspace_id), [entity_id], request, res)
+        await keep(session, workspace_id, there, request)
+    return there
+
+
+async def relate(
+    workspace_id: UUID, asked: EntityRelation, res: Resources, request: Request
+) -> tuple[EntityRelation, bool]:
+    """The relation, and whether it is new; the same pair and type again takes the new values. Raises NotFound naming
+    the end that is not there (R8.08), InvalidInput for one entity, or entities of two users."""
+    if asked.source_id == asked.target_id:
+        raise InvalidInput("target_id: an entity has no relation to itself.", field="target_id")
+    kind = normalise(asked.label)
+    if not kind:
+        raise InvalidInput("type: needs a letter.", field="type")
+    label = await clean_words(asked.label, "type", res)
+    clean = replace(asked, id=uuid7(), label=label, type=kind, properties=_redacted(asked.properties))
+    request = await _owned(workspace_id, asked.source_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        ends = await entity_edges.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])
+        for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
+            if end not in ends:
+                raise missing(field)
+        users = {end.user_id for end in ends.values() if end.user_id is not None}
+        if len(users) > 1:
+            raise InvalidInput("target_id: belongs to another user.", field="target_id")
+        found = await entity_edges.put(session, workspace_id, clean, now=res.clock())
+        scope = Scope(workspace_id, next(iter(users), None))
+        ids = [clean.source_id, clean.target_id]
+        await note(session, "relate_entities", scope, ids, request, res, strength=clean.strength)
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def unrelate(
+    workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, request: Request
+) -> int:
+    """How many relations from source to target went; none is fine. Raises NotFound for a source that is not there."""
+    request = await _owned(workspace_id, source_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        ends = await entity_edges.lock_ends(session, workspace_id, [source_id, target_id])
+        if source_id not in ends:
+            raise missing("source_id")
+        kind = normalise(label) if label is not None else None
+        gone = await entity_edges.remove(session, workspace_id, source_id, target_id, kind)
+        if gone:
+            scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
+            await note(session, "unrelate_entities", scope, [source_id, target_id], request, res)
+        await keep(session, workspace_id, gone, request)
+    return gone
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merge, done or taken back, and the entities it leaves."""
+
+    merge: Merge
+    entities: tuple[Entity, ...]
+
+
+async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: Request) -> Merged:
+    """Makes one entity part of another: its names become aliases, its mentions and relations go over. Raises NotFound
+    naming the one that is not there, InvalidInput for one entity, or entities of two users."""
+    if absorbed == survivor:
+        raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
+    request = await _owned(workspace_id, survivor, res, request)
+    async with res.db.read(workspace_id) as session:
+        owner = await entity_rows.get(session, Seen(workspace_id, None), survivor)
+    async with plain_transaction(workspace_id, res, request) as session:
+        await merges.one_at_a_time(session, workspace_id, owner.user_id if owner else None)
+        await merges.lock_memories(session, workspace_id, absorbed)
+        await entity_rows.lock(session, workspace_id, [absorbed, survivor])
+        both = await entity_rows.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
+        for field, each in (("source_id", absorbed), ("target_id", survivor)):
+            if each not in both:
+                raise missing(field)
+        if both[absorbed].user_id != both[survivor].user_id:
+            raise InvalidInput("target_id: belongs to another user.", field="target_id")
+        done = await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())
+        found = await _merged(session, workspace_id, done, [survivor])
+        scope = _scope(both[survivor], workspace_id)
+        await note(session, "merge_entities", scope, [absorbed, survivor], request, res, merge_id=str(done))
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: Request) -> Merged:
+    """Makes two of them again; a second time changes nothing. Raises NotFound, or Conflict when another entity bears
+    the name by now."""
+    async with res.db.read(workspace_id) as session:
+        before = await merges.get(session, workspace_id, merge_id)
+        owner = await entity_rows.get(session, Seen(workspace_id, None), before.entity_id) if before else None
+    if before is None:
+        raise NotFound("There is no merge with this id.", field="id")
+    request = await _owned(workspace_id, before.entity_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        await merges.one_at_a_time(session, workspace_id, owner.user_id if owner else None)
+        await merges.lock(session, workspace_id, merge_id)
+        done = await merges.get(session, workspace_id, merge_id)
+        if done is None:
+            raise NotFound("There is no merge with this id.", field="id")
+        ids = [done.entity_id, done.absorbed_id]
+        if done.undone_at is None:
+            if not await merges.undo(session, workspace_id, done, now=res.clock()):
+                raise Conflict("Another entity bears the name by now: rename or merge it first.", field="id")
+            there = await entity_rows.get(session, Seen(workspace_id, None), done.entity_id)
+            assert there is not None, "it is locked"
+            scope = _scope(there, workspace_id)
+            await note(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
+        found = await _merged(session, workspace_id, merge_id, ids)
+        await keep(session, workspace_id, found, request)
+    return found
+
+
+async def _merged(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> Merged:
+    done = await merges.get(session, workspace_id, merge_id)
+    assert done is not None, "it was written or read just now"
+    there = await entity_rows.get_many(session, Seen(workspace_id, None), ids)
+    return Merged(done, tuple(there[each] for each in ids if each in there))
+
+
+def _scope(of: Entity, workspace_id: UUID) -> Scope:
+    return Scope(workspace_id, of.user_id, channel=of.channel)
+
+
+async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: Request) -> Request:
+    """The request with the entity's user as the owner of its kept answer: so that user's erasure finds it."""
+    given = request.idempotency
+    if given is None or any(given.owner):
+        return request
+    async with res.db.read(workspace_id) as session:
+        there = await entity_rows.get(session, Seen(workspace_id, None), entity_id)
+    if there is None or there.user_id is None:
+        return request
+    return replace(request, idempotency=replace(given, owner=(there.user_id, None, None)))

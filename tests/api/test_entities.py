@@ -1,0 +1,337 @@
+"""Entities by hand: made, added to, listed, found, merged and taken away (R8.03, R8.05, R8.06, R8.12)."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.domain.job import Job
+from service.jobs import enrich
+from service.resources import Resources
+from tests.api.conftest import Tables
+from tests.api.helpers import store
+from tests.conftest import Tenant
+from tests.fakes.embedder import AngleEmbedder
+
+
+async def put(client: AsyncClient, name: str, kind: str | None = None, **fields: Any) -> dict[str, Any]:
+    body = {"name": name, "user_id": "alice", **({"type": kind} if kind else {}), **fields}
+    answer = await client.put("/v1/entities", json=body)
+    assert answer.status_code in (200, 201), answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def relate(client: AsyncClient, source: str, target: str, kind: str = "knows", **fields: Any) -> dict[str, Any]:
+    body = {"source_id": source, "target_id": target, "type": kind, **fields}
+    answer = await client.post("/v1/entities/relations", json=body)
+    assert answer.status_code in (200, 201), answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def names(client: AsyncClient, **body: Any) -> list[str]:
+    answer = await client.post("/v1/entities", json={"user_id": "alice", **body})
+    assert answer.status_code == 200, answer.text
+    return [each["name"] for each in answer.json()["results"]]
+
+
+async def learn(client: AsyncClient, resources: Resources, tenant: Tenant, text: str, **fields: Any) -> str:
+    """A stored memory whose enrichment has run."""
+    memory_id = await store(client, text, **fields)
+    job = Job(tenant.workspace_id, uuid4(), "enrich", UUID(memory_id), {}, 1, 3, "test")
+    await enrich.run(job, resources)
+    return memory_id
+
+
+async def test_r8_03_an_upsert_makes_one_and_then_adds_to_it(client: AsyncClient) -> None:
+    first = await client.put("/v1/entities", json={"name": "Acme", "type": "Companies", "user_id": "alice"})
+    assert first.status_code == 201
+    assert (first.json()["type"], first.json()["version"]) == ("organization", 1)
+    again = await client.put(
+        "/v1/entities",
+        json={"name": "ACME", "description": "A customer", "aliases": ["Acme Corp"], "user_id": "alice"},
+    )
+    assert again.status_code == 200
+    found = again.json()
+    assert (found["id"], found["name"], found["type"], found["version"]) == (
+        first.json()["id"],
+        "Acme",
+        "organization",
+        2,
+    )
+    assert (found["description"], found["aliases"]) == ("A customer", ["Acme Corp"])
+    by_alias = await put(client, "acme corp", properties={"tier": "gold"})
+    assert (by_alias["id"], by_alias["properties"], by_alias["description"]) == (
+        found["id"],
+        {"tier": "gold"},
+        "A customer",
+    )
+
+
+async def test_r8_05_an_entity_has_all_its_fields(client: AsyncClient) -> None:
+    made = await put(client, "Zephyr", "project", salience=0.9, properties={"lang": "go"}, channel="atlas")
+    read = (await client.get(f"/v1/entities/{made['id']}")).json()
+    assert read == made
+    assert read.keys() >= {"aliases", "description", "salience", "first_seen", "last_accessed", "access_count"}
+    assert (read["channel"], read["user_id"], read["extracted_by"]) == ("atlas", "alice", "caller")
+
+
+async def test_r8_06_the_vector_is_made_when_it_is_missing(
+    client: AsyncClient, embedder: AngleEmbedder, tables: Tables
+) -> None:
+    made = await put(client, "Zephyr", description="The build server")
+    assert "Zephyr: The build server" in embedder.seen
+    given = await put(client, "Breeze", embedding=[1.0] + [0.0] * (embedder.dimension - 1))
+    for each in (made, given):
+        rows = await tables.value("SELECT count(*) FROM entity_vector WHERE entity_id = $1", UUID(each["id"]))
+        assert rows == 1
+    embedder.down = True
+    assert await put(client, "Gale")
+
+
+async def test_if_match_guards_an_entity(client: AsyncClient) -> None:
+    made = await client.put("/v1/entities", json={"name": "Acme", "user_id": "alice"})
+    etag = made.headers["etag"]
+    body = {"name": "Acme", "description": "first", "user_id": "alice"}
+    assert (await client.put("/v1/entities", json=body, headers={"If-Match": etag})).status_code == 200
+    assert (await client.put("/v1/entities", json=body, headers={"If-Match": etag})).status_code == 412
+    late = {**body, "name": "Nobody yet"}
+    assert (await client.put("/v1/entities", json=late, headers={"If-Match": "*"})).status_code == 412
+    path = f"/v1/entities/{made.json()['id']}"
+    assert (await client.delete(path, headers={"If-Match": etag})).status_code == 412
+
+
+async def test_a_key_makes_an_upsert_once(client: AsyncClient) -> None:
+    body = {"name": "Acme", "user_id": "alice"}
+    first = await client.put("/v1/entities", json=body, headers={"Idempotency-Key": "k"})
+    again = await client.put("/v1/entities", json=body, headers={"Idempotency-Key": "k"})
+    assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
+
+
+async def test_an_alias_is_one_entitys_only(client: AsyncClient) -> None:
+    await put(client, "Acme", aliases=["The Customer"])
+    for alias in ("the customer", "ACME"):
+        body = {"name": "Brightwave", "aliases": [alias], "user_id": "alice"}
+        answer = await client.put("/v1/entities", json=body)
+        assert (answer.status_code, answer.json()["field"]) == (409, "aliases")
+    assert await names(client) == ["Acme"], "a refused upsert leaves nothing"
+
+
+async def test_secrets_are_cut_out(client: AsyncClient) -> None:
+    made = await put(client, "Ops", description="Call ana@example.org", properties={"password": "hunter2-hunter2"})
+    assert "ana@example.org" not in made["description"]
+    assert "hunter2" not in str(made["properties"])
+
+
+async def test_r8_12_lists_are_paged_by_name_and_cut_by_type(client: AsyncClient) -> None:
+    for name, kind in (("Cleo", "person"), ("ana", "person"), ("Acme", "organization"), ("Bo", "person")):
+        await put(client, name, kind)
+    assert await names(client) == ["Acme", "ana", "Bo", "Cleo"]
+    assert await names(client, type="people") == ["ana", "Bo", "Cleo"]
+    seen: list[str] = []
+    cursor = None
+    for _ in range(3):
+        body = {"user_id": "alice", "limit": 2, "cursor": cursor}
+        page = (await client.post("/v1/entities", json=body)).json()
+        seen += [each["name"] for each in page["results"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == ["Acme", "ana", "Bo", "Cleo"]
+
+
+async def test_a_scope_sees_its_own(
+    client: AsyncClient, other_client: AsyncClient, resources: Resources, tenant: Tenant
+) -> None:
+    mine = await put(client, "Acme")
+    project = await put(client, "Atlas", channel="work")
+    await put(client, "Acme", user_id="bob")
+    assert await names(client) == ["Acme"]
+    assert await names(client, channel="work") == ["Acme", "Atlas"]
+    assert (await other_client.post("/v1/entities", json={"user_id": "alice"})).json()["results"] == []
+    assert (await other_client.get(f"/v1/entities/{mine['id']}")).status_code == 404
+    assert (await other_client.delete(f"/v1/entities/{mine['id']}")).status_code == 404
+    for scope, status in (({"user_id": "bob"}, 404), ({"user_id": "alice"}, 200), ({"agent_id": "x"}, 404)):
+        assert (await client.get(f"/v1/entities/{project['id']}", params=scope)).status_code == status
+        assert (await client.delete(f"/v1/entities/{uuid4()}", params=scope)).status_code == 404
+    await learn(client, resources, tenant, "Priya Raman lives in Lisbon.", agent_id="helper")
+    of_agent = await client.post("/v1/entities", json={"agent_id": "helper"})
+    assert [each["name"] for each in of_agent.json()["results"]] == ["Lisbon", "Priya Raman"]
+
+
+async def test_search_finds_names_parts_aliases_and_meaning(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    embedder.place("PostgreSQL: the database we keep everything in", 1.0)
+    embedder.place("where is our data", 0.8)
+    await put(client, "PostgreSQL", "technology", description="the database we keep everything in")
+    await put(client, "Acme Corporation", "organization", aliases=["The Customer"])
+    await put(client, "Postgrex", "tool")
+
+    async def search(q: str, **params: Any) -> list[tuple[str, float]]:
+        answer = await client.get("/v1/entities/search", params={"q": q, "user_id": "alice", **params})
+        assert answer.status_code == 200, answer.text
+        return [(each["name"], round(each["score"], 3)) for each in answer.json()["results"]]
+
+    assert await search("POSTGRESQL") == [("PostgreSQL", 1.0)]
+    assert await search("postgre") == [("PostgreSQL", 0.9), ("Postgrex", 0.9)]
+    assert await search("postgre", type="tool") == [("Postgrex", 0.9)]
+    assert await search("corp") == [("Acme Corporation", 0.8)]
+    assert await search("the customer") == [("Acme Corporation", 1.0)]
+    assert await search("where is our data") == [("PostgreSQL", 0.8)]
+    assert await search("nobody at all") == []
+    assert (await client.get("/v1/entities/search", params={"q": "acme", "user_id": "bob"})).json()["results"] == []
+    counted = (await client.get("/v1/entities/search", params={"q": "corp", "user_id": "alice"})).json()["results"][0]
+    read = (await client.get(f"/v1/entities/{counted['id']}")).json()
+    assert read["access_count"] == 3
+    assert read["last_accessed"] is not None
+
+
+async def test_delete_takes_aliases_relations_and_mentions_and_leaves_memories(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    memory_id = await learn(client, resources, tenant, "Priya Raman lives in Lisbon.")
+    priya = (await client.get("/v1/entities/priya raman/relations", params={"user_id": "alice"})).json()["entities"][0]
+    assert (await client.delete(f"/v1/entities/{priya['id']}")).json() == {"id": priya["id"], "deleted": True}
+    assert (await client.delete(f"/v1/entities/{priya['id']}")).status_code == 404
+    assert (await client.get(f"/v1/memories/{memory_id}")).json()["entities"]["people"] == []
+    assert await tables.value("SELECT count(*) FROM entity_edge WHERE workspace_id = $1", tenant.workspace_id) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": "x", "typ": "person"}, "typ"),
+        ({"name": "x", "salience": 1.5}, "salience"),
+        ({"name": "x", "aliases": ["a"] * 51}, "aliases"),
+        ({"name": "x", "aliases": "a"}, "aliases"),
+        ({"name": "a\x00b"}, "name"),
+        ({"name": "x", "embedding": [1.0]}, "embedding"),
+        ({"name": "x", "properties": [1]}, "properties"),
+    ],
+)
+async def test_what_is_no_entity_is_400(client: AsyncClient, body: dict[str, Any], field: str) -> None:
+    answer = await client.put("/v1/entities", json={"user_id": "alice", **body})
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["field"].startswith(field)
+
+
+async def test_bad_questions_are_400(client: AsyncClient) -> None:
+    assert (await client.put("/v1/entities", json={"name": "x"})).json()["code"] == "scope_error"
+    assert (await client.post("/v1/entities", json={})).json()["code"] == "scope_error"
+    assert (await client.post("/v1/entities", json={"user_id": "a", "cursor": "x"})).json()["field"] == "cursor"
+    for asked in ("q=%20", "q=", "q=x&limit=0", "q=x&limit=101"):
+        assert (await client.get(f"/v1/entities/search?user_id=alice&{asked}")).status_code == 400, asked
+    assert (await client.get("/v1/entities/search", params={"q": "x"})).json()["code"] == "scope_error"
+    assert (await client.get("/v1/entities/no-uuid")).status_code == 404
+
+
+# -- merging ------------------------------------------------------------------------------------------------------
+
+
+async def relations_of(client: AsyncClient, name: str) -> list[tuple[str, str, str]]:
+    answer = await client.get(f"/v1/entities/{name}/relations", params={"user_id": "alice"})
+    assert answer.status_code == 200, answer.text
+    return sorted((each["source"], each["type"], each["target"]) for each in answer.json()["results"])
+
+
+PICTURE = """
+    SELECT 'entity ' || id AS what,
+           (to_jsonb(e) - '{version,updated_at,access_count,last_accessed}'::text[])::text AS how FROM entity e
+    WHERE workspace_id = $1
+    UNION ALL SELECT 'alias ' || entity_id || alias_key, alias FROM entity_alias WHERE workspace_id = $1
+    UNION ALL SELECT 'edge ' || id, to_jsonb(e)::text FROM entity_edge e WHERE workspace_id = $1
+    UNION ALL SELECT 'evidence ' || edge_id || memory_id, extracted_by FROM entity_edge_source WHERE workspace_id = $1
+    UNION ALL SELECT 'link ' || memory_id || entity_id, extracted_by FROM memory_entity WHERE workspace_id = $1
+    UNION ALL SELECT 'vector ' || entity_id || generation, embedding::text FROM entity_vector WHERE workspace_id = $1
+"""
+
+
+async def picture(tables: Tables, tenant: Tenant) -> dict[str, str]:
+    return {row["what"]: row["how"] for row in await tables.fetch(PICTURE, tenant.workspace_id)}
+
+
+async def test_two_become_one_and_two_again(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    await learn(client, resources, tenant, "Priya Raman works at Brightwave Labs.")
+    await learn(client, resources, tenant, "Priya Raman lives in Lisbon.")
+    both = await learn(client, resources, tenant, "Priya Rahman works at Brightwave Labs. Priya Raman lives in Lisbon.")
+    found = {
+        each["name"]: each["id"]
+        for each in (await client.post("/v1/entities", json={"user_id": "alice"})).json()["results"]
+    }
+    await put(client, "Priya Rahman", aliases=["PR"])
+    await relate(client, found["Priya Rahman"], found["Priya Raman"])
+    before = await picture(tables, tenant)
+    body = {"source_id": found["Priya Rahman"], "target_id": found["Priya Raman"]}
+    done = await client.post("/v1/entities/merge", json=body)
+    assert done.status_code == 200, done.text
+    assert [each["aliases"] for each in done.json()["entities"]] == [["PR", "Priya Rahman"]]
+    assert await relations_of(client, "priya rahman") == [
+        ("Priya Raman", "LIVES_IN", "Lisbon"),
+        ("Priya Raman", "WORKS_FOR", "Brightwave Labs"),
+    ]
+    assert (await client.get(f"/v1/entities/{found['Priya Rahman']}")).status_code == 404
+    assert (await client.get(f"/v1/memories/{both}")).json()["entities"]["people"] == ["Priya Raman"]
+    undo = f"/v1/entities/merges/{done.json()['id']}/undo"
+    assert (await client.post(undo)).status_code == 200
+    assert await picture(tables, tenant) == before
+    again = await client.post(undo)
+    assert again.status_code == 200
+    assert again.json()["undone_at"] is not None
+    assert await picture(tables, tenant) == before
+
+
+async def test_a_later_text_with_the_old_name_names_the_merged_one(
+    client: AsyncClient, resources: Resources, tenant: Tenant
+) -> None:
+    kept, gone = await put(client, "Brightwave Labs", "organization"), await put(client, "Bright Wave Labs")
+    body = {"source_id": gone["id"], "target_id": kept["id"]}
+    assert (await client.post("/v1/entities/merge", json=body)).status_code == 200
+    memory_id = await learn(client, resources, tenant, "Ana works at Bright Wave Labs.")
+    read = (await client.get(f"/v1/memories/{memory_id}")).json()
+    assert read["entities"]["organizations"] == ["Brightwave Labs"]
+    assert await relations_of(client, "brightwave labs") == [("Ana", "WORKS_FOR", "Brightwave Labs")]
+
+
+async def test_a_merge_of_a_merge_is_taken_back_step_by_step(
+    client: AsyncClient, tables: Tables, tenant: Tenant
+) -> None:
+    first, second, third = [await put(client, name) for name in ("Aa", "Bb", "Cc")]
+    start = await picture(tables, tenant)
+    ids = []
+    for source, target in ((first, second), (second, third)):
+        done = await client.post("/v1/entities/merge", json={"source_id": source["id"], "target_id": target["id"]})
+        ids.append(done.json()["id"])
+    assert (await client.get(f"/v1/entities/{third['id']}")).json()["aliases"] == ["Aa", "Bb"]
+    for each in reversed(ids):
+        assert (await client.post(f"/v1/entities/merges/{each}/undo")).status_code == 200
+    assert await picture(tables, tenant) == start
+
+
+async def test_what_cannot_be_merged(client: AsyncClient, other_client: AsyncClient) -> None:
+    mine, bobs = await put(client, "Acme"), await put(client, "Acme", user_id="bob")
+
+    async def tried(source: str, target: str, by: AsyncClient = client) -> tuple[int, str | None]:
+        answer = await by.post("/v1/entities/merge", json={"source_id": source, "target_id": target})
+        return answer.status_code, answer.json().get("field")
+
+    assert await tried(mine["id"], mine["id"]) == (400, "target_id")
+    assert await tried(mine["id"], bobs["id"]) == (400, "target_id")
+    assert await tried(mine["id"], str(uuid4())) == (404, "target_id")
+    assert await tried(str(uuid4()), mine["id"]) == (404, "source_id")
+    assert await tried(mine["id"], bobs["id"], other_client) == (404, "source_id")
+    assert (await client.post(f"/v1/entities/merges/{uuid4()}/undo")).status_code == 404
+    assert (await client.post("/v1/entities/merges/x/undo")).status_code == 404
+
+
+async def test_a_name_taken_since_is_409(client: AsyncClient) -> None:
+    kept, gone = await put(client, "Acme"), await put(client, "Acme Inc")
+    done = (await client.post("/v1/entities/merge", json={"source_id": gone["id"], "target_id": kept["id"]})).json()
+    await client.delete(f"/v1/entities/{kept['id']}")
+    assert (await client.post(f"/v1/entities/merges/{done['id']}/undo")).status_code == 404, "it went with the entity"
