@@ -1,8 +1,9 @@
 """How is a turn kept as it was said?
 
 PII and embedding happen with nothing held. Then one transaction: the turn with its words and vector, the line in the
-log, the audit. A turn is known by its place in the conversation: the same text at the same place again is the same
-turn, another text there a conflict. Without a place, what equals the last turn is taken for its repetition.
+log, the audit, the copy in working memory. A turn is known by its place in the conversation: the same text at the same
+place again is the same turn, another text there a conflict. Without a place, what equals the last turn is its
+repetition.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.db import conversations, queue
+from service.db import conversations, queue, working
 from service.db import turns as rows
 from service.db.engine import Session
-from service.db.turns import NewTurn
+from service.db.turns import NewTurn, StoredTurn
 from service.domain.conversation import Conversation, Turn
 from service.domain.job import NewJob
 from service.domain.request import Request
 from service.domain.text import CleanText, Redaction
+from service.domain.working import Desk, Spoken
 from service.errors import Conflict, EmbeddingError, NotFound
 from service.memory.store import write_transaction
 from service.memory.transactions import keep, note
+from service.memory.working import holding_turns
 from service.pipeline import pii
 from service.pipeline.embed import unit
 from service.providers.protocols import Vector
@@ -102,7 +105,16 @@ async def _put(
     await embed_later(session, workspace_id, there.id, [new], res)
     ids = [place.id]
     await note(session, "store_turn", there.scope, ids, request, res, kind="episodic", conversation_id=there.id)
+    await _hold(session, there, new, place, res)
     return (await rows.get_many(session, workspace_id, ids))[place.id]
+
+
+async def _hold(session: Session, there: Conversation, new: NewTurn, place: StoredTurn, res: Resources) -> None:
+    """The turn is held in mind too, at the desk of its conversation; the last lock of the transaction."""
+    scope = there.scope
+    desk = Desk(scope.workspace_id, str(there.id), scope.user_id, scope.agent_id, scope.channel)
+    spoken = Spoken(new.role, new.text, new.speaker, new.timestamp, place.id, place.index)
+    await working.copy_turns(session, desk, [spoken], holding_turns(res))
 
 
 async def _same(session: Session, there: Conversation, new: NewTurn, heard: Utterance) -> Turn | None:

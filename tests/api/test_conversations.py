@@ -194,6 +194,9 @@ async def test_r9_03_one_transaction_keeps_turn_vector_log_and_audit(
     same = ("turn_index", "role", "content", "content_hash", "token_count", "model", "channel", "user_id", "run_id")
     assert {name: line[name] for name in same} == {name: kept[name] for name in same}
     assert str(line["turn_id"]) == kept["id"]
+    held = await client.get(f"/v1/working/{there}/turns", params={"user_id": "alice", "channel": "atlas"})
+    [note] = held.json()["results"]
+    assert (note["content"], note["turn_id"]) == (kept["content"], kept["id"])
     [entry] = (await client.get("/v1/audit", params={"operation": "store_turn"})).json()["results"]
     assert entry["affected_ids"] == [kept["id"]]
     assert (entry["conversation_id"], entry["memory_type"]) == (there, "episodic")

@@ -34,6 +34,8 @@ async def seeded(client: AsyncClient, judge: Any, resources: Resources, tenant: 
     assert (await client.post("/v1/memories", json=kept)).status_code == 201
     there = await opened(client, f"chat {CANARY}", title=f"About {CANARY}", metadata={CANARY: CANARY}, **mine)
     await said(client, there, f"The {CANARY} sings", name=CANARY, model=CANARY, metadata={"about": CANARY})
+    known = {"preferences": {CANARY: CANARY}, "expertise_areas": [CANARY]}
+    assert (await client.put(f"/v1/users/{CANARY}-user/profile", json=known)).status_code == 201
     later = {"Prefer": "respond-async"}
     for number in (1, 2):
         promised = {**kept, "messages": [{"role": "user", "content": f"Later {number} {CANARY}"}]}

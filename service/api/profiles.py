@@ -1,0 +1,169 @@
+"""User profiles over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import AfterValidator, ConfigDict, Field
+
+from service.api import errors, replies
+from service.api.auth import Reader, Writer
+from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.preconditions import ExpectedOf
+from service.api.wire import Body, Reply, Time
+from service.db import profiles
+from service.domain.profile import Profile, Traits
+from service.memory import profile as verbs
+from service.memory.profile import Changed, missing
+
+router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"])
+
+UserId = Annotated[str, Path(min_length=1, max_length=255)]
+CHANGED = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+MAX_AREAS = 1_000
+
+
+def _not_too_many(areas: list[Any]) -> list[Any]:
+    if len(areas) > MAX_AREAS:
+        raise ValueError(f"at most {MAX_AREAS} areas are kept")
+    return areas
+
+
+Areas = Annotated[list[Any], AfterValidator(_not_too_many)]
+
+
+class ProfileIn(Body):
+    """The whole profile: what is left out becomes empty."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "preferences": {"units": "metric", "language": "pt"},
+                    "expertise_areas": ["sailing", "Rust"],
+                    "communication_style": {"tone": "brief"},
+                }
+            ]
+        }
+    )
+
+    preferences: dict[str, Any] = Field(default_factory=dict)
+    expertise_areas: Areas = Field(default_factory=list)
+    communication_style: dict[str, Any] = Field(default_factory=dict)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class ProfilePatch(Body):
+    """What is named changes: objects are merged key by key, null in them removes the key; the list is replaced."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
+
+    preferences: dict[str, Any] | None = None
+    expertise_areas: Areas | None = None
+    communication_style: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class ProfileOut(Reply):
+    """`version` is the ETag."""
+
+    user_id: str
+    preferences: dict[str, Any]
+    expertise_areas: list[Any]
+    communication_style: dict[str, Any]
+    metadata: dict[str, Any]
+    version: int
+    created_at: Time
+    updated_at: Time
+
+
+@router.get(
+    "",
+    operation_id="get_user_profile",
+    summary="What is known of a user",
+    response_model=ProfileOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, response: Response) -> ProfileOut:
+    async with res.db.read(who.workspace_id) as session:
+        found = await profiles.get(session, who.workspace_id, user_id)
+    if found is None:
+        raise missing()
+    response.headers["ETag"] = replies.etag(found.version)
+    return shown(found)
+
+
+@router.put(
+    "",
+    operation_id="put_user_profile",
+    summary="Set what is known of a user",
+    response_model=ProfileOut,
+    responses={201: {"model": ProfileOut, "description": "There was none before"}, **CHANGED},
+)
+async def put_user_profile(
+    user_id: UserId,
+    body: ProfileIn,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` gives them back as
+    user_context."""
+    traits = Traits(body.preferences, body.expertise_areas, body.communication_style, body.metadata)
+
+    async def work() -> Response:
+        request_of = served(request, who, key, shape=_changed)
+        return replies.send(
+            *_changed(await verbs.put(who.workspace_id, user_id, traits, res, request_of, expected=expected))
+        )
+
+    return await replies.once(who, key, res, work)
+
+
+@router.patch(
+    "",
+    operation_id="patch_user_profile",
+    summary="Change parts of what is known of a user",
+    response_model=ProfileOut,
+    responses=CHANGED,
+)
+async def patch_user_profile(
+    user_id: UserId,
+    body: ProfilePatch,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
+) -> Response:
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+
+    async def work() -> Response:
+        request_of = served(request, who, key, shape=_changed)
+        return replies.send(
+            *_changed(await verbs.patch(who.workspace_id, user_id, given, res, request_of, expected=expected))
+        )
+
+    return await replies.once(who, key, res, work)
+
+
+def shown(found: Profile) -> ProfileOut:
+    traits = found.traits
+    return ProfileOut(
+        user_id=found.user_id,
+        preferences=dict(traits.preferences),
+        expertise_areas=list(traits.expertise_areas),
+        communication_style=dict(traits.communication_style),
+        metadata=dict(traits.metadata),
+        version=found.version,
+        created_at=found.created_at,
+        updated_at=found.updated_at,
+    )
+
+
+def _changed(found: Changed) -> tuple[int, Mapping[str, Any]]:
+    return (201 if found.is_new else 200), shown(found.profile).model_dump(mode="json")
