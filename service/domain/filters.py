@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -30,7 +30,10 @@ MAX_PARTS: Final = 100
 """Members of one AND or OR."""
 
 MAX_VALUES: Final = 1_000
-"""Values behind one in or nin."""
+"""Values behind every in and nin of a filter together."""
+
+MAX_PATTERNS: Final = 20
+"""Conditions with icontains: the server keeps 32 compiled patterns, and one more would be compiled for every row."""
 
 MAX_TEXT: Final = 2_000
 """Characters of one value."""
@@ -199,10 +202,12 @@ def iso_time(text: str) -> datetime | None:
 
 
 class _Reader:
-    """One reading, which counts conditions as it goes."""
+    """One reading, which counts as it goes."""
 
     def __init__(self) -> None:
         self._conditions = 0
+        self._patterns = 0
+        self._values = 0
 
     def node(self, raw: object, where: str, depth: int) -> Filter:
         if not isinstance(raw, Mapping):
@@ -245,6 +250,12 @@ class _Reader:
             raise _bad(f"{where}.{key}", f"{operator} is not for {_KINDS[field.kind]}")
         if "value" not in raw:
             raise _bad(f"{where}.value", "is missing")
+        self._patterns += operator == "icontains"
+        if self._patterns > MAX_PATTERNS:
+            raise _bad(f"{where}.{key}", f"a filter has icontains {MAX_PATTERNS} times at most")
+        self._values += len(raw["value"]) if isinstance(raw["value"], list) else 0
+        if self._values > MAX_VALUES:
+            raise _bad(f"{where}.value", f"a filter has at most {MAX_VALUES} values behind in and nin")
         return Check(field, operator, _value(raw["value"], field, operator, f"{where}.value"))
 
 
@@ -262,8 +273,8 @@ _KINDS: Final[Mapping[Kind, str]] = {
 
 def _value(raw: object, field: Field, operator: str, where: str) -> Value | tuple[Value, ...] | None:
     if operator in LISTS:
-        if not isinstance(raw, Sequence) or isinstance(raw, str) or len(raw) > MAX_VALUES:
-            raise _bad(where, f"{operator} takes a list of at most {MAX_VALUES} values")
+        if not isinstance(raw, list):
+            raise _bad(where, f"{operator} takes a list")
         return tuple(_single(each, field.kind, f"{where}[{place}]") for place, each in enumerate(raw))
     if isinstance(raw, list | dict):
         raise _bad(where, f"{operator} takes a single value; a list belongs to in or nin")

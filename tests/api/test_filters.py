@@ -161,6 +161,8 @@ WRONG: list[tuple[Any, str]] = [
     (on("x", "in", [[1]]), "filters.value[0]"),
     (on("type", "nin", ["Habit", 5]), "filters.value[1]"),
     (on("x", "in", list(range(filters.MAX_VALUES + 1))), "filters.value"),
+    ({"OR": [on("x", "in", list(range(400)))] * 3}, "filters.OR[2].value"),
+    ({"OR": [on("x", "icontains", "y")] * (filters.MAX_PATTERNS + 1)}, f"filters.OR[{filters.MAX_PATTERNS}].operator"),
     (on("x", "eq", "y" * (filters.MAX_TEXT + 1)), "filters.value"),
     (on("", "eq", 1), "filters.field"),
     (on("metadata", "eq", 1), "filters.field"),
