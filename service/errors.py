@@ -17,7 +17,8 @@
         ├── OutcomeUnknown    the connection was lost during COMMIT
         └── ProviderError     a model did not do its part
             ├── EmbeddingError
-            └── LlmError
+            ├── LlmError
+            └── RerankError
 
 No HTTP status here: api/errors.py maps a class to one. `detail` is a sentence for the caller; it never
 holds memory text, SQL or a secret.
@@ -110,3 +111,7 @@ class EmbeddingError(ProviderError):
 
 class LlmError(ProviderError):
     code = "llm_error"
+
+
+class RerankError(ProviderError):
+    code = "rerank_error"

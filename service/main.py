@@ -39,9 +39,11 @@ from service.api import (
     workspaces,
 )
 from service.api.auth import KeyRing
+from service.api.limits import Buckets
 from service.api.middleware import Door
 from service.language import temporal
 from service.memory.readlog import open_read_log
+from service.memory.reinforce import open_reinforcement
 from service.resources import Resources, open_resources
 from service.settings import Settings
 
@@ -81,9 +83,15 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with opener(settings) as resources, open_read_log(resources.db) as reads:
+        async with (
+            opener(settings) as resources,
+            open_read_log(resources.db) as reads,
+            open_reinforcement(resources.db) as uses,
+        ):
             app.state.resources = resources
             app.state.reads = reads
+            app.state.uses = uses
+            app.state.search_buckets = Buckets()
             app.state.keys = KeyRing(resources.db)
             warming = asyncio.create_task(resources.threads.run(temporal.warm))  # 1.1 s that no request should pay
             yield

@@ -17,8 +17,9 @@ from service.domain.clock import Clock, system_clock
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
 from service.providers.cache import CachedEmbedder
-from service.providers.choose import open_embedder, open_llm
+from service.providers.choose import open_embedder, open_llm, open_reranker
 from service.providers.protocols import Embedder, Llm
+from service.providers.reranker import Reranker
 from service.settings import Settings
 from service.threads import Threads
 
@@ -38,6 +39,7 @@ class Resources:
     locks: ScopeLocks = field(default_factory=ScopeLocks)
     people: dict[tuple[Scope, tuple[str, ...], int], tuple[float, Sequence[str]]] = field(default_factory=dict)
     large: dict[tuple[Scope, tuple[str, ...], int], float] = field(default_factory=dict)
+    reranker: Reranker | None = None
 
     def of_workspace(self, overrides: dict[str, Any]) -> Resources:
         """The same resources under a workspace's own settings."""
@@ -77,11 +79,16 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         llm = open_llm(settings)
         if llm is not None:
             stack.push_async_callback(llm.close)
+        reranker = open_reranker(settings)
+        if reranker is not None:
+            stack.push_async_callback(reranker.close)
         wakeup = Wakeup(_listen_url(settings))
         stack.push_async_callback(wakeup.close)
         threads = Threads()
         stack.callback(threads.close)
-        yield Resources(database, embedder, generation.number, llm, settings, wakeup, threads=threads)
+        yield Resources(
+            database, embedder, generation.number, llm, settings, wakeup, threads=threads, reranker=reranker
+        )
 
 
 def cached(embedder: Embedder, settings: Settings, database: Database) -> CachedEmbedder:

@@ -58,6 +58,7 @@ PER_WORKSPACE = frozenset(
         "graph_enabled",
         "memory_retention_days",
         "recency_half_life_days",
+        "reinforce",
         "search_diversity",
         "search_factors",
         "search_fusion",
@@ -244,7 +245,7 @@ class Settings(BaseModel):
     rerank_model: str | None = None  # named in the request where the wire has a place for it
     rerank_candidates: int = Field(50, ge=2, le=500)  # first hits that are looked at again
     rerank_weight: float = Field(0.8, ge=0, le=1)  # the reranker's share of the score
-    rerank_timeout_s: float = Field(2.0, gt=0)  # then the fused order stands
+    rerank_timeout_s: float = Field(5.0, gt=0)  # then the fused order stands
 
     # -- graph
     graph_enabled: bool = True  # whether jobs draw relations and associations; entities are found either way (R8.17)

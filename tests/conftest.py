@@ -36,7 +36,7 @@ DIMENSION = int(os.environ.get("LOXODON_TEST_DIM", "768"))
 
 @pytest.fixture(scope="session")
 def settings() -> Settings:
-    return Settings.model_validate({"embedding_dim": DIMENSION, "embedder_provider": "test"})
+    return Settings.model_validate({"embedding_dim": DIMENSION, "embedder_provider": "test", "reinforce": False})
 
 
 @pytest.fixture(scope="session")

@@ -67,4 +67,18 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
     return note
 
 
+Reinforce = Callable[[Sequence[Memory]], None]
+
+
+def _reinforce(request: Request, who: CallerOf, res: ResourcesOf) -> Reinforce:
+    """A function that counts memories as used, later and beside the request (R7.24)."""
+
+    def count(found: Sequence[Memory]) -> None:
+        if res.settings.reinforce:
+            request.app.state.uses.add(who.workspace_id, [each.id for each in found], res.clock())
+
+    return count
+
+
+ReinforceOf = Annotated[Reinforce, Depends(_reinforce)]
 NoteOf = Annotated[Note, Depends(_note)]

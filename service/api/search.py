@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors, narrowing, ranking, shapes
 from service.api.auth import Reader
 from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, budget, scope_of
+from service.api.limits import searches
 from service.api.memory_models import SCOPE_SCHEMA, MemoryOut
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
 from service.api.ranking import MetricsOut, RankIn, Ranks
-from service.api.reads import Note, NoteOf
-from service.api.wire import Reply, Time, Unit
+from service.api.reads import Note, NoteOf, Reinforce, ReinforceOf
+from service.api.wire import Id, Reply, Time, Unit
 from service.domain.access import Caller
-from service.domain.memory import Hit
+from service.domain.memory import Hit, Term
 from service.domain.query import Query as Asked
+from service.domain.query import Why
 from service.domain.text import CleanText
 from service.errors import InvalidInput
 from service.language.tags import normalise
@@ -97,6 +100,21 @@ class ExplainOut(Reply):
     factors: dict[str, float]
 
 
+class WhyOut(Reply):
+    """`place`: its rank among all candidates, from 1. `reasons`, none when it was found: unknown (no such memory in the
+    scope), archived, expired, awaits_review, not_yet_valid, no_longer_valid, before_window, after_window, filtered_out
+    (by tags, filters or what else narrows), not_a_candidate (no arm brought it), below_min_score, below_limit,
+    moved_down (by diversity or the reranker), and
+    no_vector_yet beside them."""
+
+    id: Id
+    found: bool
+    place: int | None
+    reasons: list[str]
+    score: float | None = None
+    explain: ExplainOut | None = None
+
+
 class HitOut(MemoryOut):
     """`score` ranks; `similarity` is the calibrated cosine 0..1, null for a hit by words alone."""
 
@@ -120,18 +138,31 @@ class SearchOut(Reply):
     vector_path: Literal["exact", "hnsw", "fallback", "none"]
     warnings: list[str] = Field(default_factory=list)
     window: WindowOut | None = Field(None, description="The time asked for, by start and end or by time_query")
+    why: WhyOut | None = Field(None, description="With explain_id: why this memory was found or not")
     candidates: dict[str, int] | None = Field(None, description="With explain: how many each arm gave")
     metrics: MetricsOut
     timings_ms: dict[str, float]
 
 
-RESPONSES = errors.documented(400, 401, 403, 413, 422, 503)
+RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
 
 
-@router.post("/search", operation_id="search_memories", summary="Search", response_model=SearchOut, responses=RESPONSES)
-async def search_memories(body: SearchIn, who: Reader, res: ResourcesOf, note: NoteOf) -> SearchOut:
+LIMITED = [Depends(searches)]
+
+
+@router.post(
+    "/search",
+    operation_id="search_memories",
+    summary="Search",
+    response_model=SearchOut,
+    responses=RESPONSES,
+    dependencies=LIMITED,
+)
+async def search_memories(
+    body: SearchIn, who: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf
+) -> SearchOut:
     """The memories of a scope that answer a question. At least one of user_id, agent_id, run_id is needed."""
-    return await _search(body, who, res, note)
+    return await _search(body, who, res, note, reinforce)
 
 
 @router.get(
@@ -140,11 +171,13 @@ async def search_memories(body: SearchIn, who: Reader, res: ResourcesOf, note: N
     summary="Search, simple form",
     response_model=SearchOut,
     responses=RESPONSES,
+    dependencies=LIMITED,
 )
 async def search_memories_simple(
     who: Reader,
     res: ResourcesOf,
     note: NoteOf,
+    used: ReinforceOf,
     narrowed: Parameters,
     ranked: Ranks,
     q: Annotated[str | None, Query(max_length=MAX_QUERY)] = None,
@@ -174,16 +207,18 @@ async def search_memories_simple(
         "min_score": min_score,
         "validity": validity,
     }
-    return await _search(body_of(SearchIn, given), who, res, note)
+    return await _search(body_of(SearchIn, given), who, res, note, used)
 
 
-async def _search(body: SearchIn, who: Caller, res: Resources, note: Note) -> SearchOut:
+async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used: Reinforce) -> SearchOut:
     began = time.perf_counter()
     if body.limit > res.settings.max_page_size:
         raise InvalidInput(f"limit: at most {res.settings.max_page_size} hits are given at once.", field="limit")
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel)
     if not body.question and not body.is_narrow:
         raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")
+    if not body.question and body.explain_id is not None:
+        raise InvalidInput("explain_id: explains the answer to a question, and there is none.", field="explain_id")
     text = await clean_words(body.question, "query", res) if body.question else CleanText("")
     window, warnings = await narrowing.window(body, res)
     asked = Asked(
@@ -206,12 +241,15 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note) -> Se
     with budget(res):
         found = await (search(asked, res) if text else listing(asked, res))
     note("search", scope, [hit.memory for hit in found.hits], query=text, limit=body.limit, validity=body.validity)
+    if body.reinforce:
+        used([hit.memory for hit in found.hits])
     stages = found.explained.timings_ms if found.explained else {}
     return SearchOut(
         results=[_hit(hit, explain=body.explain) for hit in found.hits],
         vector_path=found.vector_path,
         warnings=[*warnings, *found.warnings],
         window=None if window.is_open else WindowOut(start=window.start, end=window.end),
+        why=_why(found.why) if found.why else None,
         candidates=dict(found.explained.candidates) if found.explained else None,
         metrics=ranking.metrics(found),
         timings_ms={"total": round((time.perf_counter() - began) * 1000, 3), **stages},
@@ -219,14 +257,21 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note) -> Se
 
 
 def _hit(hit: Hit, *, explain: bool) -> HitOut:
-    shown = _explained(hit) if explain else None
+    shown = _explained(hit.terms, hit.factors) if explain else None
     return HitOut(**shapes.fields(hit.memory), score=hit.score, similarity=hit.similarity, explain=shown)
 
 
-def _explained(hit: Hit) -> ExplainOut:
-    terms = {
+def _why(why: Why) -> WhyOut:
+    shown = _explained(why.terms, why.factors) if why.terms else None
+    return WhyOut(
+        id=why.id, found=why.found, place=why.place, reasons=list(why.reasons), score=why.score, explain=shown
+    )
+
+
+def _explained(terms: Mapping[str, Term], factors: Mapping[str, float]) -> ExplainOut:
+    counting = {
         name: TermOut(raw=term.raw, value=term.value, weight=term.weight)
-        for name, term in hit.terms.items()
+        for name, term in terms.items()
         if term.weight > 0
     }
-    return ExplainOut(terms=terms, factors=dict(hit.factors))
+    return ExplainOut(terms=counting, factors=dict(factors))

@@ -40,6 +40,9 @@ _PREPOSED = re.compile(
     r"^(?:in|on|at|for|with|from|to|of|by|about|during|since)\s+(?=(?:what|which|whose|whom|how)\b)", re.IGNORECASE
 )
 _PRONOUN = re.compile(r"^(?:i|you|he|she|we|they|it)\b", re.IGNORECASE)
+_VERBAL = re.compile(
+    r"(?:\w+(?:ed|ing)|kept|made|held|born|sold|built|found|put|done|won|lost|\w+(?:own|ought|aught))\b"
+)
 _SILENT = frozenset({"do", "does", "did"})
 
 
@@ -56,9 +59,10 @@ def statement(question: str) -> str | None:
 
 
 def _turned(text: str) -> str | None:
-    if match := _DEFINED.match(text):
+    inverted = _INVERTED.match(text)
+    if (match := _DEFINED.match(text)) and not (inverted and _VERBAL.match(inverted["rest"])):
         return f"{match['what']} {match['be'].casefold()}"
-    if match := _INVERTED.match(text):
+    if match := inverted:
         return f"{match['subject']} {_spoken(match['aux'])} {match['rest']}"
     if match := _WHICH.match(text):
         return f"{match['subject']} {_spoken(match['aux'])} {match['rest'] or ''} {match['thing']}"

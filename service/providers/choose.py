@@ -10,6 +10,7 @@ from service.providers.openai_llm import OpenAiLlm
 from service.providers.openai_wire import WireOptions
 from service.providers.presets import Endpoint, choose_embedder, choose_llm
 from service.providers.protocols import Embedder, Llm
+from service.providers.reranker import HttpReranker, Reranker
 from service.providers.retry import RetryPolicy
 from service.settings import Settings
 
@@ -61,6 +62,19 @@ def open_llm(settings: Settings) -> Llm | None:
     attempt_s = min(settings.llm_attempt_timeout_s, settings.llm_timeout_s)
     options = WireOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
     return MeteredLlm(OpenAiLlm(endpoint, options))
+
+
+def open_reranker(settings: Settings) -> Reranker | None:
+    """The server that reranks; None without one (a language model needs none)."""
+    if settings.rerank_provider != "http" or not settings.rerank_url:
+        return None
+    return HttpReranker(
+        settings.rerank_url,
+        wire=settings.rerank_wire,
+        model=settings.rerank_model,
+        api_key=_secret(settings.rerank_api_key),
+        timeout_s=settings.rerank_timeout_s,
+    )
 
 
 def _embedder_endpoint(settings: Settings) -> Endpoint | None:

@@ -65,8 +65,8 @@ class Asking:
     text_reach: float = 0.0
     context_reach: float = 0.0
     only_time: bool = False
-    only_entity: bool = False
     unasked: frozenset[str] = frozenset()
+    only_entity: bool = False
 
 
 @dataclass(frozen=True, slots=True)

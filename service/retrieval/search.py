@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
@@ -21,11 +21,11 @@ from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Measured, Where
 from service.db.named import Naming
 from service.domain.memory import Hit, Memory
-from service.domain.query import Explained, Found, Query, Used
+from service.domain.query import Explained, Found, Query, Used, VectorPath, Why
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.resources import Resources
-from service.retrieval import fusion, goals, metrics, question, signals, techniques
+from service.retrieval import absence, fusion, goals, metrics, question, rerank, signals, techniques
 from service.retrieval.fusion import Ranked
 from service.retrieval.question import Question
 from service.retrieval.signals import Scene
@@ -90,10 +90,25 @@ class Ready:
     now: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the database said: the hits in their order, with everything that is known of them, and of the one memory
+    that the caller asks about."""
+
+    ranked: Sequence[Ranked]
+    measured: Mapping[UUID, Measured]
+    rows: Mapping[UUID, Memory]
+    path: VectorPath
+    counts: Mapping[str, int]
+    texts: int
+    why: Why | None
+
+
 async def _search(query: Query, res: Resources, used: dict[str, Used]) -> Found:
     ready = await prepare(query, res, used)
     async with res.db.snapshot(query.scope.workspace_id) as session:
-        return await within(session, ready, res)
+        answer = await read(session, ready, res)
+    return await finish(ready, answer, res)
 
 
 async def prepare(query: Query, res: Resources, used: dict[str, Used]) -> Ready:
@@ -104,7 +119,15 @@ async def prepare(query: Query, res: Resources, used: dict[str, Used]) -> Ready:
 
 
 async def within(session: Session, ready: Ready, res: Resources) -> Found:
-    """The hits, read in the caller's snapshot."""
+    """The hits, read in the caller's snapshot. A reranker is not asked: it would be waited for with the connection
+    held. `read` here and `finish` afterwards ask it."""
+    plain = replace(ready.query, ranking=replace(ready.query.ranking, rerank=False))
+    ready = replace(ready, query=plain)
+    return await finish(ready, await read(session, ready, res), res)
+
+
+async def read(session: Session, ready: Ready, res: Resources) -> Answer:
+    """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
     query, where, prepared, watch, now = ready.query, ready.where, ready.prepared, ready.watch, ready.now
     wide = max(ARM, query.limit * 2)
     found = await _candidates(session, query, where, prepared.ask, res, wide)
@@ -118,16 +141,39 @@ async def within(session: Session, ready: Ready, res: Resources) -> Found:
     scene = await _with_standing(session, scene, ids)
     scene = replace(scene, goals=goals.pulls(measured, res.embedder.similarity))
     watch.lap("signals")
-    ranked = [each for each in _rank(scene, measured, query.limit) if each.score >= query.min_score]
+    ranked = _rank(scene, measured, max(query.limit, rerank.wanted(query, res)))
     watch.lap("rank")
+    why = None if query.explain_id is None else await absence.why(session, where, prepared.ask, scene, measured)
     rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
-    by_id = {each.id: each for each in measured}
-    hits = tuple(_hit(each, by_id[_id(each)], rows[_id(each)], res) for each in ranked if _id(each) in rows)
     watch.lap("rows")
     counts = {name: len(arm) for name, arm in found.arms.items()}
-    _account(query, prepared, counts, watch)
-    explained = Explained(counts, found.texts, watch.ms) if query.explain else None
-    return Found(hits, found.path, prepared.warnings, prepared.used, explained)
+    return Answer(ranked, {each.id: each for each in measured}, rows, found.path, counts, found.texts, why)
+
+
+async def finish(ready: Ready, answer: Answer, res: Resources) -> Found:
+    """The hits as they are given, after the reranker has seen them; holds nothing."""
+    query, prepared, watch = ready.query, ready.prepared, ready.watch
+    ranked, warnings = list(answer.ranked), prepared.warnings
+    if query.ranking.rerank:
+        texts: dict[Hashable, str] = {each: row.text for each, row in answer.rows.items()}
+        ranked, prepared.used["rerank"], told = await rerank.reranked(query, ranked, texts, res)
+        warnings = (*warnings, *told)
+        watch.lap("rerank")
+    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in answer.rows][: query.limit]
+    hits = tuple(_hit(each, answer.measured[_id(each)], answer.rows[_id(each)], res) for each in ranked)
+    _account(query, prepared, answer.counts, watch)
+    explained = Explained(answer.counts, answer.texts, watch.ms) if query.explain else None
+    return Found(hits, answer.path, warnings, prepared.used, explained, _placed(answer.why, ranked))
+
+
+def _placed(why: Why | None, ranked: Sequence[Ranked]) -> Why | None:
+    """What was said of one memory, put right by the hits themselves: diversity and a reranker move them."""
+    if why is None:
+        return None
+    at = next((at for at, hit in enumerate(ranked, 1) if hit.key == why.id), None)
+    if at is None:
+        return replace(why, reasons=why.reasons or ("moved_down",))
+    return replace(why, found=True, place=at, reasons=(), score=ranked[at - 1].score)
 
 
 def _where(query: Query, res: Resources, now: datetime) -> Where:

@@ -88,8 +88,8 @@ def asked(scene: Scene) -> Asking:
         sum(scene.own.values()),
         sum(scene.near.values()),
         read.only_time,
-        bool(scene.names) and question.only_names(read, chain.from_iterable(scene.naming.said.values())),
         frozenset(name for name in applies if not applies[name]),
+        bool(scene.names) and question.only_names(read, chain.from_iterable(scene.naming.said.values())),
     )
 
 

@@ -1,0 +1,50 @@
+"""How many searches may a key make? A bucket of tokens per key and process (R17.04).
+
+Each search takes a token; they come back at the rate of the settings, up to the burst. Several processes have a bucket
+each, so the rate of a deployment is the rate times its processes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from uuid import UUID
+
+from fastapi import Request
+
+from service.api.auth import CallerOf
+from service.api.deps import ResourcesOf
+from service.errors import TooManyRequests
+
+REMEMBERED_KEYS = 10_000
+
+
+class Buckets:
+    """Tokens left by key, and when they were counted."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left: OrderedDict[UUID, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: UUID, *, per_s: float, burst: int) -> float:
+        """Takes a token; returns 0, or the seconds until there is one."""
+        now = self._clock()
+        left, at = self._left.pop(key, (float(burst), now))
+        left = min(float(burst), left + (now - at) * per_s)
+        taken = left >= 1
+        self._left[key] = (left - 1 if taken else left, now)
+        if len(self._left) > REMEMBERED_KEYS:
+            self._left.popitem(last=False)
+        return 0.0 if taken else (1 - left) / per_s
+
+
+async def searches(request: Request, who: CallerOf, res: ResourcesOf) -> None:
+    """A dependency that lets a search through or raises TooManyRequests."""
+    per_s = res.settings.search_rate_per_s
+    if per_s <= 0:
+        return
+    buckets: Buckets = request.app.state.search_buckets
+    wait_s = buckets.take(who.key_id, per_s=per_s, burst=res.settings.search_burst)
+    if wait_s > 0:
+        raise TooManyRequests("This key searches faster than it may.", retry_after_s=wait_s)

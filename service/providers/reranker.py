@@ -1,0 +1,117 @@
+"""How is a reranking model asked, which reads question and text together?
+
+One adapter for the wires in use: TEI (`query`, `texts`; a bare list of `index`, `score`), Cohere and Jina (`model`,
+`query`, `documents`, `top_n`; `results` of `index`, `relevance_score`). They differ in the request only: every form of
+answer is understood from each. One attempt: a search has no time for a second, and its fused order stands without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from service.errors import RerankError
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_CHARS = 4_000
+"""Of one text: the models read some 512 to 8,192 word pieces and cut the rest off themselves."""
+
+MAX_ANSWER_BYTES = 4_000_000
+
+
+class Reranker(Protocol):
+    """Judges texts by how well they answer a question."""
+
+    async def relevance(self, question: str, texts: Sequence[str]) -> list[float | None]:
+        """0..1 for each text, in their order; None for one it said nothing of. Raises RerankError."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class HttpReranker:
+    """A reranker behind a URL; implements `Reranker`. `timeout_s` bounds the whole exchange."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        wire: str = "tei",
+        model: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 5.0,
+    ) -> None:
+        import httpx2
+
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client: httpx2.AsyncClient = httpx2.AsyncClient(headers=headers, timeout=timeout_s, trust_env=False)
+        self._url, self._wire, self._model, self._timeout_s = url, wire, model, timeout_s
+
+    async def relevance(self, question: str, texts: Sequence[str]) -> list[float | None]:
+        """0..1 for each text, in their order. Raises RerankError."""
+        import httpx2
+
+        body = request(self._wire, self._model, question, [text[:MAX_CHARS] for text in texts])
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._client.post(self._url, json=body)
+        except TimeoutError as exc:
+            raise RerankError("The reranker did not answer in time.") from exc
+        except httpx2.HTTPError as exc:
+            raise RerankError("The reranker cannot be reached.") from exc
+        if answer.status_code != 200:
+            raise RerankError(f"The reranker refused with status {answer.status_code}.")
+        if len(answer.content) > MAX_ANSWER_BYTES:
+            raise RerankError("The reranker's answer is too long.")
+        return read(answer.content, len(texts))
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def request(wire: str, model: str | None, question: str, texts: Sequence[str]) -> dict[str, object]:
+    """The body that the wire wants."""
+    if wire == "tei":
+        return {"query": question, "texts": list(texts), "raw_scores": False, "truncate": True}
+    body: dict[str, object] = {"query": question, "documents": list(texts), "top_n": len(texts)}
+    if wire == "jina":
+        body["return_documents"] = False
+    return {"model": model, **body} if model else body
+
+
+def read(content: bytes, count: int) -> list[float | None]:
+    """The relevance of each of `count` texts, 0..1; raises RerankError when nothing in the answer can be used."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise RerankError("The reranker's answer is not JSON.") from None
+    if isinstance(found, Mapping):
+        found = next((found[name] for name in ("results", "data", "scores") if isinstance(found.get(name), list)), None)
+    scores: list[float | None] = [None] * count
+    for entry in found if isinstance(found, list) else []:
+        if isinstance(entry, Mapping):
+            at, score = entry.get("index"), _number(entry)
+            if isinstance(at, int) and not isinstance(at, bool) and 0 <= at < count and score is not None:
+                scores[at] = score
+    known = [score for score in scores if score is not None]
+    if not known:
+        raise RerankError("The reranker's answer holds no score.")
+    if all(0 <= score <= 1 for score in known):
+        return scores
+    return [None if score is None else _logistic(score) for score in scores]  # logits, as a cross-encoder gives them
+
+
+def _number(entry: Mapping[str, object]) -> float | None:
+    value = next((entry[name] for name in ("relevance_score", "score") if name in entry), None)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))

@@ -1,0 +1,67 @@
+"""Why was this memory found, or not? (D9)
+
+The rules of visibility are read one by one; a memory that passes them all is measured like a candidate, so that its
+place among the others and the terms of its score can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from service.db import absent, hybrid
+from service.db.absent import Standing
+from service.db.engine import Session
+from service.db.hybrid import Ask, Measured, Where
+from service.domain.query import Query, Why
+from service.retrieval import fusion, signals
+from service.retrieval.signals import Scene
+
+
+async def why(session: Session, where: Where, ask: Ask, scene: Scene, measured: Sequence[Measured]) -> Why:
+    """Of the memory `scene.query.explain_id`, seen from the candidates of this search. An id of another scope is
+    unknown."""
+    query, wanted = scene.query, scene.query.explain_id
+    assert wanted is not None
+    standing = await absent.look(session, where.scope, where.rows, wanted)
+    if standing is None:
+        return Why(wanted, found=False, place=None, reasons=("unknown",))
+    if not standing.passes:
+        return Why(wanted, found=False, place=None, reasons=_kept_out(standing, query, scene.now))
+    reasons = () if standing.embedding_status == "stored" else ("no_vector_yet",)
+    if all(each.id != wanted for each in measured):
+        reasons = (*reasons, "not_a_candidate")
+        own = await hybrid.signals(session, where, [wanted], ask, own=scene.own, near=scene.near)
+        measured = [*measured, *own]
+    ranked = fusion.fuse(
+        [signals.of(each, scene) for each in measured],
+        signals.asked(scene),
+        signals.weights(scene.ranking),
+        scene.ranking.fusion,
+    )
+    place = next((at for at, each in enumerate(ranked, 1) if each.key == wanted), None)
+    if place is None:  # it went away meanwhile
+        return Why(wanted, found=False, place=None, reasons=("unknown",))
+    hit = ranked[place - 1]
+    if hit.score < query.min_score:
+        reasons = (*reasons, "below_min_score")
+    if place > query.limit:
+        reasons = (*reasons, "below_limit")
+    return Why(wanted, False, place, reasons, hit.score, hit.terms, hit.factors)
+
+
+def _kept_out(standing: Standing, query: Query, now: datetime) -> tuple[str, ...]:
+    """Every rule that the memory does not pass, as a code; what is none of the others is the caller's filter."""
+    at, window = query.narrow.valid_at or now, query.window
+    judged = query.narrow.valid_at is not None or (window.is_open and query.validity != "ignore")
+    ends = query.narrow.valid_at is not None or query.validity == "exclude"
+    found = {
+        "archived": standing.archived and not query.include_archived,
+        "expired": standing.expires_at is not None and standing.expires_at <= now,
+        "awaits_review": standing.review_status is not None,
+        "not_yet_valid": judged and standing.t_valid is not None and standing.t_valid > at,
+        "no_longer_valid": judged and ends and standing.t_invalid is not None and standing.t_invalid <= at,
+        "before_window": window.start is not None and standing.timestamp < window.start,
+        "after_window": window.end is not None and standing.timestamp >= window.end,
+    }
+    return tuple(name for name, holds in found.items() if holds) or ("filtered_out",)

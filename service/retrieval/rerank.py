@@ -1,0 +1,101 @@
+"""What does a second model say to the first hits, and what if it says nothing?
+
+It reads question and text together, which vectors cannot, and costs what a search costs many times over: so it sees
+the first hits only, is off unless asked for, and its failure leaves the fused order as it was, with a warning.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from service.curator import asking
+from service.domain.query import Query, Used
+from service.errors import ProviderError, RerankError
+from service.resources import Resources
+from service.retrieval import fusion, metrics, prompts
+from service.retrieval.fusion import Ranked
+
+MOST_FOR_LLM = 20
+"""Hits that a language model is shown: longer lists are judged worse, and slowly."""
+
+LLM_CHARS = 1_000
+
+
+class _Scores(BaseModel):
+    scores: list[Any] = []
+
+
+def wanted(query: Query, res: Resources) -> int:
+    """How many hits a reranker is to look at; 0 when none is asked for, or there is none."""
+    return res.settings.rerank_candidates if query.ranking.rerank and _provider(res) is not None else 0
+
+
+async def reranked(
+    query: Query, ranked: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
+) -> tuple[list[Ranked], Used, tuple[str, ...]]:
+    """The hits in their new order; in the old one, with a warning, when the reranker fails."""
+    began = time.perf_counter()
+    provider = _provider(res)
+    if provider is None:
+        metrics.RERANKS.labels("none").inc()
+        warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
+        return list(ranked), Used(0.0, 0, "skipped: no reranker is configured"), (warning,)
+    shown = [hit for hit in ranked if hit.key in texts][: res.settings.rerank_candidates]
+    ask = _by_http if provider == "http" else _by_llm
+    try:
+        relevance = await ask(query, shown, texts, res) if shown else {}
+    except ProviderError as exc:
+        metrics.RERANKS.labels("failed").inc()
+        warning = "rerank_failed: the reranker did not answer, so the order is the search's."
+        return list(ranked), Used(_ms(began), 0, f"failed: {exc.code}"), (warning,)
+    metrics.RERANKS.labels("done").inc()
+    weight = res.settings.rerank_weight
+    return fusion.blend(ranked, relevance, weight), Used(_ms(began), len(relevance), f"by {provider}"), ()
+
+
+def _provider(res: Resources) -> str | None:
+    named = res.settings.rerank_provider
+    there = {"http": res.reranker is not None, "llm": res.llm is not None}
+    return named if there.get(named) else None
+
+
+async def _by_http(
+    query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
+) -> dict[Hashable, float]:
+    assert res.reranker is not None
+    found = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
+    return {hit.key: score for hit, score in zip(shown, found, strict=True) if score is not None}
+
+
+async def _by_llm(
+    query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
+) -> dict[Hashable, float]:
+    shown = shown[:MOST_FOR_LLM]
+    question = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
+    question = replace(question, deadline_s=min(question.deadline_s, res.settings.rerank_timeout_s))
+    reply, _ = await asking.ask_for(res, query.scope.workspace_id, question, _Scores)
+    found: dict[Hashable, float] = {}
+    for entry in reply.scores:
+        number = entry.get("id") if isinstance(entry, dict) else None
+        score = _score(entry)
+        if score is not None and isinstance(number, int) and 1 <= number <= len(shown):
+            found[shown[number - 1].key] = score / 10
+    if not found:
+        raise RerankError("The language model's scores could not be read.")
+    return found
+
+
+def _score(entry: Any) -> float | None:
+    value = entry.get("score") if isinstance(entry, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 10:
+        return None
+    return float(value)
+
+
+def _ms(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 3)

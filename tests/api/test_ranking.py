@@ -1,0 +1,469 @@
+"""Can a caller say what ranks, and does the answer tell how each score came about? A test names its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from httpx2 import AsyncClient
+from prometheus_client import REGISTRY
+
+from service.resources import Resources
+from tests.api.conftest import Tables, client_of, serving, with_llm
+from tests.conftest import SetClock, Tenant
+from tests.fakes.embedder import AngleEmbedder
+from tests.fakes.llm import ScriptedLlm
+
+USER = {"user_id": "iris"}
+QUESTION = "Where is the boat kept?"
+
+
+@pytest.fixture(autouse=True)
+def _asked(embedder: AngleEmbedder) -> None:
+    embedder.place(QUESTION, 1.0)
+
+
+async def store(client: AsyncClient, embedder: AngleEmbedder, content: str, angle: float, **more: Any) -> str:
+    embedder.place(content, angle, side=2)
+    answer = await client.post("/v1/memories", json={"content": content, **USER, "dedup": False, **more})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["results"][0]["id"])
+
+
+async def ask(client: AsyncClient, query: str = QUESTION, **more: Any) -> dict[str, Any]:
+    answer = await client.post("/v1/memories/search", json={"query": query, **USER, **more})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def texts(client: AsyncClient, query: str = QUESTION, **more: Any) -> list[str]:
+    return [hit["memory"] for hit in (await ask(client, query, **more))["results"]]
+
+
+BOATS = {
+    "The boat is in the harbour of Rerik.": 0.7,
+    "Iris bought a boat named Libelle.": 0.8,
+    "Tom lives in Kiel now.": 0.9,
+    "Where is the key of the boat?": 0.85,
+}
+
+
+@pytest.fixture
+async def boats(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
+    for number, (content, angle) in enumerate(BOATS.items()):
+        await store(client, embedder, content, angle, importance=0.2 + number / 5)
+    return client
+
+
+MODES: list[dict[str, Any]] = [
+    {},
+    {"fusion": "rrf"},
+    {"fusion": "zscore"},
+    {"weights": {"text_lexical": 3, "context_vector": 0}},
+    {"factors": {"importance": 0.5, "recency": 1, "salience": 0.3, "temporal_tag": False}},
+    {"diversity": 0.8},
+    {"techniques": {"hybrid": False, "entity_centric": False}},
+    {"techniques": {"query_expansion": True, "self_query": True, "hyde": True}},
+]
+
+
+@pytest.mark.parametrize("asked", MODES, ids=str)
+async def test_terms_and_factors_make_the_score(boats: AsyncClient, asked: dict[str, Any]) -> None:
+    """R7.10, R7.15: in every mode the score can be recomputed from the answer."""
+    found = await ask(boats, explain=True, **asked)
+    assert len(found["results"]) == len(BOATS)
+    for hit in found["results"]:
+        terms, factors = hit["explain"]["terms"].values(), hit["explain"]["factors"].values()
+        score = sum(term["value"] * term["weight"] for term in terms) * math.prod(factors)
+        assert score == pytest.approx(hit["score"], abs=1e-6)
+    scores = [hit["score"] for hit in found["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert {"read", "embed", "candidates", "signals", "rank", "rows", "total"} <= found["timings_ms"].keys()
+    assert found["vector_path"] == "exact"
+    assert found["candidates"]["text_vector"] == len(BOATS)
+
+
+async def test_without_explain_nothing_is_told(boats: AsyncClient) -> None:
+    found = await ask(boats)
+    assert found["timings_ms"].keys() == {"total"}
+    assert found["candidates"] is None
+    assert all(hit["explain"] is None for hit in found["results"])
+
+
+def only(**weights: float) -> dict[str, float]:
+    names = ("text_lexical", "context_lexical", "text_vector", "context_vector", "speaker", "telling", "time", "rare")
+    return {**dict.fromkeys(names, 0.0), "entity": 0.0, "entity_alone": 0.0, **weights}
+
+
+async def test_weights_decide(boats: AsyncClient) -> None:
+    """R7.10: a signal alone, by request."""
+    assert (await texts(boats, weights=only(text_vector=1)))[0] == "Tom lives in Kiel now."
+    assert (await texts(boats, "harbour", weights=only(text_lexical=1)))[0] == "The boat is in the harbour of Rerik."
+
+
+async def test_a_workspace_has_weights_of_its_own(
+    boats: AsyncClient, other_client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    """R7.17: deployment, workspace, request; the later one wins, field by field."""
+    settings = {
+        "search_weights": only(text_vector=1),
+        "search_fusion": "rrf",
+        "search_factors": {"importance": 1.0},
+        "search_techniques": {"hybrid": False},
+        "search_diversity": 0.1,
+    }
+    answer = await boats.patch("/v1/workspaces/current", json={"settings": settings})
+    assert answer.status_code == 200, answer.text
+    found = await ask(boats, explain=True)
+    first = found["results"][0]
+    assert first["explain"]["terms"].keys() == {"text_vector"}
+    assert {"importance", "diversity"} <= first["explain"]["factors"].keys()
+    assert "hybrid" not in found["metrics"]["techniques"]
+    found = await ask(boats, explain=True, weights={"telling": 1}, techniques={"hybrid": True}, diversity=0)
+    assert found["results"][0]["explain"]["terms"].keys() == {"text_vector", "telling"}
+    assert "hybrid" in found["metrics"]["techniques"]
+    await store(other_client, embedder, "The boat is in Wismar.", 0.5)
+    assert len((await ask(other_client, explain=True))["results"][0]["explain"]["terms"]) > 1
+
+
+BAD = [
+    ({"weights": {"text_vector": -1}}, "weights.text_vector"),
+    ({"weights": {"text_vektor": 1}}, "weights.text_vektor"),
+    ({"weights": {"coverage": 1.5}}, "weights.coverage"),
+    ({"factors": {"importance": 2}}, "factors.importance"),
+    ({"factors": {"validity": 1}}, "factors.validity"),
+    ({"techniques": {"hyde": "yes"}}, "techniques.hyde"),
+    ({"techniques": {"magic": True}}, "techniques.magic"),
+    ({"fusion": "sum"}, "fusion"),
+    ({"diversity": 1.1}, "diversity"),
+    ({"explain_id": "x"}, "explain_id"),
+    ({"rerank": 1}, "rerank"),
+]
+
+
+@pytest.mark.parametrize(("asked", "field"), BAD)
+async def test_what_cannot_be_asked_is_named(client: AsyncClient, asked: dict[str, Any], field: str) -> None:
+    answer = await client.post("/v1/memories/search", json={"query": QUESTION, **USER, **asked})
+    assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+
+@pytest.mark.parametrize("wanted", [{"search_weights": {"rare": -1}}, {"search_fusion": 1}, {"search_factors": []}])
+async def test_a_workspace_cannot_set_what_cannot_be(client: AsyncClient, wanted: dict[str, Any]) -> None:
+    answer = await client.patch("/v1/workspaces/current", json={"settings": wanted})
+    assert answer.status_code == 400
+    assert answer.json()["field"].startswith("settings.search_")
+
+
+async def test_get_has_the_switches_too(boats: AsyncClient) -> None:
+    params = {"q": QUESTION, **USER, "hybrid": "false", "fusion": "rrf", "diversity": "0.5", "explain": "true"}
+    answer = await boats.get("/v1/memories/search", params=params)
+    body: dict[str, Any] = {"techniques": {"hybrid": False}, "fusion": "rrf", "diversity": 0.5, "explain": True}
+    assert answer.json()["results"] == (await ask(boats, **body))["results"]
+    assert answer.json()["metrics"]["techniques"].keys() == {"entity_centric"}
+
+
+# -- factors --------------------------------------------------------------------------------------------------------
+
+
+async def test_importance_times_relevance_lifts(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R7.10"""
+    await store(client, embedder, "At rest", 0.5, importance=0.9)
+    await store(client, embedder, "At sea", 0.52, importance=0.1)
+    assert await texts(client) == ["At sea", "At rest"]
+    found = await ask(client, factors={"importance": 1}, weights={"telling": 5}, explain=True)
+    assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
+    assert found["results"][0]["explain"]["factors"]["importance"] == pytest.approx(1.8)
+
+
+async def test_what_is_recent_lifts(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
+    await store(client, embedder, "At sea", 0.52)
+    clock.forward(days=30)
+    await store(client, embedder, "At rest", 0.5)
+    assert await texts(client) == ["At sea", "At rest"]
+    found = await ask(client, factors={"recency": 0.5}, weights={"telling": 5}, explain=True)
+    assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
+    factors = [hit["explain"]["factors"]["recency"] for hit in found["results"]]
+    assert factors == pytest.approx([1.5, 1.0])  # now, and after a half-life
+
+
+async def test_what_is_past_ranks_lower_unless_asked_for(
+    client: AsyncClient, embedder: AngleEmbedder, tables: Tables
+) -> None:
+    """R7.15"""
+    first = await store(client, embedder, "At sea", 0.52)
+    second = await store(client, embedder, "At rest", 0.5)
+    for memory_id, tag in ((first, "past"), (second, "current")):
+        await tables.fetch("UPDATE memory SET temporal_tag = $1 WHERE id = $2", tag, UUID(memory_id))
+    found = await ask(client, weights={"telling": 5}, explain=True)
+    assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
+    assert [hit["explain"]["factors"]["temporal_tag"] for hit in found["results"]] == [1.2, 0.7]
+    embedder.place("Where was the boat kept before?", 1.0)
+    assert (await texts(client, "Where was the boat kept before?"))[0] == "At sea"
+    assert (await texts(client, weights={"telling": 5}, factors={"temporal_tag": False}))[0] == "At sea"
+
+
+async def test_diversity_moves_repeats_down(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R7.12: by request, off by default."""
+    repeats = ["Iris likes green tea.", "Iris likes green tea a lot.", "Iris likes green tea very much."]
+    for number, content in enumerate(repeats):
+        await store(client, embedder, content, 0.9 - number / 100)
+    await store(client, embedder, "Tom plays chess.", 0.8)
+    assert (await texts(client))[3] == "Tom plays chess."
+    assert (await texts(client, diversity=1.0))[1] == "Tom plays chess."
+
+
+# -- entities -------------------------------------------------------------------------------------------------------
+
+
+async def name_it(tables: Tables, tenant: Tenant, memory_id: str, name: str, *aliases: str) -> UUID:
+    """An entity of iris that this memory names."""
+    entity = uuid4()
+    here = tenant.workspace_id
+    await tables.fetch(
+        "INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by)"
+        " VALUES ($1, $2, 'iris', $3, $4, 'person', 'test')",
+        *(here, entity, name, name.casefold()),
+    )
+    for alias in aliases:
+        await tables.fetch(
+            "INSERT INTO entity_alias (workspace_id, entity_id, user_id, alias_key, alias)"
+            " VALUES ($1, $2, 'iris', $3, $4)",
+            *(here, entity, alias.casefold(), alias),
+        )
+    await tables.fetch(
+        "INSERT INTO memory_entity (workspace_id, memory_id, entity_id) VALUES ($1, $2, $3)",
+        *(here, UUID(memory_id), entity),
+    )
+    return entity
+
+
+@pytest.mark.parametrize("question", ["Tell me about Zenobia", "what do you know about zenobia?", "who is Zen"])
+async def test_a_hit_by_its_entity_alone_can_be_first(
+    client: AsyncClient, embedder: AngleEmbedder, tables: Tables, tenant: Tenant, question: str
+) -> None:
+    """R7.19: no word in common, and the farthest vector."""
+    embedder.place(question, 1.0)
+    for number in range(8):
+        await store(client, embedder, f"Note {number}", 0.9 - number / 100)
+    about = await store(client, embedder, "She collects stamps.", 0.0)
+    await name_it(tables, tenant, about, "Zenobia", "Zen")
+    found = await ask(client, question, explain=True)
+    assert found["results"][0]["id"] == about
+    assert found["results"][0]["explain"]["terms"]["entity"]["value"] == pytest.approx(1.0)
+    assert found["metrics"]["techniques"]["entity_centric"]["count"] == 1
+    off = await ask(client, question, techniques={"entity_centric": False})
+    assert off["results"][0]["id"] != about
+
+
+async def test_the_graph_leads_one_step_further(
+    client: AsyncClient, embedder: AngleEmbedder, tables: Tables, tenant: Tenant
+) -> None:
+    """R7.19, R7.25: memories of an entity that is related to the one asked for."""
+    embedder.place("Tell me about Zenobia", 1.0)
+    for number in range(8):
+        await store(client, embedder, f"Note {number}", 0.5 - number / 100)
+    about = await store(client, embedder, "She collects stamps.", 0.0)
+    beside = await store(client, embedder, "The shop opens at nine.", 0.0)
+    ends = [await name_it(tables, tenant, about, "Zenobia"), await name_it(tables, tenant, beside, "Palmyra Books")]
+    await tables.fetch(
+        "INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, strength, extracted_by)"
+        " VALUES ($1, $2, $3, 'works_at', 'works at', $4, 1, 'user')",
+        *(tenant.workspace_id, uuid4(), *ends),
+    )
+    found = await ask(client, "Tell me about Zenobia", explain=True)
+    values = {hit["id"]: hit["explain"]["terms"]["entity"]["value"] for hit in found["results"]}
+    assert (values.pop(about), values.pop(beside)) == pytest.approx((1.0, 0.5))
+    assert set(values.values()) == {0.0}
+
+
+async def test_entities_of_others_lead_nowhere(
+    client: AsyncClient, other_client: AsyncClient, embedder: AngleEmbedder, tables: Tables, tenant: Tenant
+) -> None:
+    about = await store(client, embedder, "She collects stamps.", 0.0)
+    await name_it(tables, tenant, about, "Zenobia")
+    found = await ask(client, "Tell me about Zenobia", user_id="tom")
+    assert found["results"] == []
+    await store(other_client, embedder, "Nothing of the kind.", 0.0)
+    found = await ask(other_client, "Tell me about Zenobia", explain=True)
+    assert "entity" not in found["candidates"]
+
+
+# -- techniques -----------------------------------------------------------------------------------------------------
+
+
+async def test_the_question_as_a_statement_is_embedded_too(boats: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R7.20, offline"""
+    found = await ask(boats, techniques={"query_expansion": True})
+    assert "The boat is kept" in embedder.seen
+    assert found["metrics"]["techniques"]["query_expansion"]["count"] == 1
+    found = await ask(boats, "boat", techniques={"query_expansion": True})
+    assert found["metrics"]["techniques"]["query_expansion"]["note"] == "by rules: no rule fits"
+
+
+async def test_a_model_says_it_in_other_words(
+    boats: AsyncClient, resources: Resources, tenant: Tenant, embedder: AngleEmbedder
+) -> None:
+    """R7.20, R7.21: the vectors of what it says pull the search their way."""
+    llm = ScriptedLlm(expand={"statements": ["Libelle lies there", 7, " "]}, hyde={"note": "In the harbour"})
+    embedder.place("Libelle lies there", 0.1, side=2)
+    async with with_llm(resources, tenant, llm) as client:
+        found = await ask(client, techniques={"query_expansion": True, "hyde": True})
+    used = found["metrics"]["techniques"]
+    assert (used["query_expansion"]["count"], used["hyde"]["count"]) == (1, 1)
+    assert used["hyde"]["note"] == "by the language model"
+    assert {"Libelle lies there", "In the harbour"} <= set(embedder.seen)
+    assert [ask.task for ask in llm.asked] == ["expand", "hyde"]
+
+
+@pytest.mark.parametrize("answer", [None, "no JSON at all", {"statements": []}, {"note": 3}])
+async def test_a_model_that_fails_costs_no_answer(
+    boats: AsyncClient, resources: Resources, tenant: Tenant, answer: Any
+) -> None:
+    plain = await texts(boats, techniques={"query_expansion": True})
+    llm = ScriptedLlm(expand=answer, hyde=answer, self_query=answer)
+    async with with_llm(resources, tenant, llm) as client:
+        found = await ask(client, techniques={"query_expansion": True, "hyde": True, "self_query": True})
+    assert [hit["memory"] for hit in found["results"]] == plain
+    assert found["metrics"]["techniques"]["hyde"]["count"] == 0
+
+
+async def test_hyde_without_a_model_is_left_out_with_a_note(boats: AsyncClient) -> None:
+    """R7.21"""
+    found = await ask(boats, techniques={"hyde": True})
+    assert found["metrics"]["techniques"]["hyde"] == {
+        "ms": 0.0,
+        "count": 0,
+        "note": "skipped: there is no language model",
+    }
+
+
+async def test_self_query_reads_filters_out_of_the_question(
+    client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
+) -> None:
+    """R7.22, offline: a time, a type, a tag."""
+    await store(client, embedder, "Sailed to Poel.", 0.5, timestamp="2026-02-24T10:00:00Z")
+    await store(client, embedder, "Sailed to Fehmarn.", 0.9, timestamp="2025-08-01T10:00:00Z", tags=["log"])
+    await store(client, embedder, "Prefers oak.", 0.3, type="Preference")
+    on = {"techniques": {"self_query": True}}
+    assert await texts(client, "Where did I sail last week?", **on) == ["Sailed to Poel."]
+    assert await texts(client, "What are my preferences?", **on) == ["Prefers oak."]
+    assert await texts(client, "Sailing tagged log", **on) == ["Sailed to Fehmarn."]
+    found = await ask(client, "Where did I sail in 2019?", **on)
+    assert len(found["results"]) == 3
+    assert "nothing matched" in found["metrics"]["techniques"]["self_query"]["note"]
+    assert len(await texts(client, "Where did I sail last week?")) == 3
+
+
+async def test_self_query_by_a_model_is_checked(
+    client: AsyncClient, resources: Resources, tenant: Tenant, embedder: AngleEmbedder
+) -> None:
+    """R7.22: what cannot be asked is ignored; what the caller gave stays."""
+    await store(client, embedder, "Red paint", 0.5, metadata={"colour": "red"})
+    await store(client, embedder, "Blue paint", 0.9, metadata={"colour": "blue"})
+    both = ["Blue paint", "Red paint"]
+    good = '{"field": "metadata.colour", "operator": "eq", "value": "red"}'
+    for number, (filters, wanted) in enumerate(
+        ((good, ["Red paint"]), ("{bad", both), ('{"field": "x", "operator": "is"}', both))
+    ):
+        llm = ScriptedLlm(self_query={"start": "soon", "end": 5, "types": ["Nonsense"], "tags": 3, "filters": filters})
+        async with with_llm(resources, tenant, llm) as asking:
+            question = f"Which paint is number {number}?"  # or the answer would come from the cache
+            embedder.place(question, 1.0)
+            found = await texts(asking, question, techniques={"self_query": True})
+        assert found == wanted
+
+
+async def test_techniques_are_counted(boats: AsyncClient) -> None:
+    """R7.23: in the answer and for Prometheus."""
+
+    def seen() -> float:
+        return REGISTRY.get_sample_value("search_technique_seconds_count", {"technique": "query_expansion"}) or 0.0
+
+    before = seen()
+    found = await ask(boats, techniques={"query_expansion": True})
+    assert seen() == before + 1
+    used = found["metrics"]["techniques"]
+    assert used.keys() == {"hybrid", "entity_centric", "query_expansion"}
+    assert used["hybrid"]["ms"] > 0
+    assert used["hybrid"]["count"] > 0
+
+
+# -- why not --------------------------------------------------------------------------------------------------------
+
+
+async def why(client: AsyncClient, memory_id: object, **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = (await ask(client, explain_id=str(memory_id), **more))["why"]
+    return found
+
+
+async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
+    """D9"""
+    first = await store(client, embedder, "At 0.9", 0.9)
+    last = await store(client, embedder, "At 0.1", 0.1, tags=["far"])
+    over = await store(client, embedder, "Over", 0.8, t_invalid="2026-01-01T00:00:00Z")
+    early = await store(client, embedder, "Early", 0.8, t_valid="2027-01-01T00:00:00Z")
+    elsewhere = await store(client, embedder, "Elsewhere", 0.9, user_id="tom")
+    found = await why(client, first)
+    assert (found["found"], found["place"], found["reasons"]) == (True, 1, [])
+    below = await why(client, last, limit=1)
+    assert (below["found"], below["place"], below["reasons"]) == (False, 2, ["below_limit"])
+    terms, factors = below["explain"]["terms"].values(), below["explain"]["factors"].values()
+    score = sum(term["value"] * term["weight"] for term in terms) * math.prod(factors)
+    assert score == pytest.approx(below["score"], abs=1e-6)
+    assert (await why(client, last, min_score=0.99))["reasons"] == ["below_min_score"]
+    assert (await why(client, last, exclude_tags=["far"]))["reasons"] == ["filtered_out"]
+    assert (await why(client, last, end="2020-01-01"))["reasons"] == ["after_window"]
+    assert (await why(client, over))["reasons"] == ["no_longer_valid"]
+    assert (await why(client, over, valid_at="2025-01-01"))["found"]
+    assert (await why(client, early))["reasons"] == ["not_yet_valid"]
+    for unknown in (elsewhere, uuid4()):
+        assert (await why(client, unknown))["reasons"] == ["unknown"]
+    await client.patch(f"/v1/memories/{first}", json={"archived": True})
+    answer = await client.post("/v1/memories/search", json={"tags": ["far"], **USER, "explain_id": first})
+    assert (answer.status_code, answer.json()["field"]) == (400, "explain_id")
+
+
+# -- uses and limits ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def counting(resources: Resources, tenant: Tenant) -> AsyncIterator[tuple[AsyncClient, Any]]:
+    """A client of an application that counts uses, and the application."""
+    settings = resources.settings.model_copy(update={"reinforce": True, "search_rate_per_s": 0.001, "search_burst": 4})
+    async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:
+        yield client, app
+
+
+async def test_hits_are_counted_as_used(
+    counting: tuple[AsyncClient, Any], embedder: AngleEmbedder, clock: SetClock
+) -> None:
+    """R6.20, R7.24: beside the request; a preview is not counted."""
+    client, app = counting
+    hit = await store(client, embedder, "At 0.9", 0.9)
+    miss = await store(client, embedder, "At 0.1", 0.1)
+    clock.forward(hours=2)
+    for _ in range(2):
+        await ask(client, limit=1)
+    await ask(client, reinforce=False)
+    await app.state.uses.flush()
+    read = (await client.get(f"/v1/memories/{hit}")).json()
+    assert (read["access_count"], read["last_accessed"]) == (2, clock.now.isoformat())
+    assert (await client.get(f"/v1/memories/{miss}")).json()["access_count"] == 0
+
+
+async def test_a_key_searches_no_faster_than_it_may(
+    counting: tuple[AsyncClient, Any], other_client: AsyncClient
+) -> None:
+    """R17.04"""
+    client, _ = counting
+    for _ in range(4):
+        await ask(client)
+    answer = await client.get("/v1/memories/search", params={"q": "x", **USER})
+    assert (answer.status_code, answer.json()["code"]) == (429, "too_many_requests")
+    assert int(answer.headers["Retry-After"]) > 900
+    assert (await other_client.get("/v1/memories/search", params={"q": "x", **USER})).status_code == 200
