@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
 
-from service.db import entities, entity_edges, episodes, scopes
+from service.db import contexts, entities, entity_edges, episodes, scopes
 from service.db.engine import Session
 from service.db.snapshots import BEFORE, OWN_VECTOR
 from service.db.tables import Memory as Table
@@ -96,8 +96,11 @@ async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limi
 
 async def erase(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, generation: int) -> list[UUID]:
     """The ids among at most BATCH that were there and are gone now, each with a DELETE in its history."""
-    values = {"workspace": workspace_id, "ids": list(ids)}
-    there = list(await session.scalars(LOCK, values))
+    # whose context holds words of what goes is locked with it: two deletes that are neighbours would wait in a circle
+    beside = await contexts.holders(session, workspace_id, await contexts.places(session, workspace_id, ids))
+    values = {"workspace": workspace_id, "ids": sorted({*ids, *beside})}
+    locked = set(await session.scalars(LOCK, values))
+    there = sorted(locked.intersection(ids))
     if not there:
         return []
     values["ids"] = there
@@ -108,6 +111,7 @@ async def erase(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, ge
     await episodes.erase_of_memories(session, values)
     await session.execute(REMOVE, values)
     await entities.remove_unnamed(session, workspace_id, unnamed)
+    await contexts.rewrite(session, workspace_id, sorted(locked.intersection(beside) - set(there)))
     return there
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
-from service.db import enrichment, queue
+from service.db import contexts, enrichment, queue
 from service.domain.job import Counts, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.memory import turns
@@ -37,7 +37,12 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     workspace_id = jobs[0].workspace_id
     for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
         await turns.embed_missing(workspace_id, UUID(conversation_id), res)
-    ids = [job.memory_id for job in jobs if job.memory_id is not None]
+    around = [
+        job.memory_id for job in jobs if job.memory_id is not None and contexts.PAYLOAD.items() <= job.payload.items()
+    ]
+    if around:
+        await _contexts(workspace_id, around, res)
+    ids = [job.memory_id for job in jobs if job.memory_id is not None and job.memory_id not in around]
     if not ids:
         return
     async with res.db.read(workspace_id) as session:
@@ -48,6 +53,18 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     made = {subject: _as_text(vector) for subject, vector in zip(subjects, vectors, strict=True)}
     async with res.db.begin(workspace_id) as session:
         await enrichment.store_vectors(session, workspace_id, made, generation=res.generation)
+
+
+async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
+    """The contexts of turns whose neighbours changed. A text that changes meanwhile is left to its changer's job."""
+    async with res.db.read(workspace_id) as session:
+        found = await contexts.around(session, workspace_id, ids)
+    if not found:
+        return
+    vectors = await res.embedder.embed(workspace_id, [each.embedded for each in found.values()])
+    made = {memory_id: (each, vector) for (memory_id, each), vector in zip(found.items(), vectors, strict=True)}
+    async with res.db.begin(workspace_id) as session:
+        await contexts.store(session, workspace_id, made, generation=res.generation)
 
 
 async def sweep(res: Resources) -> Counts:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from service.db import contexts
 from service.db import purge as rows
 from service.db.engine import Session
 from service.db.erase import Extent
@@ -63,7 +64,9 @@ async def purge_memory(
             raise missing()
         if now[1] is not None:
             check(now[1], expected)
+        conversations = await contexts.conversations_of(session, workspace_id, memory_id)
         counts = await rows.purge_memory(session, workspace_id, memory_id)
+        await contexts.requeue(session, workspace_id, conversations)  # the purge has emptied their contexts
         receipt = await _receipt(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
     res.embedder.forget(workspace_id)
     return receipt

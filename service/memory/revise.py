@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from service.db import history, memories, queue, revisions, snapshots
+from service.db import contexts, history, memories, queue, revisions, snapshots
 from service.db.engine import Session
 from service.db.history import Change
 from service.db.revisions import VectorKind
@@ -175,6 +175,9 @@ async def _write(
         kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
         await revisions.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)
         await queue.enqueue(session, workspace_id, _jobs(old.id, draft, res))
+        if old.turn_index is not None:
+            places = await contexts.places(session, workspace_id, [old.id])
+            await contexts.rewrite(session, workspace_id, await contexts.holders(session, workspace_id, places))
 
 
 def _jobs(memory_id: UUID, draft: Draft, res: Resources) -> list[NewJob]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from service.db import audit, decisions, edges, history, memories, queue, revisions, rows, snapshots
+from service.db import audit, contexts, decisions, edges, history, memories, queue, revisions, rows, snapshots
 from service.db.decisions import Cause
 from service.db.engine import Session
 from service.db.memories import Placed
@@ -58,6 +58,9 @@ async def update(
     if was is None:
         raise Conflict("The memory that was to be updated is gone.")
     old = await memories.replace_text(session, target, new, generation=res.generation, now=res.clock())
+    if old.turn_index is not None:  # the text of a turn also stands in the context of those after it
+        places = await contexts.places(session, workspace_id, [target])
+        await contexts.rewrite(session, workspace_id, await contexts.holders(session, workspace_id, places))
     change = history.Change(target, Event.UPDATE, old.scope, old.text, new.text, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
     if new.judgement:
