@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -26,7 +26,7 @@ from service.api.deps import (
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
 from service.api.reads import NoteOf
-from service.db import history, memories
+from service.db import history, memories, pages, scopes, visible
 from service.domain.access import Caller
 from service.domain.request import IdempotencyKey
 from service.errors import InvalidInput, NotFound, ServiceError
@@ -171,31 +171,33 @@ async def list_memories(
     run_id: RunId = None,
     channel: ChannelName = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    cursor: Annotated[str | None, Query(max_length=300)] = None,
+    sort: Annotated[pages.Sort, Query(description="Equal ones go by their id")] = "created_at",
+    order: Annotated[Literal["desc", "asc"], Query(description="desc: the newest or most important first")] = "desc",
+    count: Annotated[bool, Query(description="Say in `total` how many there are")] = False,
 ) -> wire.MemoryPage:
     """Everything of the scope that has not expired, valid now or not, or what it is narrowed to."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     body = narrowing.body_of(narrowing.NarrowIn, {**narrowed, **ids})
     scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
-    after = cursors.decode(cursor)
+    ordered = pages.Order(sort, ascending=order == "asc")
+    after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
-    narrow = narrowing.narrow(body)
-    async with res.db.read(who.workspace_id) as session:
-        found = await memories.page(
-            session,
-            scope,
-            after=after,
-            limit=limit + 1,
-            now=res.clock(),
-            include_archived=body.include_archived,
-            narrow=narrow,
-            window=window,
-            channels=body.channels or (),
-        )
-    page = found[:limit]
+    here = scopes.matching("m", scope, body.channels or ()) & visible.alive("m", res.clock())
+    here = here if body.include_archived else here & visible.live("m")
+    rows = visible.narrowed("m", narrowing.narrow(body), window, here)
+    async with res.db.snapshot(who.workspace_id) as session:
+        places = await pages.places(session, rows, ordered, after=after, limit=limit + 1)
+        found = await memories.get_many(session, who.workspace_id, [each.id for each in places[:limit]])
+        total = await pages.total(session, rows) if count else None
+    page = [found[each.id] for each in places[:limit]]
     note("list", scope, page, limit=limit, include_archived=body.include_archived)
-    more = cursors.encode(page[-1].created_at, page[-1].id) if len(found) > limit else None
-    return wire.MemoryPage(results=[shapes.memory(each) for each in page], next_cursor=more, warnings=list(warnings))
+    return wire.MemoryPage(
+        results=[shapes.memory(each) for each in page],
+        next_cursor=cursors.encode_place(ordered, places[limit - 1]) if len(places) > limit else None,
+        total=wire.TotalOut(value=total.value, is_exact=total.is_exact) if total else None,
+        warnings=list(warnings),
+    )
 
 
 @router.get(

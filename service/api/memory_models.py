@@ -282,11 +282,19 @@ class MemoryOut(Reply):
     expires_at: Time | None
 
 
+class TotalOut(Reply):
+    """How many there are: counted up to 10,000, an estimate above."""
+
+    value: int
+    is_exact: bool
+
+
 class MemoryPage(Reply):
-    """Newest first; hand `next_cursor` back to read on."""
+    """Newest first unless asked otherwise; hand `next_cursor` back with the same order to read on."""
 
     results: list[MemoryOut]
     next_cursor: str | None = None
+    total: TotalOut | None = Field(None, description="With count=true")
     warnings: list[str] = Field(default_factory=list)
 
 

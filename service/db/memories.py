@@ -15,10 +15,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import SparseVector
-from sqlalchemy import Row, and_, delete, func, insert, or_, select, text, update
+from sqlalchemy import Row, and_, delete, func, insert, select, text, update
 from sqlalchemy.sql import Select
 
-from service.db import scopes, visible
+from service.db import visible
 from service.db.engine import Session
 from service.db.rows import Rows
 from service.db.tables import (
@@ -32,7 +32,6 @@ from service.db.tables import Memory as Table
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.kinds import Importance, Kind, KindSource, MemoryType
 from service.domain.memory import Memory
-from service.domain.query import ANYTHING, EVER, Narrow, Window
 from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
@@ -164,32 +163,6 @@ async def get_many(
     rows = (await session.execute(query)).all()
     entities = await entities_of(session, workspace_id, [row.id for row in rows])
     return {row.id: _memory(row, entities) for row in rows}
-
-
-async def page(
-    session: Session,
-    scope: Scope,
-    *,
-    after: tuple[datetime, UUID] | None,
-    limit: int,
-    now: datetime,
-    include_archived: bool = False,
-    narrow: Narrow = ANYTHING,
-    window: Window = EVER,
-    channels: Sequence[str] = (),
-) -> list[Memory]:
-    """Memories of a scope that have not expired, newest first, behind the key `after`. Walks ix_memory_user, _agent or
-    _run."""
-    here = scopes.matching("memory", scope, channels) & visible.alive("memory", now)
-    query = _select().where(visible.narrowed("memory", narrow, window, here).clause)
-    if not include_archived:
-        query = query.where(~Table.archived)
-    if after is not None:
-        created_at, last = after
-        query = query.where(or_(Table.created_at < created_at, and_(Table.created_at == created_at, Table.id < last)))
-    rows = (await session.execute(query.order_by(Table.created_at.desc(), Table.id.desc()).limit(limit))).all()
-    entities = await entities_of(session, scope.workspace_id, [row.id for row in rows])
-    return [_memory(row, entities) for row in rows]
 
 
 async def entities_of(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from httpx2 import AsyncClient
 
+from service.db import pages, scopes, visible
+from service.db.engine import Database
+from service.domain.scope import Scope
 from tests.api.conftest import Tables
 from tests.api.helpers import store
 from tests.conftest import SetClock, Tenant
@@ -278,3 +282,68 @@ async def test_nor_in_an_address(client: AsyncClient, params: dict[str, Any], fi
         answer = await client.get(path, params={"user_id": "alice", "q": "x", **params})
         assert answer.status_code == 400, (path, answer.text)
         assert field is None or answer.json()["field"] == field, (path, answer.text)
+
+
+# -- pages of a list ------------------------------------------------------------------------------------------------
+
+
+async def walked(client: AsyncClient, **params: Any) -> list[str]:
+    """Every page of a list, one after the other."""
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        asked = {"user_id": "alice", "limit": 2, **params, **({"cursor": cursor} if cursor else {})}
+        answer = await client.get("/v1/memories", params=asked)
+        assert answer.status_code == 200, answer.text
+        found += [each["memory"] for each in answer.json()["results"]]
+        cursor = answer.json()["next_cursor"]
+        if cursor is None:
+            return found
+
+
+async def test_a_list_in_another_order_and_how_many_there_are(client: AsyncClient, clock: SetClock) -> None:
+    """D10: the order holds over pages, with equal keys too, and under a filter."""
+    rows = [("a", 0.5, "2026-01-03"), ("b", 0.9, "2026-01-01"), ("c", 0.5, "2026-01-02"), ("d", 0.1, "2026-01-04")]
+    for text, importance, day in rows:
+        clock.forward(seconds=1)
+        await store(client, text, importance=importance, timestamp=day, dedup=False, tags=["x"] if text != "d" else [])
+    assert await walked(client) == ["d", "c", "b", "a"]
+    assert await walked(client, order="asc") == ["a", "b", "c", "d"]
+    assert await walked(client, sort="timestamp") == ["d", "a", "c", "b"]
+    assert await walked(client, sort="timestamp", order="asc") == ["b", "c", "a", "d"]
+    by_weight = await walked(client, sort="importance", limit=1)
+    assert (by_weight[0], set(by_weight[1:3]), by_weight[3]) == ("b", {"a", "c"}, "d")
+    assert await walked(client, sort="importance", order="asc", limit=3) == by_weight[::-1]
+    assert await walked(client, tags=["x"], sort="timestamp", limit=1) == ["a", "c", "b"]
+    assert sorted(await walked(client, sort="updated_at")) == ["a", "b", "c", "d"]
+    for params, total in ((({}), 4), ({"tags": ["x"]}, 3), ({"tags": ["y"]}, 0)):
+        answer = await client.get("/v1/memories", params={"user_id": "alice", "count": True, "limit": 1, **params})
+        assert answer.json()["total"] == {"value": total, "is_exact": True}
+    assert (await client.get("/v1/memories", params={"user_id": "alice"})).json()["total"] is None
+
+
+async def test_a_cursor_belongs_to_its_order(client: AsyncClient) -> None:
+    for text in ("a", "b"):
+        await store(client, text, dedup=False)
+    page = (await client.get("/v1/memories", params={"user_id": "alice", "limit": 1, "sort": "importance"})).json()
+    for cursor, sort in (
+        (page["next_cursor"], "timestamp"),
+        ("x", "importance"),
+        ("bmFufDA", "importance"),
+        ("é", "x"),
+    ):
+        params = {"user_id": "alice", "cursor": cursor, "sort": sort}
+        answer = await client.get("/v1/memories", params=params)
+        assert (answer.status_code, answer.json()["field"]) == (400, "sort" if sort == "x" else "cursor"), answer.text
+
+
+async def test_of_very_many_the_planner_tells_about_how_many(
+    client: AsyncClient, database: Database, workspace: UUID, clock: SetClock
+) -> None:
+    for text in ("a", "b", "c"):
+        await store(client, text, dedup=False)
+    rows = scopes.matching("m", Scope(workspace, "alice")) & visible.alive("m", clock.now)
+    async with database.read(workspace) as session:
+        assert await pages.total(session, rows, most=3) == pages.Total(3, is_exact=True)
+        about = await pages.total(session, rows, most=1)
+    assert (about.value >= 2, about.is_exact) == (True, False)
