@@ -75,6 +75,10 @@ ALONE: Mapping[str, str] = MappingProxyType(
         "OR min(t.turn_index) <> 0 OR max(t.turn_index) <> c.turn_count - 1",
         "goal without a line of history per version": "SELECT id FROM goal g WHERE g.version <> "
         "(SELECT count(*) FROM goal_history h WHERE h.workspace_id = g.workspace_id AND h.goal_id = g.id)",
+        "use of a tool that its total does not count": "SELECT i.id FROM tool_invocation i WHERE NOT EXISTS "
+        "(SELECT FROM tool t WHERE t.workspace_id = i.workspace_id AND t.name = i.tool_name)",
+        "strategy without its tools": "SELECT id FROM strategy s WHERE cardinality(s.tool_sequence) <> "
+        "(SELECT count(*) FROM strategy_tool t WHERE t.workspace_id = s.workspace_id AND t.strategy_id = s.id)",
         "idempotency key without answer": "SELECT key FROM idempotency WHERE status IS NULL OR body IS NULL",
         "kept answer about a memory that is not there": "SELECT i.key FROM idempotency i, "
         "jsonb_array_elements(i.body->'results') AS one WHERE one->>'id' IS NOT NULL "

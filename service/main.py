@@ -33,7 +33,9 @@ from service.api import (
     revising,
     scopes,
     search,
+    strategies,
     tags,
+    tools,
     turns,
     working,
     workspaces,
@@ -72,6 +74,8 @@ PARTS = (
     reference,
     working,
     goals,
+    tools,
+    strategies,
     workspaces,
 )
 

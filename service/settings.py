@@ -259,6 +259,7 @@ class Settings(BaseModel):
     audit_retention_days: int = Field(365, ge=1)  # older partitions are dropped (G05)
     memory_retention_days: int | None = Field(None, ge=1)  # days from storing to removal; None keeps memories (D4)
     history_retention_days: int = Field(3_650, ge=1)  # older partitions are dropped
+    invocation_retention_days: int = Field(365, ge=1)  # older partitions of the tools' log are dropped; totals stay
     idempotency_ttl_s: float = Field(86_400.0, gt=0)  # how long an Idempotency-Key gets its first answer again (B3)
     worker_concurrency: int = Field(4, ge=1, le=64)  # jobs a worker runs at once
     worker_poll_s: float = Field(2.0, gt=0)  # how often a worker looks when nothing wakes it (R14.01)

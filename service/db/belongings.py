@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 
-from service.db import goals, working
+from service.db import goals, invocations, strategies, working
 from service.db.engine import Session
 from service.domain.scope import Scope
 
 Erase = Callable[[Session, Scope, str | None], Awaitable[int]]
 
-TABLES: Mapping[str, Erase] = MappingProxyType({"working_item": working.erase, "goal": goals.erase})
+TABLES: Mapping[str, Erase] = MappingProxyType(
+    {
+        "working_item": working.erase,
+        "goal": goals.erase,
+        "strategy": strategies.erase,
+        "tool_invocation": invocations.erase,
+    }
+)
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:

@@ -17,10 +17,10 @@ from sqlalchemy import and_, cast, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from service.db import scopes
+from service.db import idempotency, scopes
 from service.db.engine import Session
 from service.db.tables import Goal as Table
-from service.db.tables import GoalEdge, GoalHistory, GoalMemory, GoalVector, Idempotency, Memory
+from service.db.tables import GoalEdge, GoalHistory, GoalMemory, GoalVector, Memory
 from service.domain.goal import Around, Goal, GoalChange, GoalEvent, GoalFilter, Status
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -273,16 +273,8 @@ async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """How many goals went, of all that have every given id (and the channel), with answers that were kept of them."""
     gone = delete(Table).where(scopes.owned("goal", scope, channel).clause).returning(Table.id)
     ids: Sequence[UUID] = list(await session.scalars(gone))
-    await forget_answers(session, scope.workspace_id, ids)
+    await idempotency.forget_shown(session, scope.workspace_id, ids)
     return len(ids)
-
-
-async def forget_answers(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
-    """Answers kept for Idempotency-Keys that show one of these rows: they hold its words."""
-    if ids:
-        shown = Idempotency.body["id"].astext.in_([str(each) for each in ids])
-        here = Idempotency.workspace_id == workspace_id, Idempotency.status.is_not(None), shown
-        await session.execute(delete(Idempotency).where(*here))
 
 
 def _goal(row: Any) -> Goal:

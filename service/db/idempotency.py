@@ -6,13 +6,13 @@ first has committed it gets the stored answer. What rolls back stores nothing (B
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import delete, func, select, text, update
 
 from service.db.engine import Session
 from service.db.tables import Idempotency as Table
@@ -93,3 +93,11 @@ async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer
         .where(Table.workspace_id == workspace_id, Table.key == key.key)
         .values(status=answer.status, body=dict(answer.body))
     )
+
+
+async def forget_shown(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+    """Kept answers that show one of these things by its id: they hold its words, and no scope tells of them."""
+    if ids:
+        shown = Table.body["id"].astext.in_([str(each) for each in ids])
+        here = Table.workspace_id == workspace_id, Table.status.is_not(None), shown
+        await session.execute(delete(Table).where(*here))

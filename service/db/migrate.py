@@ -45,7 +45,14 @@ def default_differs(
     return found != written if found and found.startswith("nextval(") else None
 
 
-PARTITION_PREFIXES = ("memory_vector_p", "turn_vector_p", "memory_history_", "audit_log_", "conversation_log_")
+PARTITION_PREFIXES = (
+    "memory_vector_p",
+    "turn_vector_p",
+    "memory_history_",
+    "audit_log_",
+    "conversation_log_",
+    "tool_invocation_",
+)
 NOT_MAPPED = frozenset({"partitioned_table", "alembic_version"})
 
 

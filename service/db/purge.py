@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import select, text
 
-from service.db import belongings, entity_rows, episodes, merges
+from service.db import belongings, entity_rows, episodes, invocations, merges
 from service.db.engine import Session
 from service.db.tables import Memory, MemoryHistory
 from service.domain.scope import Scope
@@ -39,6 +39,7 @@ async def purge_memory(session: Session, workspace_id: UUID, memory_id: UUID) ->
     """The same for one memory, its promoted copies, and the turns it came from."""
     nobody = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
     counts = await _purge(session, {**nobody, "memory_id": memory_id})
+    counts["tool_invocation"] = await invocations.erase_of_gone_turns(session, workspace_id)
     await merges.fade(session, workspace_id)
     return counts
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import func, select, text
 
-from service.db import episodes
+from service.db import episodes, invocations
 from service.db.engine import Session
 from service.db.tables import Memory
 
@@ -34,6 +34,8 @@ REST = (
     "user_profile",
     "goal",
     "term_stat",
+    "strategy",
+    "tool",
 )
 """Tables with words of the workspace's users, each with `created_at`. Turns go with their conversation."""
 
@@ -78,6 +80,7 @@ async def everything_else(
     values = {"workspace": workspace_id, "until": until, "batch": batch}
     gone = int(await session.scalar(HISTORY, {"until": until, "batch": batch}) or 0)
     gone += await episodes.erase_log(session, until, batch=batch)
+    gone += await invocations.erase_all(session, workspace_id, until, batch=batch)
     for statement in PARTS.values():
         gone += (await session.execute(statement, values)).rowcount  # type: ignore[call-overload]
     await session.execute(ANSWERS, {"workspace": workspace_id, "until": until, "own": own_key})

@@ -658,6 +658,115 @@ class GoalVector(Table):
     created_at: Mapped[datetime] = _now()
 
 
+# -- procedures ---------------------------------------------------------------------------------------------------
+
+
+class Tool(Table):
+    """The running total of a tool; `timed_count` uses have a latency, of which `avg_latency_ms` is the mean."""
+
+    __tablename__ = "tool"
+    __table_args__ = (CheckConstraint("success_count <= usage_count AND timed_count <= usage_count", "counts"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    usage_count: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    success_count: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    timed_count: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    avg_latency_ms: Mapped[float | None]
+    last_used_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = _now()
+
+
+class ToolInvocation(Table):
+    __tablename__ = "tool_invocation"
+    __table_args__ = (
+        CheckConstraint("latency_ms >= 0", "latency_ms"),
+        {"postgresql_partition_by": "RANGE (recorded_at)"},
+    )
+
+    workspace_id: Mapped[UUID] = _key()
+    recorded_at: Mapped[datetime] = mapped_column(primary_key=True, server_default=text("clock_timestamp()"))
+    id: Mapped[int] = mapped_column(
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        server_default=text("nextval('tool_invocation_seq'::regclass)"),
+    )
+    conversation_id: Mapped[UUID | None]
+    turn_id: Mapped[UUID | None]
+    turn_index: Mapped[int | None]
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    timestamp: Mapped[datetime] = _now()
+    tool_name: Mapped[str] = mapped_column(String(100))
+    task_type: Mapped[str | None] = mapped_column(String(100))
+    tool_input: Mapped[Any] = mapped_column(JSONB)
+    tool_output: Mapped[Any | None] = mapped_column(JSONB)
+    success: Mapped[bool]
+    latency_ms: Mapped[float | None]
+    error_message: Mapped[str | None]
+
+
+class Strategy(Table):
+    __tablename__ = "strategy"
+    __table_args__ = (CheckConstraint("success_count >= 0 AND failure_count >= 0", "counts"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    id: Mapped[UUID] = _key()
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    channel: Mapped[str] = _channel()
+    description: Mapped[str]
+    context_pattern: Mapped[str | None]
+    task_type: Mapped[str | None] = mapped_column(String(100))
+    tool_sequence: Mapped[list[str]] = _empty_words()
+    success_count: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    failure_count: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    version: Mapped[int] = mapped_column(BigInteger, server_default=text("1"))
+    created_at: Mapped[datetime] = _now()
+    last_used_at: Mapped[datetime | None]
+
+
+class StrategyTool(Table):
+    """USES_TOOL: the tools of a strategy in their order."""
+
+    __tablename__ = "strategy_tool"
+    __table_args__ = (_parent("strategy", "strategy_id"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    strategy_id: Mapped[UUID] = _key()
+    place: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    tool_name: Mapped[str] = mapped_column(String(100))
+    created_at: Mapped[datetime] = _now()
+
+
+class StrategyConversation(Table):
+    """SUCCEEDED_IN, or did not: the conversations a strategy was used in."""
+
+    __tablename__ = "strategy_conversation"
+    __table_args__ = (_parent("strategy", "strategy_id"), _parent("conversation", "conversation_id"))
+
+    workspace_id: Mapped[UUID] = _key()
+    strategy_id: Mapped[UUID] = _key()
+    conversation_id: Mapped[UUID] = _key()
+    success: Mapped[bool]
+    created_at: Mapped[datetime] = _now()
+
+
+class StrategyVector(Table):
+    __tablename__ = "strategy_vector"
+    __table_args__ = (_parent("strategy", "strategy_id"),)
+
+    workspace_id: Mapped[UUID] = _key()
+    strategy_id: Mapped[UUID] = _key()
+    generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    embedding: Mapped[Any] = mapped_column(Half())
+    created_at: Mapped[datetime] = _now()
+
+
 # -- entities -----------------------------------------------------------------------------------------------------
 
 

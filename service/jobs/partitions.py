@@ -18,6 +18,7 @@ async def run(_job: Job, res: Resources) -> Counts:
     oldest = {
         "audit_log": now - timedelta(days=res.settings.audit_retention_days),
         "memory_history": now - timedelta(days=res.settings.history_retention_days),
+        "tool_invocation": now - timedelta(days=res.settings.invocation_retention_days),
         "conversation_log": now - timedelta(days=res.settings.history_retention_days),
     }
     async with res.db.begin(NIL_WORKSPACE) as session:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import goals
+from service.db import goals, idempotency
 from service.db.engine import Session
 from service.db.goals import BLOCKED_BY, SUBGOAL_OF
 from service.domain.goal import Around, Goal, GoalEvent, Status
@@ -192,7 +192,7 @@ async def remove(
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _locked(session, workspace_id, goal_id, expected)
         await goals.remove(session, workspace_id, goal_id)
-        await goals.forget_answers(session, workspace_id, [goal_id])
+        await idempotency.forget_shown(session, workspace_id, [goal_id])
         await _note(session, "goal_delete", goal, request, res)
         await keep(session, workspace_id, 1, request)
         return 1

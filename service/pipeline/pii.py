@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from service.domain.draft import Draft
 from service.domain.text import CleanText, Redaction
-from service.errors import PiiRejected
+from service.errors import PiiRejected, TooLarge
 from service.language import pii, tags
 from service.resources import Resources
 
@@ -62,12 +62,25 @@ async def clean_words(text: str, field: str, res: Resources) -> CleanText:
 async def clean_json(value: Any, field: str, res: Resources, *, key: str = "") -> Any:
     """A redacted copy of a JSON value; `key` is what it is called, which tells what a bare word or number under it is.
     Raises PiiRejected naming the field."""
-    wrapped = {key: value}
-    long = len(json.dumps(value, ensure_ascii=False)) > LONG
-    found, _ = (
-        await res.threads.run(_of, field, pii.redact_json, wrapped) if long else _of(field, pii.redact_json, wrapped)
-    )
-    return found[key]
+    return (await _clean_json({key: value}, field, res))[0][key]
+
+
+async def clean_payload(
+    value: Any, field: str, res: Resources, *, most_chars: int
+) -> tuple[Any, tuple[Redaction, ...]]:
+    """The redacted copy of what went into a tool or came out of it, and what was cut; TooLarge beyond `most_chars`."""
+    if len(json.dumps(value, ensure_ascii=False)) > most_chars:
+        raise TooLarge(f"{field}: as JSON at most {most_chars} characters are kept.", field=field)
+    found, redactions = await _clean_json({"": value}, field, res)
+    return found[""], redactions
+
+
+async def _clean_json(value: dict[str, Any], field: str, res: Resources) -> tuple[Any, tuple[Redaction, ...]]:
+    if len(json.dumps(value, ensure_ascii=False)) > LONG:
+        found, redactions = await res.threads.run(_of, field, pii.redact_json, value)
+    else:
+        found, redactions = _of(field, pii.redact_json, value)
+    return found, redactions
 
 
 def of_json(field: str, value: dict[str, Any]) -> tuple[dict[str, Any], tuple[Redaction, ...]]:

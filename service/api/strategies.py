@@ -1,0 +1,256 @@
+"""Strategies over HTTP: learned, found for a task, reinforced."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from service.api import cursors, errors, replies
+from service.api import procedure_models as wire
+from service.api.auth import CallerOf, Deleter, Reader, Writer
+from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, scope_of, served
+from service.api.preconditions import ExpectedOf
+from service.api.wire import Channel
+from service.db import strategies as rows
+from service.domain.access import Caller
+from service.domain.procedure import Strategy
+from service.domain.request import IdempotencyKey
+from service.domain.request import Request as Served
+from service.memory import procedures
+from service.memory.procedures import Learned, Lesson, missing, strategy_id
+from service.pipeline.pii import clean_words
+from service.resources import Resources
+from service.retrieval import strategies
+
+router = APIRouter(prefix="/v1/strategies", tags=["procedures"])
+
+
+async def belongs(
+    id: str, who: CallerOf, res: ResourcesOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
+) -> None:
+    """Ids of a scope are not needed here; one that is given must be the strategy's own, else it is not found."""
+    given = (user_id, agent_id, run_id)
+    if not any(given):
+        return
+    async with res.db.read(who.workspace_id) as session:
+        found = await rows.get(session, who.workspace_id, strategy_id(id))
+    own = (found.scope.user_id, found.scope.agent_id, found.scope.run_id) if found else given
+    if any(wanted is not None and wanted != there for wanted, there in zip(given, own, strict=True)):
+        raise missing()
+
+
+OWN = [Depends(belongs)]
+Label = Annotated[str | None, Query(min_length=1, max_length=100)]
+
+
+@router.post(
+    "",
+    operation_id="learn_strategy",
+    summary="Learn a strategy",
+    status_code=201,
+    response_model=wire.LearnedOut,
+    responses={
+        200: {"model": wire.LearnedOut, "description": "One as good as it was known and is reinforced"},
+        **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+    },
+)
+async def learn_strategy(
+    body: wire.StrategyIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """As good as known is one of the same scope and channel with the same tools for the same type of task, whose words
+    are the same or so near that a memory would be a duplicate."""
+    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    lesson = Lesson(
+        scope,
+        body.description,
+        body.context_pattern,
+        body.task_type,
+        tuple(body.tool_sequence),
+        body.success,
+        body.from_conversation_id,
+    )
+    return await _changed(request, who, res, key, lambda how: procedures.learn(lesson, res, how), learned)
+
+
+@router.get(
+    "",
+    operation_id="list_strategies",
+    summary="The strategies of a scope",
+    response_model=wire.StrategyPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_strategies(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    task_type: Label = None,
+    tool_name: Annotated[str | None, Query(min_length=1, max_length=100, description="Those that use it")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> wire.StrategyPage:
+    """Those of the active channel and of _global, newest first."""
+    async with res.db.read(who.workspace_id) as session:
+        found = await rows.page(
+            session,
+            scope,
+            task_type=task_type,
+            tool_name=tool_name,
+            after=cursors.decode(cursor),
+            limit=limit + 1,
+        )
+    more = found[limit - 1] if len(found) > limit else None
+    return wire.StrategyPage(
+        results=[wire.StrategyOut(**_fields(each)) for each in found[:limit]],
+        next_cursor=cursors.encode(more.created_at, more.id) if more else None,
+    )
+
+
+@router.get(
+    "/search",
+    operation_id="find_strategies",
+    summary="The strategies that fit a task",
+    response_model=wire.FittingList,
+    responses=errors.documented(400, 401, 403, 422, 503),
+)
+async def find_strategies(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    task: Annotated[str, Query(min_length=1, max_length=4_000, description="What is to be done")],
+    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
+    task_type: Label = None,
+    top_k: Annotated[int, Query(ge=1, le=100)] = 5,
+) -> wire.FittingList:
+    """By similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
+    clean = await clean_words(task, "task", res)
+    found, warnings = await strategies.find(
+        scope, clean, res, limit=top_k, channels=channels or (), task_type=task_type
+    )
+    results = [
+        wire.FittingOut(
+            **_fields(each.strategy),
+            similarity=each.similarity,
+            smoothed_rate=each.strategy.smoothed_rate,
+            score=each.score,
+        )
+        for each in found
+    ]
+    return wire.FittingList(results=results, warnings=list(warnings))
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_strategy",
+    summary="A strategy with the conversations it was used in",
+    response_model=wire.StrategyFullOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=OWN,
+)
+async def get_strategy(id: str, who: Reader, res: ResourcesOf) -> Response:
+    async with res.db.read(who.workspace_id) as session:
+        found = await rows.get(session, who.workspace_id, strategy_id(id))
+    if found is None:
+        raise missing()
+    body = wire.StrategyFullOut(**_full(found)).model_dump(mode="json")
+    return JSONResponse(body, 200, replies.headers(body))
+
+
+@router.post(
+    "/{id}/reinforce",
+    operation_id="reinforce_strategy",
+    summary="Say how a strategy went",
+    response_model=wire.StrategyFullOut,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+    dependencies=OWN,
+)
+async def reinforce_strategy(
+    id: str, body: wire.ReinforceIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """Counts one more use, whoever else counts at the same time."""
+    wanted = strategy_id(id)
+    return await _changed(
+        request,
+        who,
+        res,
+        key,
+        lambda how: procedures.reinforce(
+            who.workspace_id, wanted, res, how, success=body.success, conversation_id=body.conversation_id
+        ),
+        reinforced,
+    )
+
+
+@router.delete(
+    "/{id}",
+    operation_id="delete_strategy",
+    summary="Delete a strategy for good",
+    response_model=wire.GoneStrategyOut,
+    responses=errors.documented(400, 401, 403, 404, 412, 503),
+    dependencies=OWN,
+)
+async def delete_strategy(
+    id: str, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
+) -> Response:
+    wanted = strategy_id(id)
+
+    async def work() -> Response:
+        how = served(request, who, key, shape=gone)
+        return replies.send(*gone(await procedures.remove(who.workspace_id, wanted, res, how, expected=expected)))
+
+    return await replies.once(who, key, res, work)
+
+
+async def _changed(
+    request: Request,
+    who: Caller,
+    res: Resources,
+    key: IdempotencyKey | None,
+    verb: Callable[[Served], Awaitable[Learned]],
+    shape: Callable[[Learned], tuple[int, Mapping[str, Any]]],
+) -> Response:
+    async def work() -> Response:
+        return replies.send(*shape(await verb(served(request, who, key, shape=shape))))
+
+    return await replies.once(who, key, res, work)
+
+
+def learned(found: Learned) -> tuple[int, Mapping[str, Any]]:
+    event: Any = "ADD" if found.is_new else "REINFORCE"
+    body = wire.LearnedOut(**_full(found.strategy), event=event)
+    return 201 if found.is_new else 200, body.model_dump(mode="json")
+
+
+def reinforced(found: Learned) -> tuple[int, Mapping[str, Any]]:
+    return 200, wire.StrategyFullOut(**_full(found.strategy)).model_dump(mode="json")
+
+
+def gone(count: int) -> tuple[int, Mapping[str, Any]]:
+    return 200, wire.GoneStrategyOut(deleted=count).model_dump(mode="json")
+
+
+def _full(found: Strategy) -> dict[str, Any]:
+    used = [wire.UsedInOut(conversation_id=each, success=went) for each, went in found.conversations.items()]
+    return {**_fields(found), "conversations": used}
+
+
+def _fields(found: Strategy) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "description": found.description,
+        "context_pattern": found.context_pattern,
+        "task_type": found.task_type,
+        "tool_sequence": list(found.tool_sequence),
+        "success_count": found.success_count,
+        "failure_count": found.failure_count,
+        "success_rate": found.success_rate,
+        "user_id": found.scope.user_id,
+        "agent_id": found.scope.agent_id,
+        "run_id": found.scope.run_id,
+        "channel": found.scope.channel,
+        "version": found.version,
+        "created_at": found.created_at,
+        "last_used_at": found.last_used_at,
+    }

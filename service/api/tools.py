@@ -1,0 +1,215 @@
+"""Uses of tools over HTTP: noted, listed, counted."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from service.api import cursors, errors, replies
+from service.api import procedure_models as wire
+from service.api.auth import CallerOf, Reader, Writer
+from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, served
+from service.api.memory_models import RedactionOut
+from service.api.wire import Channel, Id, Time
+from service.db import invocations
+from service.domain.procedure import Asked, Invocation, Tool, ToolStats
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.errors import InvalidInput
+from service.memory.procedures import record, scope_of_conversation
+
+router = APIRouter(prefix="/v1", tags=["procedures"])
+
+READ = errors.documented(400, 401, 403, 503)
+Name = Annotated[str | None, Query(min_length=1, max_length=100)]
+One = Annotated[Channel | None, Query(description="Just this channel; left out: all")]
+
+
+@router.post(
+    "/tool-invocations",
+    operation_id="record_tool_invocation",
+    summary="Note a use of a tool",
+    status_code=201,
+    response_model=wire.NotedOut,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+)
+async def record_tool_invocation(
+    body: wire.InvocationIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+) -> Response:
+    """What went in and came out is redacted; a payload is at most 262,144 characters of JSON. The tool counts one more
+    use in the same transaction."""
+    if body.turn_id is not None and body.conversation_id is None:
+        raise InvalidInput("turn_id: needs its conversation_id.", field="turn_id")
+    given = (body.user_id, body.agent_id, body.run_id)
+    ids = given if any(given) else (who.user_id, who.agent_id, who.run_id)
+    scope = Scope(who.workspace_id, *ids, channel=body.channel or who.channel or GLOBAL_CHANNEL)
+    if body.conversation_id is not None:
+        scope = await scope_of_conversation(who.workspace_id, body.conversation_id, scope, res)
+    asked = Invocation(
+        scope.require_owner(),
+        body.tool_name,
+        body.tool_input,
+        body.success,
+        body.timestamp or res.clock(),
+        body.tool_output,
+        body.task_type,
+        body.latency_ms,
+        body.error_message,
+        body.conversation_id,
+        body.turn_id,
+    )
+
+    async def work() -> Response:
+        return replies.send(*noted(await record(asked, res, served(request, who, key, shape=noted))))
+
+    return await replies.once(who, key, res, work)
+
+
+@router.get(
+    "/tool-invocations",
+    operation_id="list_tool_invocations",
+    summary="The uses of tools in a scope",
+    response_model=wire.InvocationPage,
+    responses=READ,
+)
+async def list_tool_invocations(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    channel: One = None,
+    conversation_id: Annotated[Id | None, Query()] = None,
+    tool_name: Name = None,
+    task_type: Name = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> wire.InvocationPage:
+    asked = Asked(task_type, channel, tool_name, conversation_id)
+    behind = cursors.decode(cursor)
+    after = (behind[0], behind[1].int) if behind else None
+    if after is not None and after[1] >= 2**63:
+        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor")
+    async with res.db.read(who.workspace_id) as session:
+        found = await invocations.page(session, scope, asked, after=after, limit=limit + 1)
+    more = found[limit - 1] if len(found) > limit else None
+    return wire.InvocationPage(
+        results=[shown(each) for each in found[:limit]],
+        next_cursor=cursors.encode(more.recorded_at, UUID(int=more.id)) if more and more.recorded_at else None,
+    )
+
+
+def _anyones(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
+    """The ids that came, else the key's; none is fine: numbers over the whole workspace name nobody."""
+    given = (user_id, agent_id, run_id)
+    return Scope(who.workspace_id, *(given if any(given) else (who.user_id, who.agent_id, who.run_id)))
+
+
+@router.get(
+    "/tools/stats",
+    operation_id="get_tool_stats",
+    summary="How often, how well and how fast each tool works",
+    response_model=wire.ToolStatsList,
+    responses=READ,
+)
+async def get_tool_stats(
+    who: Reader,
+    scope: Annotated[Scope, Depends(_anyones)],
+    res: ResourcesOf,
+    task_type: Name = None,
+    channel: One = None,
+    tool_name: Name = None,
+    since: Annotated[Time | None, Query(description="Only uses from then on, by their own time")] = None,
+) -> wire.ToolStatsList:
+    """Counted from the log, so as far back as it reaches."""
+    asked = Asked(task_type, channel, tool_name, None, since)
+    async with res.db.read(who.workspace_id) as session:
+        found = await invocations.stats(session, scope, asked)
+    return wire.ToolStatsList(
+        results=[
+            wire.ToolStatsOut(**_tool(each), p50_latency_ms=each.p50_latency_ms, p95_latency_ms=each.p95_latency_ms)
+            for each in found
+        ]
+    )
+
+
+@router.get(
+    "/tools",
+    operation_id="list_tools",
+    summary="The tools of the workspace",
+    response_model=wire.ToolPage,
+    responses=READ,
+)
+async def list_tools(
+    who: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=600)] = None,
+) -> wire.ToolPage:
+    async with res.db.read(who.workspace_id) as session:
+        found = await invocations.tools(session, who.workspace_id, after=_decode(cursor), limit=limit + 1)
+    more = _encode(found[limit - 1].name) if len(found) > limit else None
+    return wire.ToolPage(results=[wire.ToolOut(**_tool(each)) for each in found[:limit]], next_cursor=more)
+
+
+def noted(use: Invocation) -> tuple[int, Mapping[str, Any]]:
+    redactions = [RedactionOut(label=each.label, count=each.count) for each in use.redactions]
+    return 201, wire.NotedOut(**_common(use), redactions=redactions).model_dump(mode="json")
+
+
+def shown(use: Invocation) -> wire.InvocationOut:
+    assert use.recorded_at is not None, "what is read was recorded"
+    return wire.InvocationOut(
+        **_common(use),
+        tool_input=use.tool_input,
+        tool_output=use.tool_output,
+        error_message=use.error_message,
+        recorded_at=use.recorded_at,
+    )
+
+
+def _common(use: Invocation) -> dict[str, Any]:
+    return {
+        "id": use.id,
+        "tool_name": use.tool_name,
+        "task_type": use.task_type,
+        "success": use.success,
+        "latency_ms": use.latency_ms,
+        "user_id": use.scope.user_id,
+        "agent_id": use.scope.agent_id,
+        "run_id": use.scope.run_id,
+        "channel": use.scope.channel,
+        "conversation_id": use.conversation_id,
+        "turn_id": use.turn_id,
+        "turn_index": use.turn_index,
+        "timestamp": use.timestamp,
+    }
+
+
+def _tool(found: Tool | ToolStats) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "usage_count": found.usage_count,
+        "success_count": found.success_count,
+        "success_rate": found.success_count / found.usage_count if found.usage_count else None,
+        "avg_latency_ms": found.avg_latency_ms,
+        "last_used_at": found.last_used_at,
+    }
+
+
+def _encode(name: str) -> str:
+    return base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
+    try:
+        name = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (ValueError, binascii.Error):
+        name = "\0"
+    if "\0" in name:
+        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor")
+    return name

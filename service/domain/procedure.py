@@ -1,0 +1,116 @@
+"""What was done with which tool, and what works?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.domain.scope import Scope
+from service.domain.text import CleanText, Redaction
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One use of a tool. `id` and `recorded_at` are given by the database; `latency_ms` >= 0."""
+
+    scope: Scope
+    tool_name: str
+    tool_input: Any
+    success: bool
+    timestamp: datetime
+    tool_output: Any = None
+    task_type: str | None = None
+    latency_ms: float | None = None
+    error_message: str | None = None
+    conversation_id: UUID | None = None
+    turn_id: UUID | None = None
+    turn_index: int | None = None
+    id: int = 0
+    recorded_at: datetime | None = None
+    redactions: tuple[Redaction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool over all its uses in the workspace. `avg_latency_ms`: of those whose time is known."""
+
+    name: str
+    usage_count: int
+    success_count: int
+    avg_latency_ms: float | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStats:
+    """A tool over the uses that were asked about. p50, p95: latency in ms, interpolated; None without one known."""
+
+    name: str
+    usage_count: int
+    success_count: int
+    avg_latency_ms: float | None
+    p50_latency_ms: float | None
+    p95_latency_ms: float | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which uses are counted or listed; None: whatever. `channel`: just this one. `since`: by their own time."""
+
+    task_type: str | None = None
+    channel: str | None = None
+    tool_name: str | None = None
+    conversation_id: UUID | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to do something: the tools in their order, and how often it went well. `conversations`: where it was used,
+    and whether it went well there."""
+
+    id: UUID
+    scope: Scope
+    description: CleanText
+    context_pattern: CleanText | None
+    task_type: str | None
+    tool_sequence: tuple[str, ...]
+    success_count: int
+    failure_count: int
+    version: int
+    created_at: datetime
+    last_used_at: datetime | None
+    conversations: Mapping[UUID, bool] = field(default_factory=dict)
+
+    @property
+    def success_rate(self) -> float | None:
+        """0..1; None when it was never tried."""
+        tried = self.success_count + self.failure_count
+        return self.success_count / tried if tried else None
+
+    @property
+    def smoothed_rate(self) -> float:
+        """(successes + 1) / (tries + 2): Laplace's rule of succession (Essai philosophique sur les probabilités, 1814),
+        the mean of what is believed of the rate when every rate was as likely before. 0.5 when it was never tried, so
+        one success does not beat forty out of fifty."""
+        return (self.success_count + 1) / (self.success_count + self.failure_count + 2)
+
+    @property
+    def words(self) -> CleanText:
+        """What is embedded: when to use it, and what it is."""
+        when = self.context_pattern
+        return CleanText(f"{when}\n{self.description}") if when else self.description
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """A strategy for a task: `score` is `similarity` (0..1, None without an embedder, then 1) times its smoothed
+    rate."""
+
+    strategy: Strategy
+    similarity: float | None
+    score: float
