@@ -52,8 +52,8 @@ WAYS: Mapping[str, Mapping[str, Way]] = {
         "text: words + vector": only(text_lexical=1, text_vector=1),
         "sum of the four arms": only(**dict.fromkeys(FOUR, 1.0)),
         "rrf of the four arms": {**only(**dict.fromkeys(FOUR, 1.0)), "fusion": "rrf"},
-        "full signals, rrf": {"fusion": "rrf"},
-        "full signals, z-scores": {"fusion": "zscore"},
+        "full signals by rrf": {"fusion": "rrf"},
+        "full signals by z-scores": {"fusion": "zscore"},
         FULL: {},
     },
     "without": {
@@ -92,7 +92,7 @@ async def measure(
     loaded = f"{len(conversations)} conversations, stored before."
     if known is None:
         known, loaded = await load_all(service, client, conversations, captions=captions)
-    await _ask_all(client, questions, known, {})  # whichever way comes first would pay for the embeddings
+        await _ask_all(client, questions, known, {})  # whichever way comes first would pay for the embeddings
     found = {name: await _ask_all(client, questions, known, way) for name, way in ways.items()}
     await client.close()
     return loaded, known, found

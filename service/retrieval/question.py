@@ -130,6 +130,12 @@ def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] =
     )
 
 
+def unnamed(text: str, people: Iterable[str]) -> str:
+    """Returns the text without the names of speakers, as `read` takes them out of what is embedded; the text itself
+    when nothing else is left."""
+    return _without(text, [(start, end) for start, end, _ in _names(text, people)]) or text
+
+
 def speaker_match(question: Question, speaker: str | None, role: str | None) -> float:
     """Returns 1 for a turn by whom the question is about, else 0; 0 for all when it names two or nobody."""
     if question.named:

@@ -191,7 +191,8 @@ async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, 
     zone = ZoneInfo(query.timezone or res.settings.timezone)
     read = await res.threads.run(question.read, query.text, query.reference or res.clock(), zone, people)
     watch.lap("read")
-    vector, warnings = await techniques.embedded(query, CleanText(read.embed), widened.texts, res)
+    more = [CleanText(question.unnamed(text, people)) for text in widened.texts]
+    vector, warnings = await techniques.embedded(query, CleanText(read.embed), more, res)
     watch.lap("embed")
     terms = {term: lexemes.term_id(term) for term in read.terms}
     asked = read.asked

@@ -105,7 +105,7 @@ def of(each: Measured, scene: Scene) -> Signals:
         text_vector=each.text_vector,
         context_vector=each.context_vector,
         speaker=question.speaker_match(read, each.speaker, each.role),
-        asking=asking(each.text),
+        asking=_asking(each),
         time=question.time_match(read.asked, each.timestamp, mentions),
         rare=question.rare_match(read, held, scene.rarity),
         tag=float(any(tag in each.tag_prefixes for tag in scene.query.tags)),
@@ -113,6 +113,22 @@ def of(each: Measured, scene: Scene) -> Signals:
         goal=scene.goals.get(each.id, 0.0),
         factors=factors(each, scene),
     )
+
+
+_seen: dict[tuple[UUID, int], float] = {}
+MOST_SEEN = 50_000
+"""How much of a text asks is worked out once per text and process: of all signals it alone costs more than counting.
+Kept by id and hash, never by text."""
+
+
+def _asking(each: Measured) -> float:
+    key = (each.id, hash(each.text))
+    found = _seen.get(key)
+    if found is None:
+        if len(_seen) >= MOST_SEEN:
+            _seen.clear()
+        found = _seen[key] = asking(each.text)
+    return found
 
 
 def factors(each: Measured, scene: Scene) -> dict[str, float]:

@@ -168,3 +168,51 @@ def test_a_single_holder_is_as_rare_as_can_be() -> None:
     assert fusion.rarity(500, 1) == 1.0
     assert 0.5 < fusion.rarity(500, 4) < 0.7
     assert fusion.rarity(500, 40) == 0.0
+
+
+@given(
+    candidates=st.lists(SIGNALS, max_size=8, unique_by=lambda each: each.key),
+    relevance=st.dictionaries(st.integers(), UNIT, max_size=8),
+    weight=UNIT,
+    diversity=UNIT,
+)
+def test_scores_are_made_of_their_terms_after_a_second_look(
+    candidates: list[Signals], relevance: dict[Hashable, float], weight: float, diversity: float
+) -> None:
+    ranked = fusion.fuse(candidates, Asking(9, 9))
+    spread = fusion.spread_out(ranked, lambda a, b: float(a == b or hash(a) % 2), diversity, limit=6, deep=3)
+    for found in (fusion.blend(ranked, relevance, weight), spread, fusion.blend(spread, relevance, weight)):
+        assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+        for hit in found:
+            assert fusion.recompute(hit.terms, hit.factors) == pytest.approx(hit.score, abs=1e-6)
+            assert math.fsum(term.weight for term in hit.terms.values()) == pytest.approx(1)
+
+
+def test_a_judge_decides_over_what_it_was_shown() -> None:
+    ranked = fusion.fuse(near_by(5), Asking(2, 2))
+    last = ranked[-1].key
+    assert keys(fusion.blend(ranked, {last: 1.0}, 0.8))[0] == last
+    assert keys(fusion.blend(ranked, {last: 1.0}, 0.0)) == keys(ranked)
+
+
+def test_what_repeats_a_hit_gives_way() -> None:
+    ranked = fusion.fuse([Signals(key, at) for key, at in (("a", 9.0), ("a2", 8.9), ("a3", 8.8), ("b", 5.0))], Asking())
+
+    def alike(one: object, other: object) -> float:
+        return float(str(one)[0] == str(other)[0])
+
+    assert keys(fusion.spread_out(ranked, alike, 1.0, limit=4, deep=4)) == ["a", "b", "a2", "a3"]
+    assert keys(fusion.spread_out(ranked, alike, 1.0, limit=2, deep=4)) == ["a", "b"]
+    assert keys(fusion.spread_out(ranked, alike, 0.0, limit=4, deep=4)) == keys(ranked)
+
+
+def test_without_explain_there_are_no_terms() -> None:
+    told, quiet = (fusion.fuse(near_by(3), Asking(2, 2), explain=explain) for explain in (True, False))
+    assert [hit.score for hit in told] == [hit.score for hit in quiet]
+    assert [len(hit.terms) for hit in quiet] == [0, 0, 0]
+
+
+def test_an_entity_and_nothing_else() -> None:
+    named = replace(FAR, entity=1.0)
+    assert fusion.fuse([*near_by(), named], Asking(only_entity=True))[0].key == "far"
+    assert fusion.fuse([*near_by(), named], Asking())[0].key != "far"

@@ -171,3 +171,44 @@ def test_a_question_for_nothing_but_a_time(text: str, alone: bool) -> None:
 def test_no_time_fits_nothing() -> None:
     assert read("Where is the boat?").asked is None
     assert question.time_match(None, NOW) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Tell me about Zenobia", {"zenobia"}),
+        ("where is the new york office of acme", {"new york", "acme"}),
+        ("did zenobia's sister call?", {"zenobia"}),
+    ],
+)
+def test_what_may_be_an_entity(text: str, names: set[str]) -> None:
+    assert names <= {phrase.casefold() for phrase in read(text).phrases}
+
+
+def test_common_words_are_no_entities() -> None:
+    assert read("What did we do with the old table?").phrases == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [("Tell me about Zenobia", True), ("who is zenobia?", True), ("What does Zenobia collect?", False)],
+)
+def test_a_question_for_nothing_but_an_entity(text: str, alone: bool) -> None:
+    assert question.only_names(read(text), ["zenobia"]) is alone
+    assert not question.only_names(read(text), [])
+
+
+def test_a_memory_that_names_more_of_the_entities_fits_better() -> None:
+    worth = {"zenobia": 1.0, "acme": 0.5}
+    assert question.entity_match({"zenobia", "acme"}, worth, 2) == 0.75
+    assert question.entity_match({"acme"}, worth, 2) == 0.25
+    assert question.entity_match({"rerik"}, worth, 2) == 0.0
+    assert question.entity_match((), {}, 0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "back"),
+    [("Where does she live?", False), ("Where did she live?", True), ("What was her former job?", True)],
+)
+def test_a_question_that_looks_back(text: str, back: bool) -> None:
+    assert read(text).looks_back is back

@@ -1,0 +1,39 @@
+"""Does a bucket give what it holds, and fill again?"""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from service.api.limits import REMEMBERED_KEYS, Buckets
+
+
+class Seconds:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_burst_and_then_the_rate() -> None:
+    """R17.04"""
+    clock, key = Seconds(), uuid4()
+    buckets = Buckets(clock)
+    assert [buckets.take(key, per_s=2, burst=3) for _ in range(4)] == [0, 0, 0, pytest.approx(0.5)]
+    clock.now = 0.25
+    assert buckets.take(key, per_s=2, burst=3) == pytest.approx(0.25)
+    clock.now = 0.5
+    assert [buckets.take(key, per_s=2, burst=3) for _ in range(2)] == [0, pytest.approx(0.5)]
+    clock.now = 1_000.0
+    assert [buckets.take(key, per_s=2, burst=3) for _ in range(4)][2:] == [0, pytest.approx(0.5)]
+
+
+def test_keys_do_not_share() -> None:
+    buckets, one = Buckets(Seconds()), uuid4()
+    assert buckets.take(one, per_s=1, burst=1) == 0
+    assert buckets.take(one, per_s=1, burst=1) > 0
+    for _ in range(REMEMBERED_KEYS):
+        assert buckets.take(uuid4(), per_s=1, burst=1) == 0
+    assert buckets.take(one, per_s=1, burst=1) == 0  # forgotten meanwhile
