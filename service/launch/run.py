@@ -88,9 +88,10 @@ class _Start:
         with self._api_behind_gate(env):
             self._migrate(env | {"LOXODON_BOOTSTRAP_API_KEY": key})
         say("Starting the API and the worker …")
-        self._start("worker", ["worker"], env, stop_timeout_s=WORKER_STOP_S)
         if not self._supervisor.wait_until(lambda: is_ready(self._url), timeout_s=READY_TIMEOUT_S):
             raise LaunchError(f"The API did not become ready within {READY_TIMEOUT_S:.0f} s ({self._url}/readyz).")
+        # not before: its imports would take the API's core away for two seconds
+        self._start("worker", ["worker"], env, stop_timeout_s=WORKER_STOP_S)
         self._supervisor.settle()
         self._ownership.note("running", self._url)
         say(banner(self._url, key, self._store()))
