@@ -37,6 +37,7 @@ from service.api import (
     tags,
     tools,
     turns,
+    why,
     working,
     workspaces,
 )
@@ -62,6 +63,7 @@ PARTS = (
     relations,
     conversations,
     turns,
+    why,
     entity_graph,
     entities,
     decisions,

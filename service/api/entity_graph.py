@@ -169,23 +169,26 @@ async def get_entity_graph(
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
-) -> wire.GraphOut:
+) -> Response:
     """Of each node the 50 strongest relations are followed; `truncated` says when there was more."""
     starts = _ids(ids)
     most = res.settings.graph_max_nodes
     room = min(limit or DEFAULT_NODES, most)
     way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
-    await be_seen(res, named_seen(who, user_id, agent_id, run_id, channel), starts, field="ids")
     async with res.db.begin(who.workspace_id) as session:
+        seen = named_seen(who, user_id, agent_id, run_id, channel)
+        if set(starts) - (await entity_rows.get_many(session, seen, starts)).keys():
+            raise verbs.missing("ids")
         found = await entity_edges.around(
             session, who.workspace_id, starts, way, depth=depth, limit=max(room, len(starts))
         )
         nodes = await entity_rows.get_many(
             session, Seen(who.workspace_id, None), [each.entity_id for each in found.reached]
         )
-        relations = await _shown(session, who.workspace_id, found.relations)
+        names = {each.id: each.name for each in nodes.values()}
+        relations = await _shown(session, who.workspace_id, found.relations, names)
         await entity_rows.count_read(session, who.workspace_id, starts, now=res.clock())
-    return wire.GraphOut(
+    body = wire.GraphOut(
         nodes=[
             wire.NodeOut(**wire.fields(nodes[each.entity_id]), depth=each.depth)
             for each in found.reached
@@ -194,6 +197,7 @@ async def get_entity_graph(
         relations=relations,
         truncated=found.truncated,
     )
+    return replies.send(200, body.model_dump(mode="json"))  # validated once: an answer holds hundreds of rows
 
 
 @router.get(
@@ -233,7 +237,9 @@ async def find_entity_path(
             max_nodes=res.settings.graph_max_nodes,
         )
         nodes = await entity_rows.get_many(session, Seen(who.workspace_id, None), found.entity_ids)
-        relations = await _shown(session, who.workspace_id, found.relations)
+        relations = await _shown(
+            session, who.workspace_id, found.relations, {each.id: each.name for each in nodes.values()}
+        )
     return wire.PathOut(
         found=bool(found.entity_ids),
         length=len(found.relations) if found.entity_ids else None,
@@ -243,12 +249,16 @@ async def find_entity_path(
     )
 
 
-async def _shown(session: Session, workspace_id: UUID, found: Iterable[EntityRelation]) -> list[wire.EntityRelationOut]:
+async def _shown(
+    session: Session, workspace_id: UUID, found: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
+) -> list[wire.EntityRelationOut]:
     """Relations with the names of their ends and the memories that tell of them."""
     edges = list(found)
-    names = await entity_rows.names(
-        session, workspace_id, {end for each in edges for end in (each.source_id, each.target_id)}
-    )
+    if not edges:
+        return []
+    if names is None:
+        ends = {end for each in edges for end in (each.source_id, each.target_id)}
+        names = await entity_rows.names(session, workspace_id, ends)
     told = await entity_edges.evidence(session, workspace_id, [each.id for each in edges], each=EVIDENCE)
     return [
         wire.relation(each, names, told.get(each.id, []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -250,7 +251,7 @@ def fields(found: Entity) -> dict[str, Any]:
     }
 
 
-def relation(found: EntityRelation, names: dict[Id, str], memory_ids: list[Id]) -> EntityRelationOut:
+def relation(found: EntityRelation, names: Mapping[Id, str], memory_ids: list[Id]) -> EntityRelationOut:
     return EntityRelationOut(
         id=found.id,
         source_id=found.source_id,

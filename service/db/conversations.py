@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -112,12 +113,31 @@ def fresh_name() -> str:
     return str(uuid7())
 
 
-async def link(session: Session, scope: Scope, sources: Sequence[tuple[UUID, UUID]]) -> None:
-    """Says which turn a memory came from: pairs of memory id and turn id, each pair once."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """That a memory came from a turn, and from which characters of it: the half-open span, where it is known."""
+
+    memory_id: UUID
+    turn_id: UUID
+    start: int | None = None
+    end: int | None = None
+
+
+async def link(session: Session, scope: Scope, sources: Sequence[Source]) -> None:
+    """Says which turn a memory came from, each pair once; of several spans the first."""
     if sources:
+        pairs: dict[tuple[UUID, UUID], Source] = {}
+        for each in sources:
+            pairs.setdefault((each.memory_id, each.turn_id), each)
         rows = [
-            {"workspace_id": scope.workspace_id, "memory_id": memory, "turn_id": turn}
-            for memory, turn in sorted(set(sources))
+            {
+                "workspace_id": scope.workspace_id,
+                "memory_id": memory,
+                "turn_id": turn,
+                "start": each.start,
+                "end": each.end,
+            }
+            for (memory, turn), each in sorted(pairs.items(), key=itemgetter(0))
         ]
         await session.execute(upsert(MemorySource).on_conflict_do_nothing(), rows)
 

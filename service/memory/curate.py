@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from service.curator import extract, operations
 from service.curator.extract import Extracted
 from service.curator.operations import Ruling
 from service.curator.sourcing import Said
 from service.db import conversations, neighbours, queue
+from service.db.conversations import Source
 from service.db.engine import Session
 from service.db.turns import NewTurn, StoredTurn
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Neighbour, Options
@@ -237,14 +237,19 @@ async def _write(
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
         places = await _turns(session, conversation, said, res, consolidated=True)
         outcomes: list[Outcome] = []
-        links: list[tuple[UUID, UUID]] = []
+        links: list[Source] = []
         for each in facts:
             assert each.ruling is not None
             done = await apply.ruling(session, each.draft, each.ruling, each.merged, places[0], res)
             outcomes.extend(done)
-            place = each.fact.message if each.fact.message is not None else len(places) - 1
+            fact = each.fact
+            turn = places[fact.message if fact.message is not None else -1]
             made = [one for one in done if one.event != "NONE"] or done  # what a ruling merely touches is not its work
-            links.extend((one.memory_id, places[place].id) for one in made if one.memory_id and one.event != "DELETE")
+            links.extend(
+                Source(one.memory_id, turn.id, fact.start, fact.end)
+                for one in made
+                if one.memory_id and one.event != "DELETE"
+            )
         await conversations.link(session, scope, links)
         await write.note(session, scope, outcomes, request, res)
         await keep_answer(session, scope.workspace_id, outcomes, request, warnings)

@@ -13,7 +13,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.db import conversations, neighbours
-from service.db.conversations import Tail
+from service.db.conversations import Source, Tail
 from service.db.engine import Session
 from service.db.memories import Placed
 from service.db.turns import NewTurn, StoredTurn
@@ -85,7 +85,11 @@ async def _write(
         for each in outcomes:
             if each.event is Event.NONE and each.memory_id:
                 await write.prolong(session, scope, each.memory_id, each.draft.asked.expires_at, res)
-        links = [(each.memory_id, place.id) for each, place in zip(outcomes, places, strict=True) if each.memory_id]
+        links = [
+            Source(each.memory_id, place.id, 0, len(each.draft.clean))
+            for each, place in zip(outcomes, places, strict=True)
+            if each.memory_id
+        ]
         await conversations.link(session, scope, links)
         await write.note(session, scope, outcomes, request, res)
         await keep_answer(session, scope.workspace_id, outcomes, request)

@@ -335,3 +335,76 @@ async def test_a_name_taken_since_is_409(client: AsyncClient) -> None:
     done = (await client.post("/v1/entities/merge", json={"source_id": gone["id"], "target_id": kept["id"]})).json()
     await client.delete(f"/v1/entities/{kept['id']}")
     assert (await client.post(f"/v1/entities/merges/{done['id']}/undo")).status_code == 404, "it went with the entity"
+
+
+# -- forgetting ---------------------------------------------------------------------------------------------------
+
+
+async def rows_of(tables: Tables, tenant: Tenant) -> dict[str, int]:
+    counts = await tables.counts(tenant.workspace_id)
+    return {name: count for name, count in counts.items() if name.startswith("entity") and count}
+
+
+async def seed(client: AsyncClient, resources: Resources, tenant: Tenant, user_id: str) -> str:
+    """A memory with a relation, and two entities by hand, one of them merged into the other."""
+    memory_id = await learn(client, resources, tenant, "Priya Raman works at Brightwave Labs.", user_id=user_id)
+    one, other = [await put(client, name, user_id=user_id, aliases=[f"{name}s"]) for name in ("Kite", "Kestrel")]
+    await relate(client, one["id"], other["id"])
+    await client.post("/v1/entities/merge", json={"source_id": other["id"], "target_id": one["id"]})
+    return memory_id
+
+
+async def test_deleting_a_user_takes_the_users_graph_along(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    await seed(client, resources, tenant, "alice")
+    of_one = await rows_of(tables, tenant)
+    assert of_one.keys() == {
+        "entity",
+        "entity_alias",
+        "entity_edge",
+        "entity_edge_source",
+        "entity_merge",
+        "entity_vector",
+    }
+    await seed(client, resources, tenant, "bob")
+    await client.delete("/v1/memories", params={"user_id": "alice"})
+    assert await names(client) == []
+    assert await rows_of(tables, tenant) == of_one
+    assert (await client.delete("/v1/memories", params={"user_id": "bob", "purge": True})).status_code == 200
+    assert await rows_of(tables, tenant) == {}
+
+
+async def test_deleting_the_last_memory_takes_what_only_it_named(
+    client: AsyncClient, resources: Resources, tenant: Tenant
+) -> None:
+    first = await learn(client, resources, tenant, "Priya Raman works at Brightwave Labs.")
+    second = await learn(client, resources, tenant, "Priya Raman lives in Lisbon.")
+    await client.delete(f"/v1/memories/{first}")
+    assert await names(client) == ["Lisbon", "Priya Raman"]
+    await put(client, "Lisbon", "location")
+    await client.delete(f"/v1/memories/{second}")
+    assert await names(client) == ["Lisbon"], "what a caller speaks of stays"
+
+
+async def test_a_reset_takes_the_graph(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    await seed(client, resources, tenant, "alice")
+    assert (await client.post("/v1/reset")).status_code == 200
+    assert await rows_of(tables, tenant) == {}
+
+
+async def test_an_erased_memory_takes_the_alias_that_only_it_gave(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    await learn(client, resources, tenant, "Priya Raman lives in Lisbon.")
+    gone = await learn(client, resources, tenant, "Quillora Raman lives in Porto.")
+    found = (await client.post("/v1/entities", json={"user_id": "alice", "type": "person"})).json()["results"]
+    ids = {each["name"]: each["id"] for each in found}
+    body = {"source_id": ids["Quillora Raman"], "target_id": ids["Priya Raman"]}
+    assert (await client.post("/v1/entities/merge", json=body)).status_code == 200
+    assert await tables.holding("Quillora")
+    assert (await client.delete(f"/v1/memories/{gone}", params={"purge": True})).status_code == 200
+    assert await tables.holding("Quillora") == []
+    assert await names(client) == ["Lisbon", "Priya Raman"]

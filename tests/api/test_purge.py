@@ -16,6 +16,7 @@ from tests.conftest import Tenant
 
 CANARY = "Zanzibarine"
 LEVEL = {"audit_level": "verbose"}
+OTHER_ENTITY = {"name": f"Old {CANARY}", "aliases": [], "channel": "side"}
 
 
 async def seeded(client: AsyncClient, judge: Any, resources: Resources, tenant: Tenant, tables: Tables) -> str:
@@ -52,6 +53,13 @@ async def seeded(client: AsyncClient, judge: Any, resources: Resources, tenant: 
     elsewhere = {"Idempotency-Key": f"elsewhere {CANARY}"}
     gone = await client.delete("/v1/memories", params={**mine, "channel": "nowhere"}, headers=elsewhere)
     assert gone.status_code == 200
+    made = {"name": f"{CANARY} Labs", "aliases": [f"The {CANARY}s"], "description": CANARY, **mine}
+    entities = [(await client.put("/v1/entities", json={**made, **each})).json()["id"] for each in ({}, OTHER_ENTITY)]
+    tie = {"source_id": entities[0], "target_id": entities[1], "type": f"likes {CANARY}", "properties": {"by": CANARY}}
+    keyed = {"Idempotency-Key": f"tie {CANARY}"}
+    assert (await client.post("/v1/entities/relations", json=tie, headers=keyed)).status_code == 201
+    merge = {"source_id": entities[1], "target_id": entities[0]}
+    assert (await client.post("/v1/entities/merge", json=merge, headers={"Idempotency-Key": "m"})).status_code == 200
     rows = await tables.fetch("SELECT id FROM memory WHERE workspace_id = $1", tenant.workspace_id)
     for row in rows:
         await enrich.run(Job(tenant.workspace_id, row["id"], "enrich", row["id"], {}, 1, 3, "test"), resources)
@@ -81,6 +89,8 @@ async def test_a_user_is_erased_from_every_column_of_every_table(
             "operation",
             "idempotency",
             "entity",
+            "entity_merge",
+            "entity_alias",
         } <= await _holding(tables)
         answer = await client.delete("/v1/memories", params={"user_id": CANARY + "-user", "purge": True})
         assert answer.status_code == 200, answer.text

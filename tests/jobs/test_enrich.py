@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
+from service.db import erase
 from service.db.engine import Database
 from service.domain.entity import Named
 from service.domain.text import content_hash
 from service.jobs import enrich
 from service.resources import Resources
+from tests.fakes.embedder import AngleEmbedder
 from tests.jobs.conftest import fetch, insert_memory, job_for
 
 TEXT = "Priya Raman runs our PostgreSQL cluster in Lisbon. She likes it."
@@ -135,3 +138,136 @@ async def test_a_second_attempt_shows_before_its_result(
         await run(res, workspace, memory_id, attempts=3)
     (row,) = await fetch(database, workspace, "SELECT * FROM memory WHERE id = :id", id=memory_id)
     assert (row.enrichment_attempts, row.enriched_at) == (3, None)
+
+
+# -- the graph ----------------------------------------------------------------------------------------------------
+
+EDGES = "SELECT source_id, rel_type, target_id, strength, properties FROM memory_edge ORDER BY rel_type, source_id"
+TOLD = """
+    SELECT s.name AS source, e.rel_type, e.label, t.name AS target, e.extracted_by,
+           (SELECT count(*) FROM entity_edge_source x WHERE x.edge_id = e.id) AS memories
+    FROM entity_edge e JOIN entity s ON s.id = e.source_id JOIN entity t ON t.id = e.target_id ORDER BY 1, 2, 4
+"""
+
+
+async def told(database: Database, workspace: UUID) -> list[tuple[str, ...]]:
+    return [tuple(row)[:4] for row in await fetch(database, workspace, TOLD)]
+
+
+async def settle(res: Resources, workspace: UUID, memory_id: UUID, **payload: object) -> None:
+    job = replace(job_for(workspace, memory_id, "enrich"), payload=payload)
+    await enrich.run(job, res)
+
+
+async def test_r8_02_plain_statements_become_relations_with_evidence(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    texts = (
+        "Priya Raman works at Brightwave Labs.",
+        "Priya Raman lives in Lisbon. Priya Raman works at Brightwave Labs.",
+    )
+    ids = [await insert_memory(database, workspace, each) for each in texts]
+    for memory_id in ids:
+        await run(res, workspace, memory_id)
+    found = await fetch(database, workspace, TOLD)
+    assert [tuple(row) for row in found] == [
+        ("Priya Raman", "LIVES_IN", "lives_in", "Lisbon", "rules", 1),
+        ("Priya Raman", "WORKS_FOR", "works_at", "Brightwave Labs", "rules", 2),
+    ]
+    await erase_all(database, workspace, ids[:1], res)
+    assert len(await told(database, workspace)) == 2, "the other memory still says so"
+    await erase_all(database, workspace, ids[1:], res)
+    assert await told(database, workspace) == []
+    assert await fetch(database, workspace, "SELECT id FROM entity") == []
+
+
+async def erase_all(database: Database, workspace: UUID, ids: list[UUID], res: Resources) -> None:
+    async with database.begin(workspace) as session:
+        assert await erase.erase(session, workspace, ids, generation=res.generation) == sorted(ids)
+
+
+async def test_a_changed_text_takes_back_what_it_told(database: Database, res: Resources, workspace: UUID) -> None:
+    memory_id = await insert_memory(database, workspace, "Priya Raman works at Brightwave Labs.")
+    await settle(
+        res, workspace, memory_id, entities=[["Tom", "person"], ["Ana", "person"]], relations=[["Tom", "knows", "Ana"]]
+    )
+    assert await told(database, workspace) == [
+        ("Priya Raman", "WORKS_FOR", "works_at", "Brightwave Labs"),
+        ("Tom", "KNOWS", "knows", "Ana"),
+    ]
+    async with database.begin(workspace) as session:
+        sql = "UPDATE memory SET content = :content, hash = :hash, version = 2 WHERE id = :id"
+        content = "Priya Raman lives in Lisbon."
+        await session.execute(text(sql), {"content": content, "hash": content_hash(content), "id": memory_id})
+    await run(res, workspace, memory_id)
+    assert await told(database, workspace) == [("Priya Raman", "LIVES_IN", "lives_in", "Lisbon")]
+
+
+async def test_r18_33_r18_34_what_a_model_read_is_kept_beside(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    """T33, T34: Alice (person), Google (organization), Alice works_at Google."""
+    memory_id = await insert_memory(database, workspace, "she has a desk there now")
+    entities = [["Alice", "person"], ["Google", "Organizations"], ["User", "person"]]
+    relations = [["Alice", "works_at", "Google"], ["User", "knows", "Alice"], ["Alice", "likes", "Nobody Named"]]
+    await settle(res, workspace, memory_id, entities=entities, relations=relations)
+    found = await fetch(database, workspace, "SELECT name, type, extracted_by FROM entity ORDER BY name")
+    assert [tuple(row) for row in found] == [("Alice", "person", "llm"), ("Google", "organization", "llm")]
+    assert await told(database, workspace) == [("Alice", "WORKS_FOR", "works_at", "Google")]
+    await settle(res, workspace, memory_id, entities=entities, relations=relations)
+    assert len(await told(database, workspace)) == 1
+
+
+async def test_r8_13_near_memories_are_tied(database: Database, res: Resources, workspace: UUID) -> None:
+    """SIMILAR_TO what deduplication saw above the bound, as strong as it is similar; nothing for another text."""
+    ids = [await insert_memory(database, workspace, f"note {number}") for number in range(4)]
+    near = [[str(ids[0]), 0.91], [str(ids[1]), 0.79], [str(ids[2]), 0.85], [str(UUID(int=9)), 0.99]]
+    await settle(res, workspace, ids[3], near=near, hash=content_hash("note 3"))
+    found = await fetch(database, workspace, EDGES)
+    similar = {(row.target_id, row.strength) for row in found if row.rel_type == "SIMILAR_TO"}
+    assert similar == {(ids[0], 0.91), (ids[2], 0.85)}
+    assert {row.properties["extracted_by"] for row in found} == {"rules"}
+    await settle(res, workspace, ids[2], near=[[str(ids[0]), 0.9]], hash="another")
+    assert len(await fetch(database, workspace, EDGES)) == len(found) + 1, "only the one before, no vector to compare"
+
+
+async def test_r8_13_the_memory_just_before_is_tied(database: Database, res: Resources, workspace: UUID) -> None:
+    first = await insert_memory(database, workspace, "the first")
+    other = await insert_memory(database, workspace, "of bob", user_id="bob")
+    second = await insert_memory(database, workspace, "the second")
+    for memory_id in (first, other, second):
+        await run(res, workspace, memory_id)
+    found = await fetch(database, workspace, EDGES)
+    assert [(row.source_id, row.rel_type, row.target_id) for row in found] == [(first, "OCCURRED_BEFORE", second)]
+    assert 0.9 < found[0].strength <= 1
+
+
+async def test_r8_17_with_the_graph_off_the_rest_completes(database: Database, res: Resources, workspace: UUID) -> None:
+    off = replace(res, settings=res.settings.model_copy(update={"graph_enabled": False}))
+    first = await insert_memory(database, workspace, "Priya Raman works at Brightwave Labs.")
+    second = await insert_memory(database, workspace, "Priya Raman lives in Lisbon.")
+    await settle(off, workspace, second, near=[[str(first), 0.95]], hash=content_hash("Priya Raman lives in Lisbon."))
+    assert await fetch(database, workspace, EDGES) == []
+    assert await told(database, workspace) == []
+    assert await names(database, workspace, second) == {"Priya Raman", "Lisbon"}
+
+
+async def test_the_nearest_are_looked_for_when_the_write_did_not(
+    database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
+) -> None:
+    embedder.place("one", 1.0)
+    embedder.place("other", 0.9)
+    ids = [await insert_memory(database, workspace, each) for each in ("one", "other")]
+    async with database.begin(workspace) as session:
+        for memory_id, content in zip(ids, ("one", "other"), strict=True):
+            await session.execute(
+                text(
+                    "INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, embedding) "
+                    "VALUES (:workspace, :id, 1, 'text', 'alice', CAST(:vector AS text)::halfvec)"
+                ),
+                {"workspace": workspace, "id": memory_id, "vector": str(embedder.vector(content).tolist())},
+            )
+    await run(res, workspace, ids[1])
+    found = [row for row in await fetch(database, workspace, EDGES) if row.rel_type == "SIMILAR_TO"]
+    assert [(row.source_id, row.target_id) for row in found] == [(ids[1], ids[0])]
+    assert found[0].strength == pytest.approx(0.9, abs=0.002)

@@ -1,0 +1,90 @@
+"""Why does a memory say what it says, over HTTP: what was said, what was decided about it, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.api import errors, shapes
+from service.api.auth import Reader
+from service.api.decisions import DecisionOut, shown
+from service.api.deps import ResourcesOf
+from service.api.memory_models import HistoryEntryOut
+from service.api.preconditions import OWN
+from service.api.wire import Id, Reply, Time
+from service.db import decisions, history, memories, provenance
+from service.memory.ids import memory_id
+from service.memory.transactions import missing
+
+router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"])
+
+
+class SourceOut(Reply):
+    """A turn that the memory was read from. `quote` is its text in [start, end), half-open, counted in characters;
+    where the span is not known both are null and the quote is the beginning of the turn."""
+
+    conversation_id: Id
+    external_id: str
+    turn_id: Id
+    turn_index: int
+    role: str
+    speaker: str | None
+    timestamp: Time
+    start: int | None
+    end: int | None
+    quote: str
+
+
+class WhyOut(Reply):
+    """`memory` is the text now, null when it is gone. `sources`: none for a memory that was stored as such, or whose
+    turns are gone. `decisions` name the model and its reasons, `changes` are the whole history; both oldest first."""
+
+    id: Id
+    memory: str | None
+    sources: list[SourceOut]
+    decisions: list[DecisionOut]
+    changes: list[HistoryEntryOut]
+
+
+@router.get(
+    "/why",
+    operation_id="explain_memory",
+    summary="Where a memory comes from, and what became of it",
+    response_model=WhyOut,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=OWN,
+)
+async def explain_memory(
+    id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+) -> WhyOut:
+    """There also after the memory is gone, until it is purged. At most `limit` of sources and of decisions."""
+    wanted = memory_id(id)
+    async with res.db.snapshot(who.workspace_id) as session:
+        changes = await history.of_memory(session, who.workspace_id, wanted)
+        if not changes:
+            raise missing()
+        there = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
+        sources = await provenance.sources(session, who.workspace_id, wanted, limit=limit)
+        decided = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
+    return WhyOut(
+        id=wanted,
+        memory=there.text if there else None,
+        sources=[
+            SourceOut(
+                conversation_id=each.conversation_id,
+                external_id=each.external_id,
+                turn_id=each.turn_id,
+                turn_index=each.turn_index,
+                role=each.role,
+                speaker=each.speaker,
+                timestamp=each.timestamp,
+                start=each.start,
+                end=each.end,
+                quote=each.quote,
+            )
+            for each in sources
+        ],
+        decisions=[shown(each) for each in decided],
+        changes=[shapes.entry(each) for each in changes],
+    )
