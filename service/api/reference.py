@@ -29,6 +29,7 @@ class ConfigOut(Reply):
     custom_prompts: dict[str, Any]
     dedup: dict[str, Any]
     content: dict[str, Any]
+    search: dict[str, Any]
     limits: dict[str, Any]
     jobs: dict[str, Any]
 
@@ -140,6 +141,8 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
         custom_prompts=shown["custom_prompts"],
         dedup=pick("dedup_exact", "dedup_near", "dedup_candidates"),
         content=pick("content_limits", "content_soft_limit", "content_hard_limit", "content_long_limit", "timezone"),
+        search={name: shown[name] for name in shown if name.startswith(("search_", "rerank_"))}
+        | pick("expired_factor", "recency_half_life_days", "reinforce"),
         limits=pick("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
         jobs=pick("worker_concurrency", "worker_poll_s", "job_lease_s", "job_max_attempts", "job_retention_days"),
     )

@@ -240,7 +240,15 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
     )
     with budget(res):
         found = await (search(asked, res) if text else listing(asked, res))
-    note("search", scope, [hit.memory for hit in found.hits], query=text, limit=body.limit, validity=body.validity)
+    note(
+        "search",
+        scope,
+        [hit.memory for hit in found.hits],
+        query=text,
+        limit=body.limit,
+        validity=body.validity,
+        techniques={name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None,
+    )
     if body.reinforce:
         used([hit.memory for hit in found.hits])
     stages = found.explained.timings_ms if found.explained else {}

@@ -80,7 +80,9 @@ async def test_verbose_tells_all_that_was_asked(client: AsyncClient, app: FastAP
     await level(client, "verbose")
     await client.post("/v1/memories/search", json={"query": "tea", "user_id": "alice", "limit": 3})
     (entry,) = await log(client, app, operation="retrieve")
-    assert entry["metadata"]["asked"] == {"limit": 3, "validity": "exclude"}
+    asked = entry["metadata"]["asked"]
+    assert asked.pop("techniques").keys() == {"hybrid", "entity_centric"}  # R7.23
+    assert asked == {"limit": 3, "validity": "exclude"}
 
 
 async def test_matches_from_another_channel_are_recorded(

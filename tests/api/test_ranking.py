@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -467,3 +468,55 @@ async def test_a_key_searches_no_faster_than_it_may(
     assert (answer.status_code, answer.json()["code"]) == (429, "too_many_requests")
     assert int(answer.headers["Retry-After"]) > 900
     assert (await other_client.get("/v1/memories/search", params={"q": "x", **USER})).status_code == 200
+
+
+async def test_techniques_stand_in_the_audit_of_a_verbose_workspace(
+    client: AsyncClient, app: Any, tables: Tables, tenant: Tenant
+) -> None:
+    """R7.23"""
+    await client.patch("/v1/workspaces/current", json={"settings": {"audit_level": "verbose"}})
+    await ask(client)
+    await app.state.reads.flush()
+    sql = "SELECT metadata->'asked'->'techniques' FROM audit_log WHERE workspace_id = $1 AND operation = 'retrieve'"
+    found = json.loads(await tables.value(sql, tenant.workspace_id))
+    assert found.keys() == {"hybrid", "entity_centric"}
+    assert found["hybrid"].keys() == {"ms", "count"}
+
+
+async def test_the_configuration_tells_how_searches_rank(client: AsyncClient) -> None:
+    """R15.01"""
+    await client.patch("/v1/workspaces/current", json={"settings": {"search_weights": {"rare": 1.5}}})
+    found = (await client.get("/v1/config")).json()["search"]
+    assert found["search_weights"]["rare"] == 1.5
+    assert found["search_weights"]["text_vector"] == 1.0
+    assert found["rerank_api_key"] is None
+
+
+async def test_a_related_word_is_found(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R18.04, R18.05: the score of a near memory, and no more than were asked for."""
+    embedder.place("programming languages", 1.0)
+    for number, content in enumerate(["User likes Python", "User lives in Kiel", "User has a dog", "User sails"]):
+        await store(client, embedder, content, 0.6 - number / 10)
+    found = await ask(client, "programming languages", limit=3)
+    assert len(found["results"]) == 3
+    assert found["results"][0]["memory"] == "User likes Python"
+    assert found["results"][0]["score"] > 0.5
+    assert found["results"][0]["similarity"] > 0.5
+
+
+HOSTILE = [
+    "'; DROP TABLE memory; --",
+    "%' OR 1=1 -- _%",
+    '{"$ne": null} MATCH (n) DETACH DELETE n',
+    "\U0001f600 \u4f60\u597d \u0645\u0631\u062d\u0628\u0627 #tag:x @a",
+    "Zenobia " * 2_000,
+    "a:b & c | !d <-> (e) \\ :names $1",
+]
+
+
+@pytest.mark.parametrize("question", HOSTILE, ids=range(len(HOSTILE)))
+async def test_a_question_is_never_a_statement(boats: AsyncClient, question: str) -> None:
+    """R17.05: with every technique on."""
+    on = {"query_expansion": True, "hyde": True, "self_query": True}
+    found = await ask(boats, question, techniques=on, diversity=0.5, explain=True, factors={"importance": 1})
+    assert len(found["results"]) == len(BOATS)
