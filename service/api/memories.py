@@ -26,7 +26,7 @@ from service.api.deps import (
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
 from service.api.reads import NoteOf
-from service.db import history, memories, pages, scopes, visible
+from service.db import caches, history, memories, pages, scopes, visible
 from service.domain.access import Caller
 from service.domain.request import IdempotencyKey
 from service.errors import InvalidInput, NotFound, ServiceError
@@ -77,7 +77,7 @@ async def store_memory(
 async def _store(
     body: wire.StoreIn, request: Request, who: Caller, res: Resources, key: IdempotencyKey | None, *, later: bool
 ) -> Response:
-    with budget(res) as spending:
+    with budget(res) as spending, caches.holding():
         if body.messages is not None:
             said, warnings = await storing.conversation(body, who, res)
             if later and not body.dry_run:
@@ -135,7 +135,7 @@ async def store_memories(
         async with turn:
             return await _item(index, one, request, who, res, key)
 
-    with budget(res) as spending:
+    with budget(res) as spending, caches.holding():
         found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
     return wire.BatchOut(results=found, succeeded=good, failed=len(found) - good, usage=shapes.usage(spending.spent))

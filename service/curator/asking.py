@@ -38,6 +38,12 @@ def tuned(question: Ask, settings: Settings) -> Ask:
     )
 
 
+async def ask_once(res: Resources, question: Ask) -> Reply:
+    """The same for a question that will hardly be asked again: looking for its answer would cost more than it saves."""
+    assert res.llm is not None
+    return await res.llm.complete(tuned(question, res.settings))
+
+
 async def ask_for(res: Resources, workspace_id: UUID, question: Ask, shape: type[Model]) -> tuple[Model, Reply]:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
     reply = await ask(res, workspace_id, question, lambda reply: validate(reply.text, shape) is not None)

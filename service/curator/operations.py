@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
-from uuid import UUID
 
 from service.curator import asking, offline, prompts
 from service.curator.decide import BRIEF, RULES
@@ -59,7 +58,7 @@ class Ruling:
     warnings: tuple[str, ...] = ()
 
 
-async def rule(fact: CleanText, shown: Sequence[Neighbour], workspace_id: UUID, res: Resources, *, llm: bool) -> Ruling:
+async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, llm: bool) -> Ruling:
     """The ruling on a fact next to `shown` (nearest first). Never raises for a failing model."""
     if not llm or res.llm is None:
         return await res.threads.run(by_rules, fact, shown) if len(fact) > BRIEF else by_rules(fact, shown)
@@ -71,9 +70,7 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], workspace_id: UUID, 
     )
     prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
     try:
-        reply = await asking.ask(
-            res, workspace_id, question, lambda reply: _listed(parse_reply(reply.text)) is not None
-        )
+        reply = await asking.ask_once(res, question)  # an equal fact is found before anybody is asked
     except LlmError as exc:
         fallback = by_rules(fact, shown)
         reason = f"model failed: {exc.detail} {fallback.judgement.reason}"

@@ -1,19 +1,58 @@
-"""Which answers of models does the database keep? Per workspace, behind the ports of providers/ (B27)."""
+"""Which answers of models does the database keep? Per workspace, behind the ports of providers/ (B27).
+
+What a request asked a model is held until the request writes, and goes with that transaction: no commit of its own for
+each answer, and nothing is kept of a dry run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import bindparam, func, select, text
+from sqlalchemy.dialects.postgresql import JSONB, insert
 
-from service.db.engine import Database
+from service.db.engine import Database, Session
 from service.db.tables import EmbeddingCache, LlmCache
 from service.providers.protocols import Vector
+
+KEEP = text("""
+    INSERT INTO llm_cache (workspace_id, prompt_sha256, task, model, answer, expires_at)
+    VALUES (:workspace_id, :prompt_sha256, :task, :model, :answer, now() + CAST(:ttl AS interval))
+    ON CONFLICT ON CONSTRAINT pk_llm_cache DO UPDATE
+    SET task = excluded.task, model = excluded.model, answer = excluded.answer, expires_at = excluded.expires_at
+""").bindparams(bindparam("answer", type_=JSONB()))
+
+Held = dict[tuple[UUID, str], dict[str, Any]]
+"""Rows of `llm_cache` by owner and digest of the prompt."""
+
+_held: ContextVar[Held | None] = ContextVar("held answers", default=None)
+
+
+@contextmanager
+def holding() -> Iterator[None]:
+    """Inside the block, and in tasks started inside it, new answers wait for `flush`."""
+    token = _held.set({})
+    try:
+        yield
+    finally:
+        _held.reset(token)
+
+
+async def flush(session: Session, owner: UUID) -> None:
+    """Writes what is held for the owner; the last thing a transaction does, for it may wait for another one's row."""
+    held = _held.get()
+    if not held:
+        return
+    rows = [held.pop(key) for key in sorted(key for key in held if key[0] == owner)]
+    if rows:
+        await session.execute(KEEP, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +65,9 @@ class AnswerTable:
     async def get(self, owner: UUID, task: str, model: str, prompt_sha256: bytes) -> str | None:
         if self.ttl_s == 0:
             return None
+        waiting = (_held.get() or {}).get((owner, prompt_sha256.hex()))
+        if waiting is not None and (waiting["task"], waiting["model"]) == (task, model):
+            return str(waiting["answer"]["text"])
         async with self.db.read(owner) as session:
             answer = await session.scalar(
                 select(LlmCache.answer["text"].astext).where(
@@ -41,21 +83,15 @@ class AnswerTable:
     async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None:
         if self.ttl_s == 0:
             return
-        row = {
-            "workspace_id": owner,
-            "prompt_sha256": prompt_sha256.hex(),
-            "task": task,
-            "model": model,
-            "answer": {"text": answer},
-            "expires_at": func.now() + timedelta(seconds=self.ttl_s),
-        }
-        fresh = insert(LlmCache).values(row)
-        fresh = fresh.on_conflict_do_update(
-            constraint="pk_llm_cache",
-            set_={name: fresh.excluded[name] for name in ("task", "model", "answer", "expires_at")},
-        )
+        digest = prompt_sha256.hex()
+        row: dict[str, Any] = {"workspace_id": owner, "prompt_sha256": digest, "task": task, "model": model}
+        row |= {"answer": {"text": answer}, "ttl": timedelta(seconds=self.ttl_s)}
+        held = _held.get()
+        if held is not None:
+            held[owner, digest] = row
+            return
         async with self.db.begin(owner) as session:
-            await session.execute(fresh)
+            await session.execute(KEEP, [row])
 
 
 @dataclass(frozen=True, slots=True)

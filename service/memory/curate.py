@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from service.curator import extract, operations
 from service.curator.extract import Extracted
@@ -200,7 +201,7 @@ async def _rule(
     draft = replace(each.draft, seen=shown)
     ruling = apply.duplicate(draft) or operations.echo(draft.clean, recalled)
     if ruling is None:
-        ruling = await operations.rule(draft.clean, shown, draft.scope.workspace_id, res, llm=draft.options.use_llm)
+        ruling = await operations.rule(draft.clean, shown, res, llm=draft.options.use_llm)
     try:
         merged = await apply.embedded(ruling, draft, res)
     except (EmbeddingError, PiiRejected):
@@ -238,10 +239,14 @@ async def _write(
         places = await _turns(session, conversation, said, res, consolidated=True)
         outcomes: list[Outcome] = []
         links: list[Source] = []
+        touched: set[UUID | None] = set()
         for each in facts:
+            if touched & _targets(each):  # by a fact of this very conversation
+                each = await _ruled_inside(session, each, res)
             assert each.ruling is not None
             done = await apply.ruling(session, each.draft, each.ruling, each.merged, places[0], res)
             outcomes.extend(done)
+            touched |= {one.memory_id for one in done if one.event != "NONE"}
             fact = each.fact
             turn = places[fact.message if fact.message is not None else -1]
             made = [one for one in done if one.event != "NONE"] or done  # what a ruling merely touches is not its work
@@ -267,6 +272,19 @@ async def _confirmed(session: Session, each: Considered, res: Resources, *, deci
         return each
     if not decide_inside:
         raise Stale
+    return _by_rules(each, there)
+
+
+async def _ruled_inside(session: Session, each: Considered, res: Resources) -> Considered:
+    return _by_rules(each, await _nearest(session, each.draft, res))
+
+
+def _targets(each: Considered) -> set[UUID | None]:
+    return {operation.target.id for operation in each.ruling.operations if operation.target} if each.ruling else set()
+
+
+def _by_rules(each: Considered, there: tuple[Neighbour, ...]) -> Considered:
+    """A ruling inside the lock, where no model can be asked."""
     draft = replace(each.draft, seen=there)
     ruling = apply.duplicate(draft) or operations.by_rules(draft.clean, there)
     return replace(each, draft=draft, ruling=ruling, merged=apply.without_vectors(ruling, draft))

@@ -52,7 +52,7 @@ async def record(conversation: Conversation, res: Resources, request: Request) -
     """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
     drafts = await run_all(RECORD, conversation.drafts, res, together=TOGETHER)
     if conversation.dry_run:
-        return [_preview(draft) for draft in drafts]
+        return await _previews(conversation.scope, drafts, res)
     for _ in range(DECISIONS):
         tail = await _tail(conversation, res)
         try:
@@ -137,6 +137,17 @@ def _outcome(draft: Draft, memory_id: UUID, text: str, dedup: Dedup, place: Stor
     return Outcome(draft, EVENT_OF[dedup.action], dedup, memory_id, text, None, place.conversation_id, place.index)
 
 
-def _preview(draft: Draft) -> Outcome:
-    dedup = Dedup(DedupAction.STORED_NEW)
-    return Outcome(draft, EVENT_OF[dedup.action], dedup, None, draft.clean)
+async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> list[Outcome]:
+    """What would be stored: not what is there already, or came earlier among these."""
+    hashes = sorted({draft.hash for draft in drafts if draft.options.dedup})
+    async with res.db.read(scope.workspace_id) as session:
+        known = await neighbours.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}
+    there: dict[str, UUID | None] = {digest: found[0] for digest, found in known.items()}
+    outcomes = []
+    for draft in drafts:
+        known_one = draft.options.dedup and draft.hash in there
+        memory_id = there.get(draft.hash) if known_one else None
+        dedup = Dedup(DedupAction.DUPLICATE_EXACT, memory_id, 1.0) if known_one else Dedup(DedupAction.STORED_NEW)
+        there.setdefault(draft.hash, None)
+        outcomes.append(Outcome(draft, EVENT_OF[dedup.action], dedup, memory_id, draft.clean))
+    return outcomes

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import idempotency, locks, memories, neighbours
+from service.db import caches, idempotency, locks, memories, neighbours
 from service.db.engine import Session
 from service.db.memories import Placed
 from service.domain.draft import Dedup, DedupAction, Draft, Neighbour, NewMemory
@@ -53,6 +53,7 @@ async def write_transaction(scope: Scope, res: Resources, request: Request) -> A
         if request.idempotency:
             await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
         yield session
+        await caches.flush(session, scope.workspace_id)
     res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second (B2)
 
 

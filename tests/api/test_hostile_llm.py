@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -17,10 +17,10 @@ from service.resources import Resources
 from service.settings import Settings
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known
-from tests.api.wired import Mind, Wire, wired
+from tests.api.wired import FENCED, NUMBERED, Mind, Wire, wired
 from tests.conftest import Tenant
-from tests.fakes.http_server import Answer, Cut
-from tests.fakes.openai_server import completion
+from tests.fakes.http_server import Answer, Cut, Request
+from tests.fakes.openai_server import Content, completion
 
 KNOWN = ["User likes tea", "User owns a boat", "User has a sister named Una"]
 LATER = "User plays the cello"
@@ -271,3 +271,25 @@ async def _waiting(tables: Tables, tenant: Tenant) -> list[Job]:
         Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 14, "test")
         for row in rows
     ]
+
+
+async def test_two_facts_that_change_one_memory_do_not_overwrite_each_other(wire: Wire) -> None:
+    """The second is decided again, on what the first has left."""
+    wire.server.chat.reply({"facts": ["User owns a red boat", "User sold the boat to Una"]})
+    wire.server.chat.default(_updates("User owns a boat"))
+    found = await answer(wire.client, "My boat is red. I sold it to Una.")
+    assert events(found["results"])[0] == "UPDATE"
+    there = await known(wire.client)
+    assert "User owns a red boat" in there
+    assert "User sold the boat to Una" in there
+
+
+def _updates(old: str) -> Callable[[Request], Content]:
+    """Every fact takes the place of this memory."""
+
+    def answers(request: Request) -> Content:
+        said = request.json["messages"][1]["content"]
+        number = next(number for number, text in NUMBERED.findall(said) if text == old)
+        return {"items": [{"event": "UPDATE", "id": number, "data": FENCED.findall(said)[0]}]}
+
+    return answers
