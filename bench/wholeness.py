@@ -79,6 +79,10 @@ ALONE: Mapping[str, str] = MappingProxyType(
         "(SELECT FROM tool t WHERE t.workspace_id = i.workspace_id AND t.name = i.tool_name)",
         "strategy without its tools": "SELECT id FROM strategy s WHERE cardinality(s.tool_sequence) <> "
         "(SELECT count(*) FROM strategy_tool t WHERE t.workspace_id = s.workspace_id AND t.strategy_id = s.id)",
+        "relation read in texts that no memory tells": "SELECT id FROM entity_edge e WHERE extracted_by <> 'caller' "
+        "AND NOT EXISTS (SELECT FROM entity_edge_source s WHERE s.edge_id = e.id)",
+        "entity whose aliases are not those it is found by": "SELECT id FROM entity e WHERE cardinality(e.aliases) <> "
+        "(SELECT count(*) FROM entity_alias a WHERE a.entity_id = e.id)",
         "idempotency key without answer": "SELECT key FROM idempotency WHERE status IS NULL OR body IS NULL",
         "kept answer about a memory that is not there": "SELECT i.key FROM idempotency i, "
         "jsonb_array_elements(i.body->'results') AS one WHERE one->>'id' IS NOT NULL "

@@ -43,7 +43,7 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
 }
 
 
-def _statement(sql: str) -> TextClause:
+def statement(sql: str) -> TextClause:
     """The text, with the types of those values that the driver would guess wrong."""
     bound = [bindparam(name, type_=kind) for name, kind in TYPES.items() if f":{name}" in sql]
     return typed(text(sql)).bindparams(*bound)
@@ -55,7 +55,7 @@ LOCK_ENDS = text("""
 """)
 
 # uq_entity_edge_…: one edge per pair and type, however it was called (R8.04)
-PUT = _statement(f"""
+PUT = statement(f"""
     INSERT INTO entity_edge AS e (workspace_id, id, source_id, rel_type, label, target_id, strength, confidence,
                                   properties, t_valid, t_invalid, extracted_by, updated_at)
     VALUES (:workspace, :id, :source_id, :type, :label, :target_id, :strength, :confidence, :properties, :t_valid,
@@ -68,7 +68,7 @@ PUT = _statement(f"""
 """).columns(properties=JSONB())  # noqa: S608 - our own parts
 
 # What a text says never changes an edge that is there: neither a caller's words nor those of another memory.
-SAID = _statement("""
+SAID = statement("""
     INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, strength, confidence,
                              extracted_by, t_valid, updated_at)
     SELECT :workspace, said.id, said.source_id, said.type, said.label, said.target_id, 1, :confidence, :extracted_by,
@@ -94,7 +94,7 @@ EVIDENCE = text("""
 """)
 
 # Behind this lock a memory can go: its edges are the next thing its deletion touches.
-LOCK_SAID = _statement("""
+LOCK_SAID = statement("""
     SELECT FROM entity_edge e WHERE e.workspace_id = :workspace AND e.id IN (
         SELECT x.edge_id FROM entity_edge_source x
         WHERE x.workspace_id = :workspace AND x.memory_id = ANY (CAST(:ids AS uuid[])))
@@ -128,7 +128,7 @@ def _side(way: str, near: str, far: str) -> str:
     return SIDE.format(columns=COLUMNS.format(a="e"), way=way, near=near, far=far, holds=HOLDS.format(a="e"))
 
 
-PAGE = _statement(f"""
+PAGE = statement(f"""
     SELECT both_ways.* FROM unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
         {_side("out", "source_id", "target_id")} UNION ALL {_side("in", "target_id", "source_id")}
     ) both_ways
@@ -172,13 +172,13 @@ def _step(*, of_types: bool) -> TextualSelect:
         for name, near, far in (("out", "source_id", "target_id"), ("back", "target_id", "source_id"))
     }
     filled = STEP.format(each_type=each_type, columns=COLUMNS.format(a="e"), **sides)
-    return _statement(filled).columns(properties=JSONB())
+    return statement(filled).columns(properties=JSONB())
 
 
 STEP_ANY, STEP_OF_TYPES = _step(of_types=False), _step(of_types=True)
 
 # The edges between the nodes of a neighbourhood: of each its strongest that end inside.
-INSIDE = _statement(f"""
+INSIDE = statement(f"""
     SELECT {COLUMNS.format(a="e")} FROM unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
         SELECT o.* FROM entity_edge o
         WHERE o.workspace_id = :workspace AND o.source_id = here.id AND {HOLDS.format(a="o")}
@@ -190,7 +190,7 @@ INSIDE = _statement(f"""
 """).columns(properties=JSONB())  # noqa: S608 - our own parts
 
 # Any edge between one node of each side, by uq_entity_edge_…: exact also where a hub's fifty strongest leave it out.
-CLOSING = _statement(f"""
+CLOSING = statement(f"""
     SELECT {COLUMNS.format(a="e")}, pair.near, pair.far FROM (
         SELECT a.id AS near, b.id AS far FROM unnest(CAST(:ids AS uuid[])) AS a (id)
         CROSS JOIN unnest(CAST(:others AS uuid[])) AS b (id)
@@ -372,8 +372,8 @@ async def _stepped(
     values = {**way.values, "workspace": workspace_id, "ids": list(ids), "seen": list(seen), "room": room}
     if not way.types:
         del values["types"]
-    statement = STEP_OF_TYPES if way.types else STEP_ANY
-    rows = (await session.execute(statement, values)).all()
+    step = STEP_OF_TYPES if way.types else STEP_ANY
+    rows = (await session.execute(step, values)).all()
     return [(row.far, _relation(row)) for row in rows if row.far is not None], bool(rows[0].cut)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,6 +11,13 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
+from service.domain.job import Job
+from service.domain.relation import Relation, RelationType
+from service.domain.request import Request
+from service.domain.text import CleanText, content_hash
+from service.jobs import enrich
+from service.memory.associate import associate, dissociate
+from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import store
 from tests.conftest import SetClock, Tenant
@@ -176,3 +184,31 @@ async def test_ties_and_deletes_at_once_end_whole(client: AsyncClient, tables: T
     assert {status for status in done if isinstance(status, int)} <= {201, 404}
     edges = await tables.value("SELECT count(*) FROM memory_edge WHERE workspace_id = $1", tenant.workspace_id)
     assert edges <= 12
+
+
+async def test_a_thousand_edges_over_the_same_memories_end(
+    client: AsyncClient, resources: Resources, tenant: Tenant
+) -> None:
+    """By caller and by enrichment, made and taken away in any order, from both ends: no deadlock."""
+    texts = [f"Rope with number {number}" for number in range(6)]
+    hashes = {UUID(await store(client, each)): content_hash(CleanText(each)) for each in texts}
+    ids = list(hashes)
+    chance = random.Random(11)
+    turn = asyncio.Semaphore(16)
+    asked = Request()
+
+    async def one() -> bool:
+        source, target, third = chance.sample(ids, 3)
+        what, kind = chance.random(), chance.choice((RelationType.RELATES_TO, RelationType.SIMILAR_TO))
+        async with turn:
+            if what < 0.5:
+                await associate(tenant.workspace_id, Relation(source, kind, target), resources, asked)
+            elif what < 0.8:
+                await dissociate(tenant.workspace_id, source, target, None, resources, asked)
+            else:
+                near = {"near": [[str(target), 0.9], [str(third), 0.95]], "hash": hashes[source]}
+                job = Job(tenant.workspace_id, uuid4(), "enrich", source, near, 1, 3, "test")
+                await enrich.run(job, resources)
+        return True
+
+    assert all(await asyncio.gather(*(one() for _ in range(1_000))))
