@@ -163,7 +163,7 @@ async def add(session: Session, goal: Goal, vector: NDArray[np.float32] | None, 
             status=str(goal.status),
             priority=goal.priority,
             deadline=goal.deadline,
-            updated_at=goal.updated_at,
+            updated_at=func.now(),  # as created_at
         )
     )
     await _vector(session, scope.workspace_id, goal.id, vector, generation)

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 from pydantic import BaseModel, TypeAdapter
 
-from service.api import memory_models, search, workspaces
+from service.api import goal_models, memory_models, procedure_models, search, working_models, workspaces
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_keys_can_be_given_in_three_places(document: dict[str, Any]) -> None:
 
 def models() -> list[type[BaseModel]]:
     found = []
-    for module in (memory_models, search, workspaces):
+    for module in (memory_models, search, workspaces, goal_models, procedure_models, working_models):
         for each in vars(module).values():
             if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__:
                 found.append(each)

@@ -48,6 +48,7 @@ async def seeded(client: AsyncClient, judge: Any, resources: Resources, tenant: 
     tie = {"target_id": second, "type": "RELATES_TO", "properties": {"why": CANARY}}
     assert (await client.post(f"/v1/memories/{first}/relations", json=tie)).status_code == 201
     await client.delete(f"/v1/memories/{second}")
+    await _acted(client, first)
     headers = {"X-Session-Id": CANARY, "X-Request-ID": CANARY}
     await client.get("/v1/memories/search", params={"q": f"who is {CANARY}?", **mine}, headers=headers)
     elsewhere = {"Idempotency-Key": f"elsewhere {CANARY}"}
@@ -64,6 +65,26 @@ async def seeded(client: AsyncClient, judge: Any, resources: Resources, tenant: 
     for row in rows:
         await enrich.run(Job(tenant.workspace_id, row["id"], "enrich", row["id"], {}, 1, 3, "test"), resources)
     return first
+
+
+async def _acted(client: AsyncClient, memory_id: str) -> None:
+    """The word in a goal, in what tools did, in a strategy and in working memory."""
+    mine = {"user_id": CANARY + "-user"}
+    texts = {"description": f"Buy a {CANARY} cage", "memory_ids": [memory_id], **mine}
+    goal = (await client.post("/v1/goals", json=texts, headers={"Idempotency-Key": f"goal {CANARY}"})).json()["id"]
+    done = {"result": f"{CANARY} is in"}
+    assert (
+        await client.post(f"/v1/goals/{goal}/complete", json=done, headers={"Idempotency-Key": f"done {CANARY}"})
+    ).status_code == 200
+    use = {"tool_name": "search", "tool_input": CANARY, "tool_output": {CANARY: CANARY}, "success": True, **mine}
+    assert (await client.post("/v1/tool-invocations", json=use)).status_code == 201
+    way = {"description": f"Ask {CANARY}", "context_pattern": CANARY, "tool_sequence": ["search"], **mine}
+    made = await client.post("/v1/strategies", json=way)
+    path = f"/v1/strategies/{made.json()['id']}/reinforce"
+    answer = await client.post(path, json={"success": True}, headers={"Idempotency-Key": f"again {CANARY}"})
+    assert answer.status_code == 200
+    held = await client.put(f"/v1/working/{CANARY}/items/{CANARY}", json={"value": CANARY}, params=mine)
+    assert held.status_code == 201
 
 
 async def test_a_user_is_erased_from_every_column_of_every_table(
