@@ -191,7 +191,8 @@ async def list_memories(
         found = await memories.get_many(session, who.workspace_id, [each.id for each in places[:limit]])
         total = await pages.total(session, rows) if count else None
     page = [found[each.id] for each in places[:limit]]
-    note("list", scope, page, limit=limit, include_archived=body.include_archived)
+    asked = {"limit": limit, "include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
+    note("list", scope, page, channels=body.channels or (), **asked)
     return wire.MemoryPage(
         results=[shapes.memory(each) for each in page],
         next_cursor=cursors.encode_place(ordered, places[limit - 1]) if len(places) > limit else None,

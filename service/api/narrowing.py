@@ -78,6 +78,13 @@ class NarrowIn(ScopedBody):
         given = (self.filters, self.min_confidence, self.start, self.end, self.time_query, self.valid_at)
         return any(words) or any(each is not None for each in given)
 
+    @property
+    def narrowed_by(self) -> list[str] | None:
+        """The names of the options that were used, for the audit: their values may hold what a user wrote."""
+        fields = NarrowIn.model_fields.items()
+        used = [name for name, field in fields if getattr(self, name) != field.get_default(call_default_factory=True)]
+        return [name for name in used if name not in ScopedBody.model_fields] or None
+
 
 def narrow(body: NarrowIn) -> Narrow:
     """What a row must be; raises InvalidInput for a filter that cannot be asked."""

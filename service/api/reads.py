@@ -33,6 +33,7 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
         *,
         query: str | None = None,
         kind: str = "semantic",
+        channels: Sequence[str] = (),
         **asked: Any,
     ) -> None:
         if level not in LEVELS:
@@ -57,7 +58,7 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
                 session_id=request.headers.get("x-session-id"),
                 config_snapshot={"audit_level": level},
                 metadata=metadata,
-                target_channels=tuple(dict.fromkeys((scope.channel, GLOBAL_CHANNEL))),
+                target_channels=tuple(dict.fromkeys((scope.channel, *channels, GLOBAL_CHANNEL))),
                 query_text=query,
                 result_count=len(found),
                 latency_ms=round((time.perf_counter() - began) * 1000, 3),

@@ -244,9 +244,11 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         "search",
         scope,
         [hit.memory for hit in found.hits],
-        query=text,
+        query=text or None,
+        channels=body.channels or (),
         limit=body.limit,
         validity=body.validity,
+        narrowed_by=body.narrowed_by,
         techniques={name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None,
     )
     if body.reinforce:

@@ -9,6 +9,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from tests.api.conftest import Tables
 from tests.api.helpers import store
 from tests.fakes.embedder import AngleEmbedder
 
@@ -83,6 +84,21 @@ async def test_verbose_tells_all_that_was_asked(client: AsyncClient, app: FastAP
     asked = entry["metadata"]["asked"]
     assert asked.pop("techniques").keys() == {"hybrid", "entity_centric"}  # R7.23
     assert asked == {"limit": 3, "validity": "exclude"}
+
+
+async def test_it_tells_what_narrowed_a_read_but_no_words_of_it(
+    client: AsyncClient, app: FastAPI, tables: Tables
+) -> None:
+    await level(client, "verbose")
+    tree = {"field": "memory", "operator": "contains", "value": "wombat77"}
+    narrowed = {"user_id": "alice", "channels": ["red", "blue"], "tags": ["wombat77"], "time_query": "wombat77"}
+    assert (await client.post("/v1/memories/search", json={**narrowed, "filters": tree})).status_code == 200
+    assert (await client.get("/v1/memories", params=narrowed)).status_code == 200
+    listed, searched = await log(client, app, operation="retrieve")
+    assert searched["metadata"]["asked"]["narrowed_by"] == ["channels", "filters", "tags", "time_query"]
+    assert listed["metadata"]["asked"]["narrowed_by"] == ["channels", "tags", "time_query"]
+    assert searched["target_channels"] == listed["target_channels"] == ["red", "blue", "_global"]
+    assert "audit_log" not in await tables.holding("wombat77")
 
 
 async def test_matches_from_another_channel_are_recorded(
