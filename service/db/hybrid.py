@@ -44,13 +44,15 @@ WITH scoped AS MATERIALIZED (
 ), counted AS MATERIALIZED (
     SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts, count(*) <= :exact_rows AS small FROM scoped
 ), worded AS MATERIALIZED (
-    SELECT id, own_terms, own_bm25, CASE WHEN alone THEN own_terms ELSE context_terms END AS near_terms,
+    SELECT id, alone, own_terms, own_bm25, context_terms,
            CASE WHEN alone THEN own_bm25 ELSE context_bm25 END AS near_bm25
     FROM scoped WHERE (SELECT small FROM counted) AND seen AND (own_bm25 IS NOT NULL OR context_bm25 IS NOT NULL)
+), met AS (
+    SELECT unnest(own_terms) AS term, 1 AS own, alone::integer AS near FROM worded
+    UNION ALL SELECT unnest(context_terms), 0, 1 FROM worded WHERE NOT alone
 ), found AS MATERIALIZED (
-    SELECT t AS term, count(*) FILTER (WHERE t = ANY (own_terms))::float8 AS own,
-           count(*) FILTER (WHERE t = ANY (near_terms))::float8 AS near
-    FROM worded, unnest(CAST(:terms AS integer[])) t GROUP BY t
+    SELECT term, sum(own)::float8 AS own, sum(near)::float8 AS near FROM met
+    WHERE term = ANY (CAST(:terms AS integer[])) GROUP BY term
 ), weighed AS (
     SELECT ('{{' || string_agg(term || ':' || ln(1 + (texts - own + 0.5) / (own + 0.5)), ',' ORDER BY term)
                 FILTER (WHERE own > 0) || '}}/{dimensions}')::sparsevec AS own,
@@ -190,6 +192,26 @@ async def speakers(session: Session, where: Where) -> list[str]:
 async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, wanted: int) -> Candidates | None:
     """At most `arm` ids of each arm; at least `wanted` different ones, or all there are. None for a scope of more than
     `exact_rows` rows."""
+    shape, values = statement(where, ask, arm=arm, wanted=wanted)
+    own: dict[int, float] = {}
+    near: dict[int, float] = {}
+    arms: dict[str, list[UUID]] = {}
+    texts = 0
+    for row in await session.execute(shape, values):
+        if row.arm == "read":
+            if row.own > where.exact_rows:
+                return None
+        elif row.arm == "texts":
+            texts = int(row.own)
+        elif row.arm == "found":
+            own[row.term], near[row.term] = row.own, row.near
+        else:
+            arms.setdefault(row.arm, []).append(row.id)
+    return Candidates(texts, own, near, arms, "exact" if ask.vector is not None else "none")
+
+
+def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextClause, dict[str, Any]]:
+    """The statement and its values, so that tests can EXPLAIN it."""
     shape = _candidates(
         where.scope.sql,
         where.vectors.sql,
@@ -211,21 +233,7 @@ async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, want
         **({"asked_at": ask.asked_at} if ask.asked_at is not None else {}),
         **({"tags": list(ask.tags)} if ask.tags else {}),
     }
-    own: dict[int, float] = {}
-    near: dict[int, float] = {}
-    arms: dict[str, list[UUID]] = {}
-    texts = 0
-    for row in await session.execute(shape, values):
-        if row.arm == "read":
-            if row.own > where.exact_rows:
-                return None
-        elif row.arm == "texts":
-            texts = int(row.own)
-        elif row.arm == "found":
-            own[row.term], near[row.term] = row.own, row.near
-        else:
-            arms.setdefault(row.arm, []).append(row.id)
-    return Candidates(texts, own, near, arms, "exact" if ask.vector is not None else "none")
+    return shape, values
 
 
 async def signals(

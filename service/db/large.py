@@ -104,10 +104,10 @@ async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, want
     stats = await termstats.read(session, where.scope.values["workspace"], ask.terms)
     shape, values = statement(where, ask, stats, arm=arm, wanted=wanted)
     arms: dict[str, list[UUID]] = {}
-    path: VectorPath = "none" if ask.vector is None else "hnsw"
+    path: VectorPath = "none" if ask.vector is None else "fallback"
     for row in await session.execute(shape, values):
-        if row.arm == "fallback":
-            path = "fallback"
+        if row.arm == "hnsw":
+            path = "hnsw"
         arms.setdefault("text_vector" if row.arm in ("hnsw", "fallback") else row.arm, []).append(row.id)
     return Candidates(max(stats.texts, where.exact_rows + 1), stats.own, stats.near, arms, path)
 

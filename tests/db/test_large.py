@@ -1,0 +1,300 @@
+"""Does every path of a search use the plan it was made for, and give exactly what it promises?
+
+One workspace with a big user, larger than `exact_rows` is here, and a small one; the plans are those of 100,000 rows,
+which `python -m bench.scale 100000 --plans` prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sqlalchemy import text
+
+from service.db import hybrid, large, nearest, scopes, termstats
+from service.db.conditions import Condition
+from service.db.engine import Database, Session, driver
+from service.db.hybrid import Ask, Where
+from service.domain.scope import Scope
+from service.settings import Settings
+from tests.conftest import new_tenant
+
+ROWS, SMALL, EXACT_ROWS = 3_000, 200, 500
+GROUPS = 60
+ARM = 100
+
+# Word 1 in all texts, 100 + n % 50 in 2 %, 1,000 + n in one. Rows of both users are mixed; every 150th has no vector.
+MEMORIES = """
+    INSERT INTO memory (workspace_id, id, user_id, content, hash, terms, bm25, type, type_confidence,
+        classification_source, importance, importance_level, tag_prefixes, metadata, "timestamp", embedding_status,
+        created_at, updated_at)
+    SELECT $1, new.id, CASE WHEN n % 16 = 0 THEN 'small' ELSE 'big' END, 'text ' || n, n::text,
+        ARRAY[1, 100 + n % 50, 1000 + n],
+        ('{1:1,' || 100 + n % 50 || ':1,' || 1000 + n || ':1}/1000000000')::sparsevec,
+        'Context', 1, 'default', 0.5, 5, ARRAY['t' || n % 100], jsonb_build_object('n', n),
+        timestamptz '2026-01-01' + n * interval '1 hour', CASE WHEN n % 150 = 7 THEN 'queued' ELSE 'stored' END,
+        timestamptz '2026-01-01' + n * interval '1 hour', now()
+    FROM unnest($2::uuid[]) WITH ORDINALITY new (id, n)
+"""
+VECTORS = """
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, embedding)
+    SELECT $1, new.id, 1, 'text', CASE WHEN n % 16 = 0 THEN 'small' ELSE 'big' END, new.embedding::halfvec
+    FROM unnest($2::uuid[], $3::text[]) WITH ORDINALITY new (id, embedding, n) WHERE n % 150 <> 7
+"""
+
+
+@dataclass(frozen=True)
+class Store:
+    workspace: UUID
+    ids: list[UUID]
+    vectors: NDArray[np.float32]
+
+    def where(self, user: str, rows: str = "true", **values: Any) -> Where:
+        scope = Scope(self.workspace, user_id=user)
+        return Where(scopes.matching("m", scope), scopes.matching("v", scope), Condition(rows, values), 1, EXACT_ROWS)
+
+
+@pytest.fixture(scope="module")
+async def store(database: Database, owner_url: str, settings: Settings) -> AsyncIterator[Store]:
+    chance = np.random.default_rng(3)
+    middle = chance.standard_normal((GROUPS, settings.embedding_dim))
+    vectors = middle[chance.integers(0, GROUPS, ROWS)] + 0.6 * chance.standard_normal((ROWS, settings.embedding_dim))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    ids = [UUID(int=(7 << 124) + number) for number in range(1, ROWS + 1)]
+    tenant = await new_tenant(database)
+    async with database.begin(tenant.workspace_id) as session:
+        raw = await driver(session)
+        await raw.execute(MEMORIES, tenant.workspace_id, ids)
+        written = ["[" + ",".join(f"{value:.4f}" for value in vector) + "]" for vector in vectors]
+        await raw.execute(VECTORS, tenant.workspace_id, ids, written)
+        await termstats.count(session, tenant.workspace_id)
+    await _as_owner(owner_url, "ANALYZE memory", "ANALYZE memory_vector", "ANALYZE term_stat")
+    yield Store(tenant.workspace_id, ids, vectors)
+    async with database.begin(tenant.workspace_id) as session:
+        await session.execute(text("DELETE FROM memory WHERE workspace_id = :w"), {"w": tenant.workspace_id})
+
+
+async def _as_owner(owner_url: str, *statements: str) -> None:
+    import asyncpg  # type: ignore[import-untyped]
+
+    connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    for statement in statements:
+        await connection.execute(statement)
+    await connection.close()
+
+
+async def _plan(session: Session, statement: Any, values: Any) -> str:
+    explained = statement.text
+    shown = text(f"EXPLAIN {explained}").bindparams(*statement._bindparams.values())
+    return "\n".join(row[0] for row in await session.execute(shown, values))
+
+
+async def _graphs(session: Session) -> list[str]:
+    """The HNSW indexes of the partitions, as plans name them."""
+    rows = await session.execute(
+        text("SELECT indexname FROM pg_indexes WHERE indexdef LIKE '%USING hnsw%' AND tablename ~ '^memory_vector'")
+    )
+    return [row[0] for row in rows]
+
+
+def _parts(plan: str) -> dict[str, str]:
+    """The plan of each CTE by name, and the rest as ''."""
+    found: dict[str, list[str]] = {"": []}
+    name, depth = "", 0
+    for line in plan.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if name and indent <= depth:
+            name = ""
+        if (begins := re.match(r"\s*CTE (\w+)$", line)) is not None:
+            name, depth = begins[1], indent
+        found.setdefault(name, []).append(line)
+    return {key: "\n".join(lines) for key, lines in found.items()}
+
+
+def _no_scan(plan: str) -> None:
+    assert not re.search(r"Seq Scan on (public\.)?memory", plan), plan
+
+
+def _ask(store: Store, at: int = 0, **more: Any) -> Ask:
+    return Ask([1, 100, 1000 + 49], store.vectors[at], **more)
+
+
+async def test_the_exact_path_reads_the_scopes_btrees(database: Database, store: Store) -> None:
+    where = store.where("small")
+    statement, values = hybrid.statement(where, _ask(store), arm=ARM, wanted=10)
+    async with database.snapshot(store.workspace) as session:
+        plan = await _plan(session, statement, values)
+        graphs = await _graphs(session)
+    _no_scan(plan)
+    assert graphs
+    assert not any(graph in plan for graph in graphs), plan
+    assert "ix_memory_user" in plan
+
+
+async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database, store: Store) -> None:
+    async with database.snapshot(store.workspace) as session:
+        stats = await termstats.read(session, store.workspace, [1, 100, 1049])
+        ask = _ask(store, asked_at=None, tags=("t3",))
+        statement, values = large.statement(store.where("big"), ask, stats, arm=ARM, wanted=10)
+        plan = await _plan(session, statement, values)
+        graphs = await _graphs(session)
+    _no_scan(plan)
+    parts = _parts(plan)
+    assert any(graph in parts["approximate"] for graph in graphs), parts["approximate"]
+    for name, part in parts.items():
+        if name != "approximate":
+            assert not any(graph in part for graph in graphs), part
+    assert "ix_memory_user" in parts["fallback"]
+    assert "pk_memory" in parts[""], "ids of the functions are joined back"
+
+
+async def test_deduplications_arms_too(database: Database, store: Store) -> None:
+    target = nearest.Target(scopes.matching("v", Scope(store.workspace, user_id="big")), Condition("true"), 1)
+    vector = store.vectors[0]
+    statement = nearest.statement(target.scope.sql, target.rows.sql, len(vector), 1)
+    values = nearest.parameters(target, vector, limit=10, exact_rows=EXACT_ROWS)
+    async with database.snapshot(store.workspace) as session:
+        parts = _parts(await _plan(session, statement, values))
+        graphs = await _graphs(session)
+    _no_scan("\n".join(parts.values()))
+    # the arm that is read once is no CTE in the plan: it stands where it is used
+    inside = {name for name, part in parts.items() if any(graph in part for graph in graphs)}
+    assert inside == {"approximate"}
+
+
+READS = text("SELECT pg_stat_get_xact_numscans(to_regclass(:name))")
+
+
+@pytest.mark.parametrize(
+    ("function", "index"),
+    [
+        ("lexical_ids('big', NULL, NULL, NULL, false, '{1049}', '{1049:1}/1000000000', 100, 10)", "ix_memory_terms"),
+        ("lexical_ids(NULL, NULL, NULL, NULL, false, '{1049}', '{1049:1}/1000000000', 100, 10)", "ix_memory_terms"),
+        ("tag_ids('big', NULL, NULL, '{_global}', '{t3}', 100, 10)", "ix_memory_tag_prefixes"),
+    ],
+)
+async def test_the_functions_walk_their_gin_index(
+    database: Database, store: Store, owner_url: str, function: str, index: str
+) -> None:
+    async with database.read(store.workspace) as session:
+        before = [int(await session.scalar(READS, {"name": name}) or 0) for name in (index, "memory")]
+        found = (await session.execute(text(f"SELECT * FROM {function}"))).all()
+        after = [int(await session.scalar(READS, {"name": name}) or 0) for name in (index, "memory")]
+    assert found
+    assert after[0] == before[0] + 1, "the index was not used"
+    assert after[1] == before[1], "the table was scanned"
+
+
+async def _count(session: Session, where: Where) -> int:
+    sql = f"SELECT count(*) FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}"
+    return int(await session.scalar(text(sql), {**where.scope.values, **where.rows.values}) or 0)
+
+
+COUNTS = [
+    ("true", 10, "hnsw"),
+    ("(m.metadata->>'n')::int % 2 = 0", 10, "hnsw"),
+    ("(m.metadata->>'n')::int % 100 = 3", 10, None),
+    ("(m.metadata->>'n')::int < 5", 10, "fallback"),
+    ("(m.metadata->>'n')::int = 48001", 10, "fallback"),
+    ("m.embedding_status = 'queued'", 30, "fallback"),
+    ("true", 1_000, None),
+    ("m.\"timestamp\" < '2026-01-03'", 100, "fallback"),
+]
+
+
+@pytest.mark.parametrize(("rows", "wanted", "path"), COUNTS)
+@pytest.mark.parametrize("embedded", [True, False])
+async def test_exactly_as_many_as_wanted_or_as_there_are(
+    database: Database, store: Store, rows: str, wanted: int, path: str | None, embedded: bool
+) -> None:
+    where = store.where("big", rows)
+    ask = _ask(store) if embedded else replace(_ask(store), vector=None)
+    async with database.snapshot(store.workspace) as session:
+        there = await _count(session, where)
+        found = await large.candidates(session, where, ask, arm=max(ARM, 2 * wanted), wanted=wanted)
+        ids = {each for arm in found.arms.values() for each in arm}
+        measured = await hybrid.signals(session, where, sorted(ids), ask, own={}, near={})
+    assert len(ids) >= min(wanted, there)
+    assert {each.id for each in measured} == ids, "nothing that the conditions hide"
+    assert found.path in (("hnsw", "fallback") if embedded else ("none",))
+    if path is not None and embedded:
+        assert found.path == path
+
+
+async def test_the_exact_path_counts_and_finds_everything(database: Database, store: Store) -> None:
+    for rows in ("true", "(m.metadata->>'n')::int % 160 = 0", "false"):
+        where = store.where("small", rows)
+        async with database.snapshot(store.workspace) as session:
+            there = await _count(session, where)
+            found = await hybrid.candidates(session, where, _ask(store), arm=ARM, wanted=50)
+        assert found is not None
+        assert found.path == "exact"
+        assert found.texts == there
+        ids = {each for arm in found.arms.values() for each in arm}
+        assert len(ids) >= min(50, there)
+
+
+async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, store: Store) -> None:
+    """The exact arm takes as many vectors to spare as rows are hidden."""
+    where = store.where("small", "(m.metadata->>'n')::int % 64 = 0")
+    async with database.snapshot(store.workspace) as session:
+        found = await hybrid.candidates(session, where, _ask(store), arm=5, wanted=5)
+    assert found is not None
+    seen = [at for at in range(ROWS) if (at + 1) % 64 == 0 and (at + 1) % 150 != 7]
+    wanted = sorted(seen, key=lambda at: -float(store.vectors[at] @ store.vectors[0]))[:5]
+    assert list(found.arms["text_vector"]) == [store.ids[at] for at in wanted]
+
+
+async def test_a_large_scope_is_not_looked_at_row_by_row(database: Database, store: Store) -> None:
+    async with database.snapshot(store.workspace) as session:
+        assert await hybrid.candidates(session, store.where("big"), _ask(store), arm=ARM, wanted=10) is None
+
+
+async def test_the_graph_finds_the_nearest(database: Database, store: Store) -> None:
+    big = [at for at in range(ROWS) if (at + 1) % 16 and (at + 1) % 150 != 7]
+    near = 0
+    async with database.snapshot(store.workspace) as session:
+        for question in big[:20]:
+            found = await large.candidates(session, store.where("big"), _ask(store, question), arm=ARM, wanted=10)
+            cosines = store.vectors[big] @ store.vectors[question]
+            wanted = {store.ids[big[at]] for at in np.argsort(-cosines)[:10]}
+            near += len(wanted & set(found.arms["text_vector"][:10]))
+    assert near >= 0.99 * 200
+
+
+async def test_a_rare_word_is_found_wherever_its_vector_lies(database: Database, store: Store) -> None:
+    far = min(range(ROWS), key=lambda at: float(store.vectors[at] @ store.vectors[0]) if (at + 1) % 16 else 1)
+    ask = Ask([1, 1000 + far + 1], store.vectors[0])
+    async with database.snapshot(store.workspace) as session:
+        found = await large.candidates(session, store.where("big"), ask, arm=ARM, wanted=10)
+    assert found.arms["text_lexical"][0] == store.ids[far]
+    assert store.ids[far] not in found.arms["text_vector"]
+    assert found.own[1] == pytest.approx(ROWS)
+
+
+async def test_a_word_of_every_text_opens_no_candidates_beside_a_rarer_one(database: Database, store: Store) -> None:
+    """A11: it still scores; alone it opens."""
+    async with database.snapshot(store.workspace) as session:
+        where = store.where("big")
+        rare = await large.candidates(session, where, Ask([1, 1049], None), arm=ARM, wanted=10)
+        alone = await large.candidates(session, where, Ask([1], None), arm=ARM, wanted=10)
+    assert len(rare.arms["text_lexical"]) == 1
+    assert len(alone.arms["text_lexical"]) == ARM
+
+
+async def test_the_time_arm_looks_both_ways(database: Database, store: Store) -> None:
+    async with database.snapshot(store.workspace) as session:
+        row = text('SELECT "timestamp" FROM memory WHERE workspace_id = :w AND id = :id')
+        moment = await session.scalar(row, {"w": store.workspace, "id": store.ids[1499]})
+        ask = Ask([], None, moment)
+        found = await large.candidates(session, store.where("big"), ask, arm=20, wanted=5)
+    places = sorted(store.ids.index(each) for each in found.arms["time"])
+    assert store.ids[1499] == found.arms["time"][0]
+    assert places[0] < 1499 < places[-1]
+    assert places[-1] - places[0] <= 24
