@@ -29,10 +29,11 @@ from service.db.tables import TERM_DIMENSIONS
 from service.domain.query import VectorPath
 
 # The query's weights are put together in SQL, from counts of this very snapshot: a sparse vector of IDFs (Lucene's
-# BM25). A row without context is its own context. Whether a row has a word of the question is asked of its sparse
-# vector, four times as fast as `&&` of two arrays. Rows that the caller's conditions hide count as read, so that the
-# reading ends; the nearest vectors are taken with as many to spare as rows are hidden, which makes a join of the whole
-# scope unnecessary and loses none. `wanted` of the newest fill up what the vectors cannot: rows without one.
+# BM25). Its places begin at 1 when written out, at 0 in the driver: hence `term + 1`. A row without context is its own
+# context. Whether a row has a word of the question is asked of its sparse vector, four times as fast as `&&` of two
+# arrays. Rows that the caller's conditions hide count as read, so that the reading ends; the nearest vectors are taken
+# with as many to spare as rows are hidden, which makes a join of the whole scope unnecessary and loses none. `wanted`
+# of the newest fill up what the vectors cannot: rows without one.
 CANDIDATES = """
 WITH scoped AS MATERIALIZED (
     SELECT m.id, {moment} AS moment, m.created_at, {tagged} AS tagged, {rows} AS seen, m.context_bm25 IS NULL AS alone,
@@ -54,9 +55,9 @@ WITH scoped AS MATERIALIZED (
     SELECT term, sum(own)::float8 AS own, sum(near)::float8 AS near FROM met
     WHERE term = ANY (CAST(:terms AS integer[])) GROUP BY term
 ), weighed AS (
-    SELECT ('{{' || string_agg(term || ':' || ln(1 + (texts - own + 0.5) / (own + 0.5)), ',' ORDER BY term)
+    SELECT ('{{' || string_agg((term + 1) || ':' || ln(1 + (texts - own + 0.5) / (own + 0.5)), ',' ORDER BY term)
                 FILTER (WHERE own > 0) || '}}/{dimensions}')::sparsevec AS own,
-           ('{{' || string_agg(term || ':' || ln(1 + (texts - near + 0.5) / (near + 0.5)), ',' ORDER BY term)
+           ('{{' || string_agg((term + 1) || ':' || ln(1 + (texts - near + 0.5) / (near + 0.5)), ',' ORDER BY term)
                 FILTER (WHERE near > 0) || '}}/{dimensions}')::sparsevec AS near
     FROM found, counted
 ), vectors AS MATERIALIZED (

@@ -29,6 +29,7 @@ ROWS, SMALL, EXACT_ROWS = 3_000, 200, 500
 GROUPS = 60
 ARM = 100
 
+# Places in a sparse vector begin at 1 when written out, so word n stands at n + 1.
 # Word 1 in all texts, 100 + n % 50 in 2 %, 1,000 + n in one. Rows of both users are mixed; every 150th has no vector.
 MEMORIES = """
     INSERT INTO memory (workspace_id, id, user_id, content, hash, terms, bm25, type, type_confidence,
@@ -36,7 +37,7 @@ MEMORIES = """
         created_at, updated_at)
     SELECT $1, new.id, CASE WHEN n % 16 = 0 THEN 'small' ELSE 'big' END, 'text ' || n, n::text,
         ARRAY[1, 100 + n % 50, 1000 + n],
-        ('{1:1,' || 100 + n % 50 || ':1,' || 1000 + n || ':1}/1000000000')::sparsevec,
+        ('{2:1,' || 101 + n % 50 || ':1,' || 1001 + n || ':1}/1000000000')::sparsevec,
         'Context', 1, 'default', 0.5, 5, ARRAY['t' || n % 100], jsonb_build_object('n', n),
         timestamptz '2026-01-01' + n * interval '1 hour', CASE WHEN n % 150 = 7 THEN 'queued' ELSE 'stored' END,
         timestamptz '2026-01-01' + n * interval '1 hour', now()
@@ -137,11 +138,16 @@ async def test_the_exact_path_reads_the_scopes_btrees(database: Database, store:
     assert "ix_memory_user" in plan
 
 
+FEWER = text("SET LOCAL hnsw.ef_search = 20")
+"""Of 3,000 rows the planner rather sorts all than walk the graph for 400; of 20,000 it does not."""
+
+
 async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database, store: Store) -> None:
     async with database.snapshot(store.workspace) as session:
         stats = await termstats.read(session, store.workspace, [1, 100, 1049])
-        ask = _ask(store, asked_at=None, tags=("t3",))
-        statement, values = large.statement(store.where("big"), ask, stats, arm=ARM, wanted=10)
+        ask = _ask(store, tags=("t3",))
+        statement, values = large.statement(store.where("big"), ask, stats, arm=10, wanted=10)
+        await session.execute(FEWER)
         plan = await _plan(session, statement, values)
         graphs = await _graphs(session)
     _no_scan(plan)
@@ -160,6 +166,7 @@ async def test_deduplications_arms_too(database: Database, store: Store) -> None
     statement = nearest.statement(target.scope.sql, target.rows.sql, len(vector), 1)
     values = nearest.parameters(target, vector, limit=10, exact_rows=EXACT_ROWS)
     async with database.snapshot(store.workspace) as session:
+        await session.execute(FEWER)
         parts = _parts(await _plan(session, statement, values))
         graphs = await _graphs(session)
     _no_scan("\n".join(parts.values()))
@@ -174,8 +181,8 @@ READS = text("SELECT pg_stat_get_xact_numscans(to_regclass(:name))")
 @pytest.mark.parametrize(
     ("function", "index"),
     [
-        ("lexical_ids('big', NULL, NULL, NULL, false, '{1049}', '{1049:1}/1000000000', 100, 10)", "ix_memory_terms"),
-        ("lexical_ids(NULL, NULL, NULL, NULL, false, '{1049}', '{1049:1}/1000000000', 100, 10)", "ix_memory_terms"),
+        ("lexical_ids('big', NULL, NULL, NULL, false, '{1049}', '{1050:1}/1000000000', 100, 10)", "ix_memory_terms"),
+        ("lexical_ids(NULL, NULL, NULL, NULL, false, '{1049}', '{1050:1}/1000000000', 100, 10)", "ix_memory_terms"),
         ("tag_ids('big', NULL, NULL, '{_global}', '{t3}', 100, 10)", "ix_memory_tag_prefixes"),
     ],
 )
@@ -238,6 +245,27 @@ async def test_the_exact_path_counts_and_finds_everything(database: Database, st
         assert found.texts == there
         ids = {each for arm in found.arms.values() for each in arm}
         assert len(ids) >= min(50, there)
+
+
+async def test_words_rank_by_bm25(database: Database, store: Store) -> None:
+    """The sum of the IDFs of the words in common, since every word weighs 1 here."""
+    small = list(range(16, ROWS + 1, 16))
+    terms = [1, 100 + 96 % 50, 1000 + 96]
+    async with database.snapshot(store.workspace) as session:
+        ask = Ask(terms, None)
+        found = await hybrid.candidates(session, store.where("small"), ask, arm=ROWS, wanted=5)
+        assert found is not None
+        idf = {term: termstats.idf(found.texts, found.own[term]) for term in terms}
+        weights = [{term: idf[term] for term in terms}] * 2
+        measured = await hybrid.signals(
+            session, store.where("small"), found.arms["text_lexical"], ask, own=weights[0], near=weights[1]
+        )
+    held = {store.ids[n - 1]: {1, 100 + n % 50, 1000 + n} & set(terms) for n in small}
+    wanted = sorted(held, key=lambda each: (-sum(idf[term] for term in held[each]), each))
+    assert list(found.arms["text_lexical"]) == wanted
+    scores = {each.id: each.text_lexical for each in measured}
+    assert scores[wanted[0]] == pytest.approx(sum(idf.values()), abs=1e-5)
+    assert scores[wanted[-1]] == pytest.approx(idf[1], abs=1e-5)
 
 
 async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, store: Store) -> None:
