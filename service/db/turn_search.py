@@ -28,8 +28,8 @@ from service.db.turns import Turns
 from service.db.vectors import Half
 
 # ix_turn_user, _agent or _run cuts the scope and gives the order. The weights are IDFs over what was looked at
-# (Lucene's BM25); the places of a sparse vector begin at 1 when written out, at 0 in the driver. A turn without a vector
-# has no cosine, and is found by its words and those before it.
+# (Lucene's BM25); the places of a sparse vector begin at 1 when written out, at 0 in the driver. A turn without a
+# vector has no cosine, and is found by its words and those before it.
 MEASURED = """
 WITH scoped AS MATERIALIZED (
     SELECT t.id, t.conversation_id, t.turn_index, t.terms, t.bm25, t."timestamp"
