@@ -25,7 +25,7 @@ from service.api.deps import (
 )
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
-from service.api.reads import NoteOf
+from service.api.reads import NoteOf, ReinforceOf
 from service.db import caches, history, memories, pages, scopes, visible
 from service.domain.access import Caller
 from service.domain.request import IdempotencyKey
@@ -209,7 +209,9 @@ async def list_memories(
     responses=errors.documented(401, 403, 404, 503),
     dependencies=OWN,
 )
-async def get_memory(id: str, who: Reader, res: ResourcesOf, note: NoteOf, response: Response) -> wire.MemoryOut:
+async def get_memory(
+    id: str, who: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf, response: Response
+) -> wire.MemoryOut:
     """Archived ones too. An id that is no UUID is simply not found. The ETag is what If-Match wants."""
     wanted = memory_id(id)
     async with res.db.read(who.workspace_id) as session:
@@ -217,6 +219,7 @@ async def get_memory(id: str, who: Reader, res: ResourcesOf, note: NoteOf, respo
     if found is None:
         raise NotFound("There is no memory with this id.", field="id")
     note("get", found.scope, [found])
+    reinforce([found])
     response.headers["ETag"] = replies.etag(found.version)
     return shapes.memory(found)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Protocol
+from uuid import UUID
 
 from fastapi import Depends, Request
 
@@ -15,6 +16,7 @@ from service.domain.conversation import Turn
 from service.domain.memory import Memory
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.memory.readlog import ReadLog
+from service.memory.reinforce import Reinforcement
 
 LEVELS = frozenset({"reads", "verbose"})  # R13.06
 
@@ -68,15 +70,19 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
     return note
 
 
-Reinforce = Callable[[Sequence[Memory]], None]
+class Reinforce(Protocol):
+    """Counts memories, and entities by id, as used."""
+
+    def __call__(self, found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None: ...
 
 
 def _reinforce(request: Request, who: CallerOf, res: ResourcesOf) -> Reinforce:
     """A function that counts memories as used, later and beside the request (R7.24)."""
 
-    def count(found: Sequence[Memory]) -> None:
+    def count(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
         if res.settings.reinforce:
-            request.app.state.uses.add(who.workspace_id, [each.id for each in found], res.clock())
+            uses: Reinforcement = request.app.state.uses
+            uses.add(who.workspace_id, [each.id for each in found], res.clock(), entities=entities)
 
     return count
 

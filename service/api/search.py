@@ -252,7 +252,7 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         techniques={name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None,
     )
     if body.reinforce:
-        used([hit.memory for hit in found.hits])
+        used([hit.memory for hit in found.hits], found.entities)
     stages = found.explained.timings_ms if found.explained else {}
     return SearchOut(
         results=[_hit(hit, explain=body.explain) for hit in found.hits],

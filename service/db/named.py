@@ -71,12 +71,13 @@ ORDER BY bool_or(l.name_key = ANY (CAST(:asked AS text[]))) DESC, sum(1 / c.text
 class Naming:
     """`memories`: the entities (by their identity) that each memory names, best first. `texts`: how many memories of
     the scope name an entity. `said`: of each entity of the question the words that named it, casefolded. `beside`: of
-    each entity one step away the strength (0..1) of what leads there."""
+    each entity one step away the strength (0..1) of what leads there. `ids`: of the entities of the question."""
 
     memories: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
     texts: Mapping[str, float] = field(default_factory=dict)
     said: Mapping[str, frozenset[str]] = field(default_factory=dict)
     beside: Mapping[str, float] = field(default_factory=dict)
+    ids: tuple[UUID, ...] = ()
 
 
 async def find(
@@ -104,7 +105,8 @@ async def find(
     for row in await session.execute(_linked(scope.sql, rows.sql), values):
         memories[row.memory_id] = frozenset(row.names)
         texts |= dict(zip(row.names, row.texts, strict=True))
-    return Naming(memories, texts, said, {row.name_key: row.strength for row in beside})
+    ids = tuple(dict.fromkeys(row.id for row in known))
+    return Naming(memories, texts, said, {row.name_key: row.strength for row in beside}, ids)
 
 
 async def _beside(

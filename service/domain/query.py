@@ -119,7 +119,8 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with."""
+    """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
+    `entities`: those that the question named."""
 
     hits: tuple[Hit, ...]
     vector_path: VectorPath
@@ -127,3 +128,4 @@ class Found:
     techniques: Mapping[str, Used] = field(default_factory=dict)
     explained: Explained | None = None
     why: Why | None = None
+    entities: tuple[UUID, ...] = ()

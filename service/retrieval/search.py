@@ -102,6 +102,7 @@ class Answer:
     counts: Mapping[str, int]
     texts: int
     why: Why | None
+    entities: tuple[UUID, ...]
 
 
 async def _search(query: Query, res: Resources, used: dict[str, Used]) -> Found:
@@ -147,7 +148,7 @@ async def read(session: Session, ready: Ready, res: Resources) -> Answer:
     rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
     watch.lap("rows")
     counts = {name: len(arm) for name, arm in found.arms.items()}
-    return Answer(ranked, {each.id: each for each in measured}, rows, found.path, counts, found.texts, why)
+    return Answer(ranked, {each.id: each for each in measured}, rows, found.path, counts, found.texts, why, naming.ids)
 
 
 async def finish(ready: Ready, answer: Answer, res: Resources) -> Found:
@@ -163,7 +164,7 @@ async def finish(ready: Ready, answer: Answer, res: Resources) -> Found:
     hits = tuple(_hit(each, answer.measured[_id(each)], answer.rows[_id(each)], res) for each in ranked)
     _account(query, prepared, answer.counts, watch)
     explained = Explained(answer.counts, answer.texts, watch.ms) if query.explain else None
-    return Found(hits, answer.path, warnings, prepared.used, explained, _placed(answer.why, ranked))
+    return Found(hits, answer.path, warnings, prepared.used, explained, _placed(answer.why, ranked), answer.entities)
 
 
 def _placed(why: Why | None, ranked: Sequence[Ranked]) -> Why | None:

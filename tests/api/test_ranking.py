@@ -455,6 +455,20 @@ async def test_hits_are_counted_as_used(
     read = (await client.get(f"/v1/memories/{hit}")).json()
     assert (read["access_count"], read["last_accessed"]) == (2, clock.now.isoformat())
     assert (await client.get(f"/v1/memories/{miss}")).json()["access_count"] == 0
+    await app.state.uses.flush()
+    assert (await client.get(f"/v1/memories/{miss}")).json()["access_count"] == 1  # being read counts, too
+
+
+async def test_entities_of_the_question_are_counted_as_used(
+    counting: tuple[AsyncClient, Any], embedder: AngleEmbedder, tables: Tables, tenant: Tenant
+) -> None:
+    """R7.24"""
+    client, app = counting
+    about = await store(client, embedder, "She collects stamps.", 0.5)
+    entity = await name_it(tables, tenant, about, "Zenobia")
+    await ask(client, "What does Zenobia collect?")
+    await app.state.uses.flush()
+    assert await tables.value("SELECT access_count FROM entity WHERE id = $1", entity) == 1
 
 
 async def test_a_key_searches_no_faster_than_it_may(
