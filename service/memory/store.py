@@ -105,16 +105,35 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
         assert target is not None, "a duplicate is the duplicate of something"
         await write.decided(session, draft.scope, target, draft.judgement)
         await write.prolong(session, draft.scope, target, draft.asked.expires_at, res)
-        return _outcome(draft, target, next((each.text for each in draft.seen if each.id == target), None))
+        text = next((each.text for each in draft.seen if each.id == target), None)
+        return _outcome(_left_out(draft, target), target, text)
     new = draft.finish(uuid7())
     covering = await _covering(session, draft, new, target)
     if covering is not None:
-        return _outcome(replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, covering.id, 1.0)), None, covering.text)
+        known = replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, covering.id, 1.0))
+        return _outcome(_left_out(known, covering.id), None, covering.text)
     if target is None:
         await write.add(session, [Placed(new)], res)
         return _outcome(draft, new.id, new.text)
     old = await write.update(session, target, new, res)
     return _outcome(draft, target, new.text, old)
+
+
+def _left_out(draft: Draft, target: UUID) -> Draft:
+    """The draft with a word about what a duplicate does not bring in: nothing is changed by it (R3.15)."""
+    sent = (
+        ("id", draft.asked.id not in (None, target)),
+        ("tags", bool(draft.tags)),
+        ("metadata", bool(draft.metadata)),
+    )
+    names = [name for name, given in sent if given]
+    if not names:
+        return draft
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    warning = (
+        f"duplicate: memory {target} says this already and stays as it is; {listed} of this request were not used."
+    )
+    return replace(draft, warnings=(*draft.warnings, warning))
 
 
 async def _covering(session: Session, draft: Draft, new: NewMemory, target: UUID | None) -> Neighbour | None:

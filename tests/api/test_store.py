@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from uuid import uuid4
 
 import pytest
 from httpx2 import AsyncClient
@@ -38,3 +39,35 @@ async def test_an_equal_text_is_not_stored_twice(client: AsyncClient) -> None:
     assert again.json()["results"][0]["dedup"]["action"] == "duplicate_exact"
     history = (await client.get(f"/v1/memories/{first['id']}/history")).json()["results"]
     assert [entry["event"] for entry in history] == ["ADD"]
+
+
+async def test_a_duplicate_says_what_of_it_was_not_used(client: AsyncClient) -> None:
+    """Also under an id of the caller's choice: two memories with one text must not be."""
+    text = {"content": "Prefers rye bread", "user_id": "alice"}
+    known = (await client.post("/v1/memories", json={**text, "tags": ["food"]})).json()["results"][0]
+    assert known["warnings"] == []
+    again = {**text, "id": str(uuid4()), "tags": ["bread"], "metadata": {"from": "chat"}}
+    [found] = (await client.post("/v1/memories", json=again)).json()["results"]
+    assert (found["event"], found["id"]) == ("NONE", known["id"])
+    assert found["warnings"] == [
+        f"duplicate: memory {known['id']} says this already and stays as it is; id, tags and metadata of this request "
+        "were not used."
+    ]
+    read = (await client.get(f"/v1/memories/{known['id']}")).json()
+    assert (read["tags"], read["metadata"]) == (["food"], {})
+    assert (await client.get(f"/v1/memories/{again['id']}")).status_code == 404
+    [plain] = (await client.post("/v1/memories", json=text)).json()["results"]
+    assert plain["warnings"] == []
+
+
+async def test_an_update_by_id_to_a_text_that_is_known_says_so_too(client: AsyncClient) -> None:
+    texts = ["Prefers rye bread", "Sails on Sundays"]
+    one, other = [
+        (await client.post("/v1/memories", json={"content": text, "user_id": "alice"})).json()["results"][0]["id"]
+        for text in texts
+    ]
+    body = {"content": texts[0], "user_id": "alice", "id": other, "tags": ["new"]}
+    [found] = (await client.post("/v1/memories", json=body)).json()["results"]
+    assert (found["event"], found["id"]) == ("NONE", one)
+    assert "id and tags of this request were not used" in found["warnings"][0]
+    assert (await client.get(f"/v1/memories/{other}")).json()["memory"] == texts[1]
