@@ -185,7 +185,7 @@ async def list_memories(
     window, warnings = await narrowing.window(body, res)
     here = scopes.matching("m", scope, body.channels or ()) & visible.alive("m", res.clock())
     here = here if body.include_archived else here & visible.live("m")
-    rows = visible.narrowed("m", narrowing.narrow(body), window, here)
+    rows = visible.narrowed("m", narrowing.narrow(body, scope), window, here)
     async with res.db.snapshot(who.workspace_id) as session:
         places = await pages.places(session, rows, ordered, after=after, limit=limit + 1)
         found = await memories.get_many(session, who.workspace_id, [each.id for each in places[:limit]])

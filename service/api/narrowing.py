@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from fastapi import Depends, Query
 from pydantic import Field, ValidationError, model_validator
@@ -12,7 +12,8 @@ from service.api import errors, middleware
 from service.api.filters import FilterIn, tree
 from service.api.memory_models import ScopedBody, TypeName
 from service.api.wire import Channel, Time, Unit, Zone
-from service.domain.query import Narrow, TagMatch, TagMode, Window
+from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
+from service.domain.scope import Scope
 from service.errors import InvalidInput
 from service.language import tags
 from service.resources import Resources
@@ -26,12 +27,17 @@ Words = Annotated[list[Word], Field(max_length=MAX_WORDS)]
 Comma = Annotated[str, Field(max_length=10_000)]
 
 
+ScopeMode = Literal["given", "exact"]
+SCOPE_MODE = "given: ids that are not named do not filter; exact: memories must not have them"
+
+
 class NarrowIn(ScopedBody):
     """A scope and what of it is wanted. Everything that is given must hold."""
 
     channels: list[Channel] | None = Field(
         None, min_length=1, max_length=MAX_WORDS, description="Several channels, beside _global; instead of channel"
     )
+    scope_mode: ScopeMode = Field("given", description=SCOPE_MODE)
     filters: FilterIn | None = None
     tags: Words | Comma = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
@@ -86,8 +92,9 @@ class NarrowIn(ScopedBody):
         return [name for name in used if name not in ScopedBody.model_fields] or None
 
 
-def narrow(body: NarrowIn) -> Narrow:
-    """What a row must be; raises InvalidInput for a filter that cannot be asked."""
+def narrow(body: NarrowIn, scope: Scope) -> Narrow:
+    """What a row of the scope must be; raises InvalidInput for a filter that cannot be asked."""
+    ids: tuple[ScopeId, ...] = ("user_id", "agent_id", "run_id")
     return Narrow(
         filters=tree(body.filters),
         tags=_tags(body.tags, "tags"),
@@ -98,6 +105,7 @@ def narrow(body: NarrowIn) -> Narrow:
         types=tuple(dict.fromkeys(body.types)),
         min_confidence=body.min_confidence,
         valid_at=body.valid_at,
+        without=tuple(name for name in ids if getattr(scope, name) is None) if body.scope_mode == "exact" else (),
     )
 
 
@@ -134,6 +142,7 @@ Several = Annotated[list[str] | None, Query(description="Repeatable, or one comm
 def parameters(
     filters: FilterJson = None,
     channels: Annotated[list[Channel] | None, Query(description="Several channels; instead of channel")] = None,
+    scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",
     tags: Several = None,
     tag_match: TagMatch = "prefix",
     tag_mode: TagMode = "any",
@@ -162,7 +171,8 @@ def parameters(
     }
     listed = {"tags": split(tags), "exclude_tags": split(exclude_tags), "categories": split(categories)}
     listed["types"] = list(types or [])
-    fixed = {"tag_match": tag_match, "tag_mode": tag_mode, "include_archived": include_archived}
+    fixed: dict[str, Any] = {"tag_match": tag_match, "tag_mode": tag_mode, "scope_mode": scope_mode}
+    fixed["include_archived"] = include_archived
     return {name: value for name, value in given.items() if value is not None} | listed | fixed
 
 

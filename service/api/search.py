@@ -232,7 +232,7 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         tags=normalise(body.prefer_tags),
         reference=body.timestamp,
         timezone=body.timezone,
-        narrow=narrowing.narrow(body),
+        narrow=narrowing.narrow(body, scope),
         channels=tuple(body.channels or ()),
         min_score=body.min_score,
         ranking=body.ranking(res.settings.ranking),

@@ -37,6 +37,8 @@ def narrowed(alias: str, narrow: Narrow, window: Window, found: Condition) -> Co
     if narrow.min_confidence is not None:
         enough = f"coalesce({alias}.fact_confidence, 1) >= CAST(:min_confidence AS float8)"
         found &= Condition(enough, {"min_confidence": narrow.min_confidence})
+    for name in narrow.without:
+        found &= Condition(f"{alias}.{name} IS NULL")
     if narrow.types:
         found &= _words(f"{alias}.type = ANY ({{words}})", "types", narrow.types)
     if narrow.categories:

@@ -16,6 +16,7 @@ from service.domain.text import CleanText
 
 Validity = Literal["exclude", "demote", "ignore"]
 TagMatch = Literal["prefix", "exact"]
+ScopeId = Literal["user_id", "agent_id", "run_id"]
 TagMode = Literal["any", "all"]
 VectorPath = Literal["exact", "hnsw", "fallback", "none"]
 
@@ -39,6 +40,7 @@ class Narrow:
     `tags`, `exclude_tags`: normalised. `tag_match`: "prefix" finds slack:channel by slack, and by itself; "exact" only
     by itself. `tag_mode`: one of them is enough, or all are needed (C40). `categories`, `types`: one is enough.
     `min_confidence` 0..1: of the facts that have a confidence. `valid_at`: valid at this moment instead of now.
+    `without`: ids that it must not have (C56).
     """
 
     filters: Filter | None = None
@@ -50,6 +52,7 @@ class Narrow:
     types: tuple[str, ...] = ()
     min_confidence: float | None = None
     valid_at: datetime | None = None
+    without: tuple[ScopeId, ...] = ()
 
 
 EVER = Window()

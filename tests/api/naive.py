@@ -58,6 +58,9 @@ def sees(case: Case, row: Row, now: datetime) -> bool:
         return False
     if any(getattr(row, name) != value for name, value in case.ids.items()):
         return False
+    strict = asked.get("scope_mode") == "exact"
+    if strict and any(getattr(row, name) for name in ("user_id", "agent_id", "run_id") if name not in case.ids):
+        return False
     if row.expires_at is not None and row.expires_at <= now:
         return False
     if row.archived and not asked.get("include_archived", False):

@@ -23,7 +23,7 @@ from service.db import scopes, visible
 from service.db.conditions import typed
 from service.db.engine import Database
 from service.domain import filters
-from service.domain.query import Narrow, Query, Window
+from service.domain.query import Narrow, Query, ScopeId, Window
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText, content_hash
 from service.language import lexemes, tags
@@ -38,6 +38,7 @@ CONDITIONS = 2_000
 SEARCHES = 60
 ROOT = UUID(int=7)
 
+IDS: tuple[ScopeId, ...] = ("user_id", "agent_id", "run_id")
 USERS = ("ana", "ben", None)
 AGENTS = ("guide", None)
 RUNS = ("r1", "r2", None)
@@ -146,6 +147,7 @@ def make_case(dice: random.Random) -> Case:
     sometimes("start", dice.choice(INSTANTS[:12]), 0.1)
     sometimes("end", dice.choice(INSTANTS[12:]), 0.1)
     sometimes("include_archived", True)
+    sometimes("scope_mode", "exact", 0.1)
     if dice.random() < 0.2:
         options["valid_at"] = dice.choice(INSTANTS)
     elif dice.random() < 0.3:
@@ -250,6 +252,7 @@ def query_of(case: Case, workspace_id: UUID) -> Query:
             tuple(asked.get("types", ())),
             asked.get("min_confidence"),
             moment(asked.get("valid_at")),
+            tuple(name for name in IDS if name not in case.ids) if asked.get("scope_mode") == "exact" else (),
         ),
         channels=channels,
     )

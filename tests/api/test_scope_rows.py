@@ -72,6 +72,14 @@ async def test_r18_20_every_id_that_is_named_must_match(client: AsyncClient) -> 
     assert await seen(client, user_id="bob", agent_id="guide") == [set()] * 5
     assert await seen(client, user_id="alice") == [{"both", "alone"}] * 5
     assert await seen(client, agent_id="guide") == [{"both"}] * 5
+    for mode, texts in (("given", {"both", "alone"}), ("exact", {"alone"})):
+        strict = {"user_id": "alice", "scope_mode": mode}
+        answers = [
+            await client.post("/v1/memories/search", json={"query": "what", **strict}),
+            await client.get("/v1/memories/search", params={"q": "what", **strict}),
+            await client.get("/v1/memories", params=strict),
+        ]
+        assert [{each["memory"] for each in answer.json()["results"]} for answer in answers] == [texts] * 3
 
 
 @pytest.mark.parametrize(
