@@ -24,8 +24,8 @@ from service.memory.transactions import check, keep, missing, note
 from service.resources import Resources
 
 REACH = (
-    "Unreachable from now on. Out of the data files once VACUUM has passed, which the database does by itself; in the "
-    "write-ahead log and in backups until their retention ends."
+    "Unreachable from now on. Out of the data files once VACUUM has passed: autovacuum does that by itself, the owner "
+    "of the tables can at once, this service cannot. In the write-ahead log and in backups until their retention ends."
 )
 """B30: what an erasure can promise."""
 
