@@ -13,6 +13,8 @@ from service.api.deps import ResourcesOf, ScopeOf
 from service.api.wire import Reply
 from service.db import stats
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
+from service.domain.relation import RelationType
+from service.language import relation_labels
 
 router = APIRouter(prefix="/v1", tags=["reference"])
 
@@ -71,6 +73,13 @@ class TypeOut(Reply):
 class TypesOut(Reply):
     results: list[TypeOut]
     next_cursor: str | None = None
+
+
+class RelationTypesOut(Reply):
+    """`entities`: the normalised type, and labels that are taken as it."""
+
+    memories: list[RelationType]
+    entities: dict[str, list[str]]
 
 
 class ConventionOut(Reply):
@@ -136,7 +145,10 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
             "dimensions": res.embedder.dimension,
             **pick("embedder_provider", "embedder_model", "embedder_window", "embedding_cache_entries"),
         },
-        graph_store={"provider": "postgres"},
+        graph_store={
+            "provider": "postgres",
+            **pick("graph_enabled", "graph_max_nodes", "similar_to_min", "similar_to_k", "occurred_before_window_s"),
+        },
         history=pick("history_retention_days", "audit_level", "audit_retention_days"),
         custom_prompts=shown["custom_prompts"],
         dedup=pick("dedup_exact", "dedup_near", "dedup_candidates"),
@@ -197,6 +209,21 @@ async def get_memory_types(who: CallerOf) -> TypesOut:
             TypeOut(type=kind, meaning=MEANINGS[kind], typical_importance=TYPICAL_IMPORTANCE[kind])
             for kind in MemoryType
         ]
+    )
+
+
+@router.get(
+    "/reference/relation-types",
+    operation_id="get_relation_types",
+    summary="How memories and entities can stand to each other",
+    response_model=RelationTypesOut,
+    responses=errors.documented(401),
+)
+async def get_relation_types(who: CallerOf) -> RelationTypesOut:
+    """Memories have these types only; entities take any label, these spellings of it mean the same (R8.07)."""
+    return RelationTypesOut(
+        memories=list(RelationType),
+        entities={kind: sorted(labels) for kind, labels in relation_labels.SPELLINGS.items()},
     )
 
 

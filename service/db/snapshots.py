@@ -1,6 +1,7 @@
 """What was a memory before it changes? The row with all that goes with it, for history and undo (B7).
 
-`before` is the row as JSON, and in it `sources`, `entity_ids`, `edges` (both directions) and `stat`. Lexical columns
+`before` is the row as JSON, and in it `sources`, `entity_ids`, `edges` (both directions), `told` (relations of
+entities that it is evidence of) and `stat`. Lexical columns
 are left out: they are made from the text. The vector stands beside it, with its generation.
 """
 
@@ -34,6 +35,11 @@ BEFORE = """
                       FROM (SELECT * FROM memory_edge WHERE workspace_id = m.workspace_id AND source_id = m.id
                             UNION ALL
                             SELECT * FROM memory_edge WHERE workspace_id = m.workspace_id AND target_id = m.id) g),
+            'told', (SELECT coalesce(jsonb_agg(jsonb_build_object('edge', to_jsonb(r), 'extracted_by', x.extracted_by)
+                                               ORDER BY r.id), '[]')
+                     FROM entity_edge_source x JOIN entity_edge r
+                         ON r.workspace_id = x.workspace_id AND r.id = x.edge_id
+                     WHERE x.workspace_id = m.workspace_id AND x.memory_id = m.id),
             'stat', (SELECT to_jsonb(t) FROM memory_stat t
                      WHERE t.workspace_id = m.workspace_id AND t.memory_id = m.id))
 """

@@ -95,6 +95,35 @@ ENTITIES = text(
     + " ON CONFLICT DO NOTHING"
 )
 
+# What the text of then told of its entities: the relations, where they went since, and that this memory tells them.
+NO_TOLD = text(
+    "DELETE FROM entity_edge_source s USING (SELECT h.before "  # noqa: S608 - ENTRY is ours
+    + ENTRY.format(more="")
+    + """) b WHERE s.workspace_id = :workspace AND s.memory_id = :id AND NOT EXISTS (
+        SELECT FROM jsonb_array_elements(coalesce(b.before -> 'told', '[]')) t
+        WHERE (t -> 'edge' ->> 'id')::uuid = s.edge_id)"""
+)
+EACH_TOLD = """
+    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'told', '[]')) t
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::entity_edge, t -> 'edge') r
+"""
+RELATIONS = text(
+    "INSERT INTO entity_edge SELECT r.* "  # noqa: S608 - ENTRY is ours
+    + ENTRY.format(more=EACH_TOLD)
+    + """ AND 2 = (SELECT count(*) FROM entity o WHERE o.workspace_id = x.workspace_id
+                   AND o.id IN (r.source_id, r.target_id))
+        ORDER BY r.source_id, r.target_id, r.rel_type ON CONFLICT DO NOTHING"""
+)
+TOLD = text(
+    "INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by) "
+    "SELECT x.workspace_id, g.id, x.id, t ->> 'extracted_by' "
+    + ENTRY.format(
+        more=EACH_TOLD + "JOIN entity_edge g ON g.workspace_id = x.workspace_id AND g.source_id = r.source_id "
+        "AND g.target_id = r.target_id AND g.rel_type = r.rel_type"
+    )
+    + " ORDER BY g.id ON CONFLICT DO NOTHING"
+)
+
 # Edges that others drew since then stay; those of then that are missing come back, if their other end is there.
 EDGES = text(
     "INSERT INTO memory_edge SELECT r.* "  # noqa: S608 - ENTRY is ours
@@ -161,6 +190,8 @@ async def restore(
         await session.execute(REQUEUE, {**here, "generation": generation})
         await session.execute(NO_ENTITIES, values)
         await session.execute(ENTITIES, values)
+        for of_relations in (RELATIONS, NO_TOLD, TOLD):
+            await session.execute(of_relations, values)
     for statement in (NO_SOURCES, SOURCES, EDGES):
         await session.execute(statement, values)
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 MAX_CHARS = 64
 
-MEANINGS: Mapping[str, str] = {
-    label: kind
+SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    kind: tuple(labels.split())
     for kind, labels in {
         "WORKS_FOR": """works_at works_for work_at work_for works_with_company is_employed_by employed_by employed_at
         employee_of has_job_at working_at working_for hired_by""",
@@ -27,8 +27,8 @@ MEANINGS: Mapping[str, str] = {
         "MARRIED_TO": "married_to is_married_to spouse_of husband_of wife_of is_the_husband_of is_the_wife_of",
         "USES": "uses use using is_using utilizes utilises runs_on works_with",
     }.items()
-    for label in labels.split()
 }
+MEANINGS: Mapping[str, str] = {label: kind for kind, labels in SPELLINGS.items() for label in labels}
 
 
 def normalise(label: str) -> str:

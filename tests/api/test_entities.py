@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,8 +11,9 @@ from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.jobs import enrich
+from service.providers.protocols import Ask, Reply
 from service.resources import Resources
-from tests.api.conftest import Tables
+from tests.api.conftest import Tables, with_llm
 from tests.api.helpers import store
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -408,3 +410,93 @@ async def test_an_erased_memory_takes_the_alias_that_only_it_gave(
     assert (await client.delete(f"/v1/memories/{gone}", params={"purge": True})).status_code == 200
     assert await tables.holding("Quillora") == []
     assert await names(client) == ["Lisbon", "Priya Raman"]
+
+
+# -- from a model -------------------------------------------------------------------------------------------------
+
+
+class Reader:
+    """A model that reads a conversation as it is told, and rules as it is told."""
+
+    model = "test:reader"
+
+    def __init__(self, *facts: dict[str, Any]) -> None:
+        self.facts, self.operations = list(facts), [dict[str, Any]()]
+
+    async def complete(self, ask: Ask) -> Reply:
+        if ask.task == "extract":
+            return Reply(json.dumps({"facts": self.facts}), model=self.model)
+        return Reply(json.dumps({"memory": self.operations}), model=self.model)
+
+    async def close(self) -> None:
+        return None
+
+
+async def work_off(resources: Resources, tenant: Tenant, tables: Tables, memory_id: str) -> None:
+    """Runs the latest enrich job of a memory, with what it brings along."""
+    payload = await tables.value(
+        "SELECT payload FROM job WHERE memory_id = $1 AND kind = 'enrich' ORDER BY id DESC LIMIT 1", UUID(memory_id)
+    )
+    job = Job(tenant.workspace_id, uuid4(), "enrich", UUID(memory_id), json.loads(payload), 1, 3, "test")
+    await enrich.run(job, resources)
+
+
+async def test_r18_33_r18_34_entities_and_relations_of_a_conversation(
+    resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    """T33, T34: what the extraction names is there after its job; an undo brings back what a later text took."""
+    reader = Reader(
+        {
+            "text": "Alice has a desk with the search people",
+            "certainty": "explicit",
+            "entities": [{"name": "Alice", "type": "person"}, {"name": "Google", "type": "organization"}],
+            "relations": [{"source": "Alice", "relation": "works_at", "target": "Google"}],
+        }
+    )
+    async with with_llm(resources, tenant, reader) as client:
+
+        async def tell(text: str) -> str:
+            body = {"messages": [{"role": "user", "content": text}], "user_id": "alice"}
+            answer = await client.post("/v1/memories", json=body)
+            assert answer.status_code in (200, 201), answer.text
+            memory_id: str = answer.json()["results"][0]["id"]
+            await work_off(resources, tenant, tables, memory_id)
+            return memory_id
+
+        memory_id = await tell("Alice has a desk with the search people at Google")
+        listed = (await client.post("/v1/entities", json={"user_id": "alice"})).json()["results"]
+        assert [(each["name"], each["type"], each["extracted_by"]) for each in listed] == [
+            ("Alice", "person", "llm"),
+            ("Google", "organization", "llm"),
+        ]
+        assert await relations_of(client, "alice") == [("Alice", "WORKS_FOR", "Google")]
+        [relation] = (await client.get("/v1/entities/google/relations")).json()["results"]
+        assert (relation["label"], relation["memory_ids"]) == ("works_at", [memory_id])
+
+        reader.facts = [{"text": "Alice has a desk with the search people in Porto", "entities": [], "relations": []}]
+        reader.operations = [{"event": "UPDATE", "id": 1, "text": reader.facts[0]["text"]}]
+        assert await tell("Alice has a desk with the search people in Porto") == memory_id
+        assert await relations_of(client, "alice") == []
+        decided = (await client.get(f"/v1/memories/{memory_id}/decisions")).json()["results"]
+        assert (await client.post(f"/v1/decisions/{decided[-1]['id']}/undo")).status_code == 200
+        assert await relations_of(client, "alice") == [("Alice", "WORKS_FOR", "Google")]
+
+
+async def test_undo_brings_back_what_a_text_told(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    reader = Reader({"text": "Priya Raman works at Brightwave Labs"})
+    async with with_llm(resources, tenant, reader) as client:
+        body = {"messages": [{"role": "user", "content": "Priya Raman works at Brightwave Labs"}], "user_id": "alice"}
+        memory_id = (await client.post("/v1/memories", json=body)).json()["results"][0]["id"]
+        await work_off(resources, tenant, tables, memory_id)
+        before = await picture(tables, tenant)
+        assert any(what.startswith("evidence") for what in before)
+        reader.facts = [{"text": "Priya Raman works at Brightwave Labs no more"}]
+        reader.operations = [{"event": "UPDATE", "id": 1, "text": reader.facts[0]["text"]}]
+        body["messages"] = [{"role": "user", "content": "Priya Raman works at Brightwave Labs no more"}]
+        [result] = (await client.post("/v1/memories", json=body)).json()["results"]
+        assert (result["id"], result["event"]) == (memory_id, "UPDATE")
+        await work_off(resources, tenant, tables, memory_id)
+        assert not any(what.startswith("evidence") for what in await picture(tables, tenant))
+        decided = (await client.get(f"/v1/memories/{memory_id}/decisions")).json()["results"]
+        assert (await client.post(f"/v1/decisions/{decided[-1]['id']}/undo")).status_code == 200
+        assert await picture(tables, tenant) == before
