@@ -21,7 +21,7 @@ SESSION_SETTINGS = {
     "idle_in_transaction_session_timeout": "60s",
     "hnsw.iterative_scan": "relaxed_order",
     "hnsw.ef_search": "400",
-    "hnsw.max_scan_tuples": "40000",
+    "hnsw.max_scan_tuples": "10000",
 }
 """What never changes per request. Stands on the roles too, for poolers that refuse start-up settings (B23)."""
 

@@ -1,0 +1,311 @@
+"""How fast and how exact is search in 10,000, 100,000 and a million memories?
+
+    python -m bench.scale 100000 [--plans] [--only recall|latency] [--questions 40]
+
+Builds the database of that size once (scale_store.py) and keeps it. For the big user, who owns that many rows, and for
+users of 2,000 and 20,000 rows beside it in the same tables, and for conditions that let 0.01 % to 100 % of the rows
+through:
+
+- recall@10 of the vector arm against the exact order of the vectors, and whether as many candidates came as are wanted
+  or there are
+- milliseconds of the service's candidate statements, beside the floor: the same statements with the same values in the
+  same transaction, sent by bare asyncpg on a connection of the application role
+- milliseconds of a whole search over HTTP with the question's embedding known already (each is asked once before)
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import event, text
+
+from bench import running, scale_data, scale_store
+from bench.clients import Client
+from bench.numbers import mean, percentile, table
+from bench.scale_data import SHARES, Sources
+from bench.scale_store import Store
+from service.db import hybrid, large, scopes, termstats, visible
+from service.db.conditions import Condition
+from service.db.engine import Database, Session, driver, find_access
+from service.db.hybrid import Ask, Candidates, Where
+from service.db.roles import APP
+from service.domain.query import Query
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.language import lexemes
+from service.launch.run import is_ready
+from service.settings import Settings
+
+EXACT_ROWS = Settings.from_env({}).exact_scope_rows
+ARM, WANTED = 100, 10
+PERCENT = (100.0, 50.0, 10.0, 1.0, 0.1, 0.01)
+SMALLER = ("small-0", "mid-0")
+
+TRUTH = """
+    SELECT v.memory_id FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
+    WHERE {vectors} AND v.generation = 1 AND v.kind = 'text' AND {rows}
+    ORDER BY (v.embedding <=> CAST(:question AS halfvec)) + 0 LIMIT 10
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A user, and the share of the rows that its searches may see."""
+
+    user: str
+    percent: float
+
+    def where(self, workspace: UUID) -> Where:
+        scope = Scope(workspace, user_id=self.user)
+        rows = visible.rows("m", Query(scope, CleanText("?"), WANTED), datetime.now(UTC))
+        if self.percent < 100:
+            share = {"share": round(SHARES * self.percent / 100)}
+            rows &= Condition("CAST(m.metadata ->> 'share' AS integer) < CAST(:share AS integer)", share)
+        return Where(scopes.matching("m", scope), scopes.matching("v", scope), rows, 1, EXACT_ROWS)
+
+
+def cells(size: int) -> list[Cell]:
+    """The big user with every condition, the others with none and a narrow one."""
+    known = {name for name, _ in scale_data.users(size)}
+    others = [Cell(name, percent) for name in SMALLER if name in known for percent in (100.0, 1.0)]
+    return [*others, *(Cell("big", percent) for percent in PERCENT)]
+
+
+def asks(found: Sources, count: int) -> list[Ask]:
+    return [
+        Ask(sorted({lexemes.term_id(term) for term in lexemes.lexemes(words)}), vector)
+        for words, vector in zip(found.questions[:count], found.asked, strict=False)
+    ]
+
+
+async def candidates(database: Database, where: Where, ask: Ask, *, is_large: bool) -> Candidates:
+    """As the service does once it knows which scopes are large."""
+    async with database.snapshot(where.scope.values["workspace"]) as session:
+        find = large.candidates if is_large else hybrid.candidates
+        found = await find(session, where, ask, arm=ARM, wanted=WANTED)
+    assert found is not None
+    return found
+
+
+@asynccontextmanager
+async def application(store: Store) -> AsyncIterator[Database]:
+    access = await find_access(store.url, wanted_role=APP, own_login=False, pooled=False)
+    database = Database.open(access, pool_size=1, pool_timeout_s=10, statement_timeout_s=600)
+    async with database.begin(store.workspace) as session:
+        counted = await session.scalar(text("SELECT count(*) FROM term_stat"))
+        if not counted:
+            await termstats.count(session, store.workspace)
+    yield database
+    await database.close()
+
+
+async def is_large(database: Database, where: Where) -> bool:
+    async with database.read(where.scope.values["workspace"]) as session:
+        return await is_large_in(session, where)
+
+
+# -- recall and counts ----------------------------------------------------------------------------------------------
+
+
+async def recall(store: Store, found: Sources, count: int) -> str:
+    rows = []
+    async with application(store) as database:
+        for cell in cells(store.size):
+            rows.append(await _recall(database, cell, cell.where(store.workspace), asks(found, count)))
+            print(".", end="", flush=True)
+    print()
+    return table(["user", "of the rows", "recall@10", "counts right", "paths"], rows)
+
+
+async def _recall(database: Database, cell: Cell, where: Where, asked: Sequence[Ask]) -> list[object]:
+    apart = await is_large(database, where)
+    hits: list[float] = []
+    right = 0
+    paths: dict[str, int] = {}
+    for ask in asked:
+        got = await candidates(database, where, ask, is_large=apart)
+        wanted = await _nearest(database, where, ask)
+        first = list(got.arms.get("text_vector", ()))[:10]
+        hits.append(len(set(first) & set(wanted)) / len(wanted) if wanted else 1.0)
+        right += len({each for arm in got.arms.values() for each in arm}) >= len(wanted)
+        paths[got.path] = paths.get(got.path, 0) + 1
+    shown = ", ".join(f"{path} {times}" for path, times in sorted(paths.items()))
+    return [cell.user, f"{cell.percent} %", f"{mean(hits):.3f}", f"{right}/{len(asked)}", shown]
+
+
+async def _nearest(database: Database, where: Where, ask: Ask) -> list[UUID]:
+    """The ten nearest of all rows, exactly; fewer where there are fewer."""
+    assert ask.vector is not None
+    question = "[" + ",".join(map(str, ask.vector.tolist())) + "]"
+    sql = text(TRUTH.format(vectors=where.vectors.sql, rows=where.rows.sql))
+    async with database.snapshot(where.scope.values["workspace"]) as session:
+        values = {**where.vectors.values, **where.rows.values, "question": question}
+        return list(await session.scalars(sql, values))
+
+
+# -- latency --------------------------------------------------------------------------------------------------------
+
+
+async def latency(store: Store, found: Sources, count: int) -> str:
+    """The service's statements beside the same by bare asyncpg."""
+    rows = []
+    async with application(store) as database:
+        for cell in cells(store.size):
+            where = cell.where(store.workspace)
+            apart = await is_large(database, where)
+            few = asks(found, count if cell.percent == 100 else max(4, count // 8))
+            service, floor = await _timed(database, where, few, apart=apart)
+            rows.append([cell.user, f"{cell.percent} %", *_percentiles(service), *_percentiles(floor)])
+    head = ["user", "of the rows", "service p50", "p95", "p99", "floor p50", "p95", "p99"]
+    return table(head, rows)
+
+
+async def _timed(database: Database, where: Where, asked: Sequence[Ask], *, apart: bool) -> tuple[list[float], ...]:
+    sent: list[tuple[str, tuple[Any, ...]]] = []
+
+    def note(_c: Any, _cursor: Any, statement: str, values: Any, _context: Any, _many: bool) -> None:
+        sent.append((statement, tuple(values)))
+
+    await candidates(database, where, asked[0], is_large=apart)
+    service, floor = [], []
+    for ask in asked:
+        await candidates(database, where, ask, is_large=apart)  # the floor finds warm pages too
+        sent.clear()
+        event.listen(database.engine.sync_engine, "before_cursor_execute", note)
+        began = time.perf_counter()
+        await candidates(database, where, ask, is_large=apart)
+        service.append((time.perf_counter() - began) * 1000)
+        event.remove(database.engine.sync_engine, "before_cursor_execute", note)
+        floor.append(await _bare(database, where.scope.values["workspace"], sent))
+    return service, floor
+
+
+async def _bare(database: Database, workspace: UUID, sent: Sequence[tuple[str, tuple[Any, ...]]]) -> float:
+    """Milliseconds of the same statements on the driver's connection, in a transaction opened alike."""
+    opening = (
+        f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL loxodon.workspace = '{workspace}'; "
+        "SET LOCAL statement_timeout = 600000; SET LOCAL enable_seqscan = off"
+    )
+    async with database.engine.connect() as session:
+        raw = await driver(session)
+        took = 0.0
+        for _ in range(2):  # the first prepares
+            began = time.perf_counter()
+            await raw.execute(opening)
+            for sql, values in sent:
+                await raw.fetch(sql, *values)
+            await raw.execute("COMMIT")
+            took = (time.perf_counter() - began) * 1000
+        return took
+
+
+def _percentiles(found: Sequence[float]) -> list[str]:
+    return [f"{percentile(found, share):.1f}" for share in (0.50, 0.95, 0.99)]
+
+
+async def over_http(store: Store, found: Sources, count: int) -> str:
+    rows = []
+    with serving(store) as url:
+        client = Client(url, store.key, timeout_s=60)
+        for user in [*(name for name, _ in scale_data.users(store.size) if name in SMALLER), "big"]:
+            bodies = [
+                json.dumps({"query": words, "user_id": user, "limit": WANTED}).encode()
+                for words in found.questions[:count]
+            ]
+            for body in bodies:
+                await client.post("/v1/memories/search", body)
+            answers = [await client.post("/v1/memories/search", body) for body in bodies]
+            assert all(answer.status == 200 for answer in answers), answers[0].body[:300]
+            exact = sum(len(answer.json["results"]) == WANTED for answer in answers)
+            took = [answer.ms for answer in answers]
+            rows.append([user, *_percentiles(took), answers[0].json["vector_path"], f"{exact}/{count}"])
+        await client.close()
+    return table(["user", "HTTP p50", "p95", "p99", "path", "counts right"], rows)
+
+
+@contextmanager
+def serving(store: Store) -> Iterator[str]:
+    """The API alone on this database, without a worker."""
+    port = running.free_port()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LOXODON_")}
+    env = clean | {"LOXODON_DATABASE_URL": store.url, "LOXODON_PORT": str(port), "LOXODON_AUDIT_LEVEL": "writes"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "service", "api"], cwd=running.ROOT, env=env, stderr=subprocess.DEVNULL
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + 120
+        while not is_ready(url):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit("The API did not start.")
+            time.sleep(0.2)
+        yield url
+    finally:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(30)
+
+
+# -- plans ----------------------------------------------------------------------------------------------------------
+
+
+async def plans(store: Store, found: Sources) -> str:
+    """What EXPLAIN ANALYZE says of each path."""
+    parts = []
+    async with application(store) as database:
+        wanted = [("exact", Cell("small-0", 100.0)), ("hnsw", Cell("big", 100.0)), ("fallback", Cell("big", 0.01))]
+        for name, cell in wanted:
+            where, ask = cell.where(store.workspace), asks(found, 1)[0]
+            async with database.snapshot(store.workspace) as session:
+                if await is_large_in(session, where):
+                    stats = await termstats.read(session, store.workspace, ask.terms)
+                    shape, values = large.statement(where, ask, stats, arm=ARM, wanted=WANTED)
+                else:
+                    shape, values = hybrid.statement(where, ask, arm=ARM, wanted=WANTED)
+                explained = text(f"EXPLAIN (ANALYZE, COSTS OFF) {shape.text}").bindparams(*shape._bindparams.values())
+                lines = [row[0][:160] for row in await session.execute(explained, values)]
+            parts.append("\n".join([f"== {name}", *lines]))
+    return "\n\n".join(parts)
+
+
+async def is_large_in(session: Session, where: Where) -> bool:
+    sql = f"SELECT count(*) FROM (SELECT FROM memory m WHERE {where.scope.sql} LIMIT {EXACT_ROWS + 1}) few"
+    return int(await session.scalar(text(sql), dict(where.scope.values)) or 0) > EXACT_ROWS
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("size", type=int, nargs="?", default=100_000, help="rows of the big user")
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--only", choices=["recall", "latency"])
+    parser.add_argument("--plans", action="store_true", help="print the plan of each path and nothing else")
+    options = parser.parse_args(words)
+    found = scale_data.sources(scale_store.FOLDER)
+    with scale_store.opened(options.size) as store:
+        print(f"{options.size:,} rows; built in {store.took['all']:.0f} s")
+        if options.plans:
+            print(asyncio.run(plans(store, found)))
+            return 0
+        if options.only != "recall":
+            print(asyncio.run(latency(store, found, options.questions)), end="\n\n")
+            print(asyncio.run(over_http(store, found, options.questions)), end="\n\n")
+        if options.only != "latency":
+            print(asyncio.run(recall(store, found, options.questions)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
