@@ -93,6 +93,25 @@ EVIDENCE = text("""
     SELECT :workspace, id, :memory_id, :extracted_by FROM said ORDER BY id ON CONFLICT DO NOTHING
 """)
 
+# What was read in texts holds as long as one of the memories that tell it: until the last of them ends or is archived.
+# An edge that is over already stays over since then.
+AS_TOLD = statement("""
+    UPDATE entity_edge e SET t_invalid = told.over, updated_at = :now
+    FROM (
+        SELECT r.id, nullif((
+            SELECT max(CASE WHEN m.archived THEN least(m.t_invalid, CAST(:now AS timestamptz))
+                            ELSE coalesce(m.t_invalid, 'infinity') END)
+            FROM entity_edge_source o JOIN memory m ON m.workspace_id = o.workspace_id AND m.id = o.memory_id
+            WHERE o.workspace_id = r.workspace_id AND o.edge_id = r.id), 'infinity') AS over
+        FROM entity_edge r
+        WHERE r.workspace_id = :workspace AND r.extracted_by <> 'caller' AND r.id IN (
+            SELECT x.edge_id FROM entity_edge_source x WHERE x.workspace_id = :workspace AND x.memory_id = :memory_id)
+        ORDER BY r.id FOR NO KEY UPDATE
+    ) told
+    WHERE e.workspace_id = :workspace AND e.id = told.id AND e.t_invalid IS DISTINCT FROM told.over
+      AND (e.t_invalid IS NULL OR told.over IS NULL OR e.t_invalid > :now OR told.over > :now)
+""")
+
 # Behind this lock a memory can go: its edges are the next thing its deletion touches.
 LOCK_SAID = statement("""
     SELECT FROM entity_edge e WHERE e.workspace_id = :workspace AND e.id IN (
@@ -290,6 +309,11 @@ async def say(
         made = {"ids": [uuid7() for _ in told], "labels": [each.label for each in told]}
         await session.execute(SAID, {**values, **made, "confidence": confidence, "now": now})
     await session.execute(EVIDENCE, values)
+
+
+async def hold_as_told(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
+    """Makes the relations that this memory tells hold as long as the memories that tell them."""
+    await session.execute(AS_TOLD, {"workspace": workspace_id, "memory_id": memory_id, "now": now})
 
 
 async def lock_said(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> None:

@@ -18,7 +18,7 @@ from pgvector import SparseVector
 from sqlalchemy import Row, and_, delete, func, insert, select, text, update
 from sqlalchemy.sql import Select
 
-from service.db import visible
+from service.db import entity_edges, visible
 from service.db.engine import Session
 from service.db.rows import Rows
 from service.db.tables import (
@@ -120,6 +120,7 @@ async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now:
     """Takes a memory out of every search; it can be restored."""
     here = and_(Table.workspace_id == workspace_id, Table.id == memory_id)
     await session.execute(update(Table).where(here).values(archived=True, version=Table.version + 1, updated_at=now))
+    await entity_edges.hold_as_told(session, workspace_id, memory_id, now=now)
 
 
 REPLACED = frozenset(

@@ -18,6 +18,7 @@ from pgvector import SparseVector
 from sqlalchemy import Column, ColumnElement, and_, case, delete, func, insert, literal, null, select, update
 from sqlalchemy.exc import IntegrityError
 
+from service.db import entity_edges
 from service.db.engine import Session
 from service.db.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS, MemoryStat, MemoryVector
@@ -49,6 +50,10 @@ def of_text(text: CleanText, weights: Mapping[int, float] | None = None) -> dict
     }
 
 
+LIFETIME = frozenset({"archived", "t_invalid"})
+"""What ends, or prolongs, the relations that a memory tells."""
+
+
 async def change(
     session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> None:
@@ -59,6 +64,8 @@ async def change(
         await session.execute(update(Table).where(here).values(changed))
     except IntegrityError as exc:
         raise _named(exc) from exc
+    if values.keys() & LIFETIME:
+        await entity_edges.hold_as_told(session, workspace_id, memory_id, now=now)
 
 
 async def outdate(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:

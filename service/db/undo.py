@@ -14,6 +14,7 @@ from pgvector import SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import bindparam, text
 
+from service.db import entity_edges
 from service.db.engine import Session
 from service.db.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS, Memory
@@ -194,6 +195,7 @@ async def restore(
             await session.execute(of_relations, values)
     for statement in (NO_SOURCES, SOURCES, EDGES):
         await session.execute(statement, values)
+    await entity_edges.hold_as_told(session, workspace_id, memory_id, now=now)
 
 
 async def waits_for(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[bool, bool]:

@@ -179,9 +179,10 @@ async def _say(
     ends = {end for one in said.values() for end in (one.source_id, one.target_id)}
     there = await entity_edges.lock_ends(session, workspace_id, sorted(ends)) if ends else {}
     kept = [one for one in said.values() if one.source_id in there and one.target_id in there]
-    await entity_edges.say(
-        session, workspace_id, subject.id, kept, extracted_by=by, confidence=confidence, now=res.clock()
-    )
+    now = res.clock()
+    await entity_edges.say(session, workspace_id, subject.id, kept, extracted_by=by, confidence=confidence, now=now)
+    if kept:
+        await entity_edges.hold_as_told(session, workspace_id, subject.id, now=now)
 
 
 def _associations(subject: Subject, near: Mapping[UUID, float], res: Resources) -> list[Relation]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from httpx2 import AsyncClient
 
+from service.db import memories
 from service.domain.job import Job
 from service.jobs import enrich
 from service.providers.protocols import Ask, Reply
 from service.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.api.helpers import store
-from tests.conftest import Tenant
+from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 
 
@@ -500,3 +502,29 @@ async def test_undo_brings_back_what_a_text_told(resources: Resources, tenant: T
         decided = (await client.get(f"/v1/memories/{memory_id}/decisions")).json()["results"]
         assert (await client.post(f"/v1/decisions/{decided[-1]['id']}/undo")).status_code == 200
         assert await picture(tables, tenant) == before
+
+
+async def test_a_relation_holds_as_long_as_a_memory_that_tells_it(
+    client: AsyncClient, resources: Resources, tenant: Tenant, clock: SetClock
+) -> None:
+    told = [("Priya Raman", "WORKS_FOR", "Brightwave Labs")]
+    first = await learn(client, resources, tenant, "Priya Raman works at Brightwave Labs.")
+    second = await learn(client, resources, tenant, "Monday note: Priya Raman works at Brightwave Labs.")
+    now = clock().isoformat()
+    assert (await client.patch(f"/v1/memories/{first}", json={"t_invalid": now})).status_code == 200
+    assert await relations_of(client, "priya raman") == told, "the other one says so still"
+    clock.forward(hours=1)
+    async with resources.db.begin(tenant.workspace_id) as session:
+        await memories.archive(session, tenant.workspace_id, UUID(second), now=clock())
+    assert await relations_of(client, "priya raman") == []
+    past = await client.get("/v1/entities/priya raman/relations", params={"valid_at": now})
+    assert len(past.json()["results"]) == 1
+    assert (await client.post(f"/v1/memories/{second}/restore")).status_code == 200
+    assert await relations_of(client, "priya raman") == told
+    later = (clock() + timedelta(hours=2)).isoformat()
+    await client.patch(f"/v1/memories/{second}", json={"t_invalid": later})
+    assert await relations_of(client, "priya raman") == told
+    clock.forward(hours=3)
+    assert await relations_of(client, "priya raman") == []
+    await client.patch(f"/v1/memories/{first}", json={"t_invalid": None})
+    assert await relations_of(client, "priya raman") == told
