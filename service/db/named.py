@@ -23,7 +23,10 @@ MAX_ENTITIES = 50
 FAN = 5
 """Relations of an entity that are followed, in each direction, the strongest first (as R7.09 for memories)."""
 
-# uq_entity_workspace_id_user_id_channel_name_key, uq_entity_alias_workspace_id_user_id_channel_alias_key
+MOST_LINKS = 5_000
+"""An entity that more memories name tells nothing apart, and to count them all would take longer than the search."""
+
+# ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user
 KNOWN = """
 SELECT e.id, e.name_key, e.name_key AS said FROM entity e
 WHERE {entity} AND e.name_key = ANY (CAST(:names AS text[]))
@@ -56,7 +59,9 @@ WITH linked AS (
     FROM unnest(CAST(:entities AS uuid[]), CAST(:keys AS text[])) AS x (id, name_key)
     JOIN memory_entity l ON l.workspace_id = :workspace AND l.entity_id = x.id
     JOIN memory m ON m.workspace_id = l.workspace_id AND m.id = l.memory_id
-    WHERE {scope} AND {rows}
+    WHERE (SELECT count(*) FROM (SELECT FROM memory_entity f
+                                 WHERE f.workspace_id = :workspace AND f.entity_id = x.id LIMIT :links + 1) c) <= :links
+      AND {scope} AND {rows}
 ), counted AS (
     SELECT name_key, count(*)::float8 AS texts FROM linked GROUP BY name_key
 )
@@ -99,6 +104,7 @@ async def find(
         "keys": [row.name_key for row in (*known, *beside)],
         "asked": list(said),
         "arm": limit,
+        "links": MOST_LINKS,
     }
     memories: dict[UUID, frozenset[str]] = {}
     texts: dict[str, float] = {}
