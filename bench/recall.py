@@ -11,13 +11,14 @@ texts: recall@k, MRR and nDCG@10 as the mean over the questions that have eviden
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import running
+from bench import bundle, running
 from bench.clients import Client
 from bench.load_conversations import CUTS, Asked, Turns, ask, load_all, read
 from bench.numbers import mean, percentile, table
@@ -151,16 +152,39 @@ def _kept(ids: Path | None) -> Mapping[str, Turns] | None:
     return {name: {memory: set(turns) for memory, turns in each.items()} for name, each in kept.items()}
 
 
+async def _bundles(
+    service: Service,
+    conversations: Sequence[dict[str, Any]],
+    questions: Sequence[dict[str, Any]],
+    options: argparse.Namespace,
+) -> str:
+    client = Client(service.url, service.key, timeout_s=120)
+    known = _kept(options.ids)
+    if known is None:
+        known, _ = await load_all(service, client, conversations, captions=options.captions)
+        if options.ids is not None:
+            options.ids.write_text(json.dumps(known, default=sorted), encoding="utf-8")
+    found = await bundle.measure(client, conversations, questions, known, budget=options.budget)
+    await client.close()
+    return found
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = running.arguments(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--ways", default=",".join(WAYS), help="groups or single ways, divided by commas")
     parser.add_argument("--ids", type=Path, help="where to keep which memory is which turn")
+    parser.add_argument("--bundle", action="store_true", help="instead: is the evidence in a bundle? (bench/bundle.py)")
+    parser.add_argument("--budget", type=int, default=2_000, help="tokens of the bundle")
     parser.add_argument("--captions", action="store_true", help="store what a picture shows with the words beside it")
     options = parser.parse_args(words)
     ways = chosen(options.ways)
     conversations, questions = read(options.path)
     judged = [question for question in questions if question["evidence"]]
+    if options.bundle:
+        with running.chosen(options) as service:
+            print(asyncio.run(_bundles(service, conversations, judged, options)))
+        return 0
     with running.chosen(options) as service:
         loaded, known, found = asyncio.run(
             measure(service, conversations, judged, ways, captions=options.captions, known=_kept(options.ids))

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
-from sqlalchemy import Row, Select, and_, delete, select, text
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, select, text
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import aliased
 
@@ -144,6 +144,12 @@ async def at(session: Session, workspace_id: UUID, conversation_id: UUID, index:
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
     found = await session.execute(_select().where(Table.workspace_id == workspace_id, Table.id.in_(ids)))
     return {row.id: _turn(row) for row in found}
+
+
+async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool]) -> list[Turn]:
+    """The turns of the workspace that meet a condition and are not archived."""
+    query = _select().where(Table.workspace_id == workspace_id, wanted, ~Table.archived)
+    return [_turn(row) for row in await session.execute(query)]
 
 
 async def unembedded(

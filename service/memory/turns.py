@@ -24,6 +24,7 @@ from service.domain.request import Request
 from service.domain.text import CleanText, Redaction
 from service.domain.working import Desk, Spoken
 from service.errors import Conflict, EmbeddingError, NotFound
+from service.language.tokens import estimate
 from service.memory.store import write_transaction
 from service.memory.transactions import keep, note
 from service.memory.working import holding_turns
@@ -179,16 +180,6 @@ async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resource
         found = {turn.id: vector for turn, vector in zip(waiting, vectors, strict=True)}
         async with res.db.begin(workspace_id) as session:
             made += await rows.store_vectors(session, workspace_id, found, generation=res.generation)
-
-
-BYTES_PER_TOKEN = 4
-"""English text has about four characters per token with the usual tokenisers; other scripts have more bytes and more
-tokens per character."""
-
-
-def estimate(text: str) -> int:
-    """About how many tokens a model reads in the text; at least 1."""
-    return max(1, -(-len(text.encode()) // BYTES_PER_TOKEN))
 
 
 def missing() -> NotFound:

@@ -1,0 +1,223 @@
+"""How does a bundle look on the wire?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from service.api import goal_models, shapes
+from service.api.conversation_models import TurnOut, turn_fields
+from service.api.goals import shown as shown_goal
+from service.api.memory_models import SCOPE_SCHEMA, MemoryOut, ScopedBody
+from service.api.profiles import ProfileOut
+from service.api.profiles import shown as shown_profile
+from service.api.ranking import TechniqueOut
+from service.api.wire import Body, Channel, Filled, Id, Reply, Unit
+from service.domain.bundle import Bundle, EntityItem, PartName
+from service.domain.ranking import Techniques
+
+MAX_QUERY = 20_000
+MAX_TOKENS = 200_000
+MAX_HOURS = 24 * 366 * 100
+
+
+class SharesIn(Body):
+    """What each part counts where they compete for room; only proportions matter."""
+
+    turns: float = Field(default=0.3, ge=0, le=100, allow_inf_nan=False)
+    facts: float = Field(default=0.25, ge=0, le=100, allow_inf_nan=False)
+    entities: float = Field(default=0.2, ge=0, le=100, allow_inf_nan=False)
+    strategies: float = Field(default=0.15, ge=0, le=100, allow_inf_nan=False)
+    recency: float = Field(default=0.1, ge=0, le=100, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _something_counts(self) -> Self:
+        if not any((self.turns, self.facts, self.entities, self.strategies, self.recency)):
+            raise ValueError("at least one weight must be above 0")
+        return self
+
+
+class IncludeIn(Body):
+    """Parts that are left out are not read."""
+
+    turns: bool = True
+    facts: bool = True
+    entities: bool = True
+    strategies: bool = True
+    goals: bool = True
+    user_context: bool = True
+
+
+class RecallIn(ScopedBody):
+    """A question, whose memory to ask, and how much may come back."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": SCOPE_SCHEMA,
+            "examples": [
+                {"query": "Where does Alice want to live?", "user_id": "alice"},
+                {
+                    "query": "What did we decide about the boat?",
+                    "user_id": "alice",
+                    "max_tokens": 800,
+                    "format": "markdown",
+                    "include": {"entities": False},
+                },
+            ],
+        }
+    )
+
+    query: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="`q` is accepted too")
+    q: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY)
+    channels: list[Channel] | None = Field(None, max_length=50, description="Looked at beside channel and _global")
+    include: IncludeIn = Field(default_factory=lambda: IncludeIn())
+    weights: SharesIn = Field(default_factory=lambda: SharesIn())
+    top_k: int = Field(100, ge=1, le=500, description="At most so many of each part")
+    max_tokens: int = Field(2_000, ge=50, le=MAX_TOKENS, description="Estimated, of the bundle as text")
+    per_conversation: int | None = Field(
+        None, ge=1, le=500, description="At most so many passages of one conversation, e.g. 3; default no cap"
+    )
+    around: int = Field(0, ge=0, le=10, description="Turns told before and after each one that answers")
+    time_window_hours: float | None = Field(
+        None, gt=0, le=MAX_HOURS, allow_inf_nan=False, description="Only turns and facts of the last hours"
+    )
+    min_confidence: Unit | None = Field(None, description="0..1: of facts that have a confidence")
+    techniques: Techniques | None = Field(None, description="What is done with the question; others keep their setting")
+    format: Literal["json", "markdown"] = Field("json", description="markdown: also as one block to paste in a prompt")
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        if (self.query is None) == (self.q is None):
+            raise ValueError("give the question as query (or as q)")
+        return self
+
+
+class BundleTurnOut(TurnOut):
+    """`match` 0..1: how well it answers; `around`: it does not, but stands next to one that does."""
+
+    score: float
+    match: float
+    around: bool
+
+
+class BundleFactOut(MemoryOut):
+    """`match`: its score as a search hit; `similarity` 0..1: the calibrated cosine."""
+
+    score: float
+    match: float
+    similarity: float | None
+
+
+class BundleEntityOut(Reply):
+    """An entity that the question names."""
+
+    id: Id
+    name: str
+    type: str
+    aliases: list[str]
+    description: str | None
+    salience: float
+    score: float
+
+
+class BundleRelationOut(Reply):
+    """An edge of the graph around these entities: read it from source to target. `strength` 0..1."""
+
+    source: str
+    relation: str
+    target: str
+    strength: float
+
+
+class PartOut(Reply):
+    """`found`: what could have been told; `kept`: what fitted; `tokens` it takes; `ms` to read it."""
+
+    found: int
+    kept: int
+    tokens: int
+    ms: float
+
+
+class BundleMetricsOut(Reply):
+    """What each part took and gave."""
+
+    parts: dict[str, PartOut]
+    tokens: int
+    max_tokens: int
+    vector_path: Literal["exact", "hnsw", "fallback", "none"]
+    techniques: dict[str, TechniqueOut]
+    ms: float
+
+
+class BundleOut(Reply):
+    """What is remembered that helps to answer, each part best first, as much as fits."""
+
+    turns: list[BundleTurnOut]
+    facts: list[BundleFactOut]
+    entities: list[BundleEntityOut]
+    graph: list[BundleRelationOut]
+    strategies: list[dict[str, Any]]
+    goals: list[goal_models.GoalOut]
+    user_context: ProfileOut | None
+    markdown: str | None = Field(None, description="With format=markdown: the same as one block")
+    metrics: BundleMetricsOut
+    warnings: list[str] = Field(default_factory=list)
+
+
+def shown(found: Bundle, asked: RecallIn, *, ms: float, include: frozenset[PartName], now: datetime) -> BundleOut:
+    return BundleOut(
+        turns=[
+            BundleTurnOut(**turn_fields(each.turn), score=each.score, match=each.match, around=each.around)
+            for each in found.turns
+        ],
+        facts=[
+            BundleFactOut(**shapes.fields(each.memory), score=each.score, match=each.match, similarity=each.similarity)
+            for each in found.facts
+        ],
+        entities=[_entity(each) for each in found.entities],
+        graph=_graph(found.entities),
+        strategies=[],
+        goals=[shown_goal(each, now) for each in found.goals],
+        user_context=shown_profile(found.profile) if found.profile else None,
+        markdown=found.text if asked.format == "markdown" else None,
+        metrics=BundleMetricsOut(
+            parts={
+                name: PartOut(found=part.found, kept=part.kept, tokens=part.tokens, ms=part.ms)
+                for name, part in found.metrics.items()
+                if name in include
+            },
+            tokens=found.tokens,
+            max_tokens=asked.max_tokens,
+            vector_path=found.vector_path,
+            techniques={
+                name: TechniqueOut(ms=used.ms, count=used.count, note=used.note)
+                for name, used in found.techniques.items()
+            },
+            ms=ms,
+        ),
+        warnings=list(found.warnings),
+    )
+
+
+def _entity(found: EntityItem) -> BundleEntityOut:
+    known = found.entity
+    return BundleEntityOut(
+        id=known.id,
+        name=known.name,
+        type=known.type,
+        aliases=list(known.aliases),
+        description=known.description,
+        salience=known.salience,
+        score=found.score,
+    )
+
+
+def _graph(entities: tuple[EntityItem, ...]) -> list[BundleRelationOut]:
+    """Each edge once, however many of its ends are told."""
+    edges = dict.fromkeys(relation for each in entities for relation in each.relations)
+    return [
+        BundleRelationOut(source=each.source, relation=each.label, target=each.target, strength=each.strength)
+        for each in edges
+    ]

@@ -1,0 +1,59 @@
+"""Everything that helps to answer a question, in one bundle."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+
+from fastapi import APIRouter
+
+from service.api import bundle_models as wire
+from service.api import errors
+from service.api.auth import Reader
+from service.api.deps import ResourcesOf, budget, scope_of
+from service.api.reads import NoteOf
+from service.domain.bundle import PARTS, Recall, Shares
+from service.domain.ranking import over
+from service.pipeline.pii import clean_words
+from service.retrieval.recall import recall
+
+router = APIRouter(prefix="/v1/recall", tags=["recall"])
+
+
+@router.post(
+    "",
+    operation_id="recall",
+    summary="Recall what helps to answer",
+    response_model=wire.BundleOut,
+    responses=errors.documented(400, 401, 403, 413, 422, 503),
+)
+async def recall_bundle(body: wire.RecallIn, who: Reader, res: ResourcesOf, note: NoteOf) -> wire.BundleOut:
+    """Turns and facts that answer the question, what it names and how that hangs together, active goals, and who is
+    spoken to: all of one moment, cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
+    began = time.perf_counter()
+    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    text = await clean_words(body.query or body.q or "", "query", res)
+    hours, base, weights = body.time_window_hours, res.settings.ranking, body.weights
+    include = frozenset(part for part in PARTS if getattr(body.include, part))
+    asked = Recall(
+        scope,
+        text,
+        channels=tuple(body.channels or ()),
+        include=include,
+        top_k=body.top_k,
+        max_tokens=body.max_tokens,
+        per_conversation=body.per_conversation,
+        around=body.around,
+        since=None if hours is None else res.clock() - timedelta(hours=hours),
+        min_confidence=body.min_confidence,
+        shares=Shares(weights.turns, weights.facts, weights.entities, weights.strategies, weights.recency),
+        ranking=base if body.techniques is None else replace(base, techniques=over(base.techniques, body.techniques)),
+    )
+    with budget(res):
+        found = await recall(asked, res)
+    note("recall", scope, [each.memory for each in found.facts], query=text, max_tokens=body.max_tokens)
+    if found.turns:
+        note("recall", scope, [each.turn for each in found.turns], query=text, kind="episodic", top_k=body.top_k)
+    took_ms = round((time.perf_counter() - began) * 1000, 3)
+    return wire.shown(found, body, ms=took_ms, include=include, now=res.clock())

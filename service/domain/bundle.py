@@ -1,0 +1,123 @@
+"""What is asked of recall, and what does it bring back?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from service.domain.conversation import Turn
+from service.domain.entity import Entity
+from service.domain.goal import Goal
+from service.domain.memory import Memory
+from service.domain.profile import Profile
+from service.domain.query import Used, VectorPath
+from service.domain.ranking import Ranking
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+
+PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
+PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
+"""In the order in which a prompt wants them: what is told last is nearest to the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What a part counts where parts compete for room (R7.13); all >= 0, only their proportions matter."""
+
+    turns: float = 0.3
+    facts: float = 0.25
+    entities: float = 0.2
+    strategies: float = 0.15
+    recency: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """A redacted question to everything that is remembered of a scope.
+
+    `top_k`: at most so many of each part. `max_tokens`: the whole bundle, as text. `per_conversation`: at most so many
+    passages of one conversation, so that it does not crowd out the others (R7.12); None for no cap. `around`: turns
+    told before and after each one that answers. Both are off by default: with 2,000 tokens they cost evidence on
+    LoCoMo's dev conversations (docs/recall.md, B10). `since`: only turns and facts from then on. `min_confidence` 0..1: of facts that have
+    a confidence (R7.26).
+    """
+
+    scope: Scope
+    text: CleanText
+    channels: tuple[str, ...] = ()
+    include: frozenset[PartName] = frozenset(PARTS)
+    top_k: int = 100
+    max_tokens: int = 2_000
+    per_conversation: int | None = None
+    around: int = 0
+    since: datetime | None = None
+    min_confidence: float | None = None
+    shares: Shares = field(default_factory=Shares)
+    ranking: Ranking = field(default_factory=Ranking)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnItem:
+    """A turn of the bundle. `match` 0..1: how well it answers; `around`: it does not, but stands next to one that
+    does, whose `score` it has."""
+
+    turn: Turn
+    score: float
+    match: float
+    around: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FactItem:
+    memory: Memory
+    score: float
+    match: float
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntityItem:
+    """An entity that the question names, with its strongest relations."""
+
+    entity: Entity
+    score: float
+    relations: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One edge of the graph around an entity, both ends by name; read it from source to target."""
+
+    source: str
+    label: str
+    target: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class PartMetrics:
+    """`found`: candidates of the part; `kept`: those in the bundle; `tokens` of their text; `ms` to read them."""
+
+    found: int
+    kept: int
+    tokens: int
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What fits, each part best first. `text` is the same as one block for a prompt; `tokens` its estimate."""
+
+    turns: tuple[TurnItem, ...]
+    facts: tuple[FactItem, ...]
+    entities: tuple[EntityItem, ...]
+    goals: tuple[Goal, ...]
+    profile: Profile | None
+    text: str
+    tokens: int
+    metrics: Mapping[PartName, PartMetrics]
+    vector_path: VectorPath
+    techniques: Mapping[str, Used]
+    warnings: tuple[str, ...] = ()

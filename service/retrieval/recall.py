@@ -1,0 +1,274 @@
+"""What does an agent need to know before it answers? Turns, facts, entities, goals and who it speaks to, as one bundle.
+
+The question is read and embedded with nothing held. Then every part is read in one snapshot, each by a reader of its
+own. Turns that are kept as memories too are ranked as memories, which know their context; the others keep the place
+that the search of turns gave them. Parts compete for the room by share times relevance plus a little for being recent.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from service.db import around, goals, profiles
+from service.db.engine import Session
+from service.db.turns import Turns
+from service.domain.bundle import (
+    PARTS,
+    Bundle,
+    EntityItem,
+    FactItem,
+    PartMetrics,
+    PartName,
+    Recall,
+    Shares,
+    TurnItem,
+)
+from service.domain.conversation import Turn, TurnHit
+from service.domain.goal import Goal
+from service.domain.memory import Hit
+from service.domain.profile import Profile
+from service.domain.query import Found, Narrow, Query, Used, Window
+from service.resources import Resources
+from service.retrieval import phrasing, search, techniques
+from service.retrieval import turns as turn_search
+from service.retrieval.packing import Block, cap, pack
+
+MOST_GOALS = 20
+AT_LEAST = 50
+"""Hits that are looked at however few are wanted: facts and turns come from one search."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """Milliseconds by part."""
+
+    ms: dict[PartName, float] = field(default_factory=dict)
+
+    @contextmanager
+    def of(self, part: PartName) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.ms[part] = round(self.ms.get(part, 0.0) + (time.perf_counter() - began) * 1000, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was found, before it is cut to size; each part best first. `spoken`: places of the turns that answer, with
+    how well (0..1). `told`: those turns and what stands around them."""
+
+    spoken: Sequence[tuple[tuple[UUID, int], float]] = ()
+    told: Mapping[tuple[UUID, int], Turn] = field(default_factory=dict)
+    facts: Sequence[Hit] = ()
+    entities: Sequence[EntityItem] = ()
+    goals: Sequence[Goal] = ()
+    profile: Profile | None = None
+
+
+async def recall(asked: Recall, res: Resources) -> Bundle:
+    """The bundle, within `asked.max_tokens`. Without an embedder only words, names and times count, and a warning says
+    so."""
+    limit = max(AT_LEAST, asked.top_k)
+    query, used = await techniques.narrowed(_query(asked, limit), res)
+    ready = await search.prepare(query, res, used)
+    wanted = Turns(asked.scope, asked.since, channels=asked.channels)
+    prepared = await turn_search.prepare(wanted, asked.text, res)
+    watch = Watch()
+    async with res.db.snapshot(asked.scope.workspace_id) as session:
+        with watch.of("facts"):
+            found = await search.within(session, ready, res)
+        spoken: list[tuple[tuple[UUID, int], float]] = []
+        told: Mapping[tuple[UUID, int], Turn] = {}
+        if "turns" in asked.include:
+            with watch.of("turns"):
+                hits = await turn_search.ranked(session, wanted, prepared, limit, res)
+                spoken = interleaved(hits, [hit for hit in found.hits if is_turn(hit)])[: asked.top_k]
+                places = [place for place, _ in spoken]
+                told = await around.said(session, asked.scope.workspace_id, places, around=asked.around)
+        read = Read(
+            spoken,
+            told,
+            _facts(found, asked),
+            await _entities(session, asked, (*ready.prepared.read.phrases, *prepared.read.named), res, watch),
+            await _goals(session, asked, watch),
+            await _profile(session, asked, watch),
+        )
+    warnings = tuple(dict.fromkeys((*found.warnings, *prepared.warnings)))
+    return await res.threads.run(bundle, asked, read, found, warnings, watch.ms, res.clock())
+
+
+def _query(asked: Recall, limit: int) -> Query:
+    return Query(
+        asked.scope,
+        asked.text,
+        limit,
+        Window(asked.since, None),
+        narrow=Narrow(min_confidence=asked.min_confidence),
+        channels=asked.channels,
+        ranking=asked.ranking,
+    )
+
+
+async def _entities(
+    session: Session, asked: Recall, names: Sequence[str], res: Resources, watch: Watch
+) -> list[EntityItem]:
+    """What the question names, with what is known of it and what it is tied to (R7.19)."""
+    if "entities" not in asked.include:
+        return []
+    with watch.of("entities"):
+        named = await around.named(session, asked.scope, names)
+        tied = await around.relations(session, asked.scope.workspace_id, [each.id for each in named], now=res.clock())
+    return [EntityItem(each, 1.0, tuple(tied.get(each.id, ()))) for each in named[: asked.top_k]]
+
+
+async def _goals(session: Session, asked: Recall, watch: Watch) -> list[Goal]:
+    if "goals" not in asked.include:
+        return []
+    with watch.of("goals"):
+        return await goals.active(session, asked.scope, limit=min(MOST_GOALS, asked.top_k))
+
+
+async def _profile(session: Session, asked: Recall, watch: Watch) -> Profile | None:
+    if "user_context" not in asked.include or asked.scope.user_id is None:
+        return None
+    with watch.of("user_context"):
+        return await profiles.get(session, asked.scope.workspace_id, asked.scope.user_id)
+
+
+def is_turn(hit: Hit) -> bool:
+    """Is this memory a turn, kept as it was said?"""
+    return hit.memory.conversation_id is not None and hit.memory.turn_index is not None
+
+
+def interleaved(hits: Sequence[TurnHit], records: Sequence[Hit]) -> list[tuple[tuple[UUID, int], float]]:
+    """Places of turns with how well they answer, best first: where the search of turns has one that is a memory too,
+    the next best of those memories stands. Their scores stay theirs; a turn between two takes the higher one's, at
+    most its own."""
+    ranked = {_place(hit): hit.score for hit in records}
+    slots = [(hit.turn.conversation_id, hit.turn.index) for hit in hits]
+    waiting = iter(sorted(ranked, key=lambda place: -ranked[place]))
+    found: list[tuple[tuple[UUID, int], float]] = []
+    above = 1.0
+    for place, hit in zip(slots, hits, strict=True):
+        if place in ranked:
+            place = next(waiting)
+            above = ranked[place]
+            found.append((place, above))
+        else:
+            found.append((place, min(hit.score, above)))
+    found += [(place, ranked[place]) for place in waiting]
+    return found
+
+
+def _place(hit: Hit) -> tuple[UUID, int]:
+    assert hit.memory.conversation_id is not None, "a turn has a place"
+    assert hit.memory.turn_index is not None, "a turn has a place"
+    return hit.memory.conversation_id, hit.memory.turn_index
+
+
+def _facts(found: Found, asked: Recall) -> list[Hit]:
+    """Memories that are no turns, each text once: a promoted copy says the same in another channel (R2.06)."""
+    if "facts" not in asked.include:
+        return []
+    once: dict[str, Hit] = {}
+    for hit in found.hits:
+        if not is_turn(hit):
+            once.setdefault(hit.memory.hash, hit)
+    return list(once.values())[: asked.top_k]
+
+
+def bundle(
+    asked: Recall,
+    read: Read,
+    found: Found,
+    warnings: Sequence[str],
+    ms: Mapping[PartName, float],
+    now: datetime,
+) -> Bundle:
+    """What of all that was found fits into the room. Pure."""
+    shares, half_life = asked.shares, asked.ranking.half_life_days
+    best = dict(read.spoken)
+    passages = [
+        phrasing.passage(
+            [
+                turn
+                for index in range(place[1] - asked.around, place[1] + asked.around + 1)
+                if (turn := read.told.get((place[0], index))) is not None
+                and (asked.since is None or turn.timestamp >= asked.since)
+            ],
+            _score(shares.turns, relevance, read.told[place].timestamp, shares, now, half_life),
+        )
+        for place, relevance in read.spoken
+        if place in read.told
+    ]
+    kept = cap(passages, lambda piece: piece.group and piece.group[0], asked.per_conversation)
+    facts = [
+        phrasing.fact(
+            hit.memory, _score(shares.facts, min(1.0, hit.score), hit.memory.timestamp, shares, now, half_life)
+        )
+        for hit in read.facts
+    ]
+    entities = [phrasing.entity(each, _share(shares.entities, shares)) for each in read.entities]
+    fixed = [phrasing.goal(each, now) for each in read.goals]
+    fixed += phrasing.context(read.profile) if read.profile else []
+    block = Block(phrasing.HEADINGS, asked.max_tokens)
+    pack(fixed, block)  # who is spoken to and what for comes first: it is short
+    pack([*kept, *facts, *entities], block)
+    taken = {part: block.lines.get(part, {}) for part in PARTS}
+    scores = {line.key: piece.score for piece in reversed(kept) for line in piece.lines}  # the best passage counts
+    turns = [
+        TurnItem(turn, scores[place], best.get(place, 0.0), place not in best)
+        for place, turn in read.told.items()
+        if place in taken["turns"]
+    ]
+    by_score = {piece.lines[0].key: piece.score for piece in facts}
+    metrics = _metrics(asked, read, block, ms)
+    return Bundle(
+        turns=tuple(sorted(turns, key=lambda each: (-each.score, each.around, each.turn.index))),
+        facts=tuple(
+            FactItem(hit.memory, by_score[hit.memory.id], hit.score, hit.similarity)
+            for hit in read.facts
+            if hit.memory.id in taken["facts"]
+        ),
+        entities=tuple(each for each in read.entities if each.entity.id in taken["entities"]),
+        goals=tuple(each for each in read.goals if each.id in taken["goals"]),
+        profile=read.profile if taken["user_context"] else None,
+        text=block.text(PARTS),
+        tokens=block.tokens,
+        metrics=metrics,
+        vector_path=found.vector_path,
+        techniques=dict[str, Used](found.techniques),
+        warnings=tuple(warnings),
+    )
+
+
+def _metrics(asked: Recall, read: Read, block: Block, ms: Mapping[PartName, float]) -> dict[PartName, PartMetrics]:
+    count = {
+        "turns": len(read.told),
+        "facts": len(read.facts),
+        "entities": len(read.entities),
+        "strategies": 0,
+        "goals": len(read.goals),
+        "user_context": 1 if read.profile else 0,
+    }
+    return {
+        part: PartMetrics(count[part], len(block.lines.get(part, {})), block.tokens_of(part), ms.get(part, 0.0))
+        for part in PARTS
+        if part in asked.include
+    }
+
+
+def _share(own: float, shares: Shares) -> float:
+    whole = math.fsum((shares.turns, shares.facts, shares.entities, shares.strategies, shares.recency))
+    return own / whole if whole else 0.0
+
+
+def _score(own: float, relevance: float, at: datetime, shares: Shares, now: datetime, half_life_days: float) -> float:
+    """Share times relevance, plus the share of recency for what is new: half of it after so many days (R7.13)."""
+    days = max(0.0, (now - at).total_seconds() / 86_400)
+    return _share(own, shares) * relevance + _share(shares.recency, shares) * math.exp2(-days / half_life_days)
