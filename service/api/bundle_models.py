@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -11,9 +11,11 @@ from service.api import goal_models, shapes
 from service.api.conversation_models import TurnOut, turn_fields
 from service.api.goals import shown as shown_goal
 from service.api.memory_models import SCOPE_SCHEMA, MemoryOut, ScopedBody
+from service.api.procedure_models import FittingOut
 from service.api.profiles import ProfileOut
 from service.api.profiles import shown as shown_profile
 from service.api.ranking import TechniqueOut
+from service.api.strategies import fitting as shown_strategy
 from service.api.wire import Body, Channel, Filled, Id, Reply, Unit
 from service.domain.bundle import Bundle, EntityItem, PartName
 from service.domain.ranking import Techniques
@@ -158,7 +160,7 @@ class BundleOut(Reply):
     facts: list[BundleFactOut]
     entities: list[BundleEntityOut]
     graph: list[BundleRelationOut]
-    strategies: list[dict[str, Any]]
+    strategies: list[FittingOut]
     goals: list[goal_models.GoalOut]
     user_context: ProfileOut | None
     markdown: str | None = Field(None, description="With format=markdown: the same as one block")
@@ -178,7 +180,7 @@ def shown(found: Bundle, asked: RecallIn, *, ms: float, include: frozenset[PartN
         ],
         entities=[_entity(each) for each in found.entities],
         graph=_graph(found.entities),
-        strategies=[],
+        strategies=[shown_strategy(each) for each in found.strategies],
         goals=[shown_goal(each, now) for each in found.goals],
         user_context=shown_profile(found.profile) if found.profile else None,
         markdown=found.text if asked.format == "markdown" else None,

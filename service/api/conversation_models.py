@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.memory_models import MAX_TEXT, SCOPE_SCHEMA, RedactionOut, ScopedBody
+from service.api.memory_models import MAX_TEXT, SCOPE_SCHEMA, MemoryOut, RedactionOut, ScopedBody
 from service.api.wire import Body, Filled, Id, Metadata, Name, Reply, Time
 from service.domain.conversation import Conversation, Turn, TurnHit
 
@@ -152,6 +152,25 @@ class TurnSearchOut(Reply):
     """Best first."""
 
     results: list[TurnHitOut]
+    warnings: list[str] = Field(default_factory=list)
+
+
+class KnownOut(MemoryOut):
+    """A memory that bears on the conversation."""
+
+    score: float
+    similarity: float | None
+
+
+class ContextOut(Reply):
+    """`context` is both lists as one block; `turns` in their order, `memories` best first."""
+
+    conversation_id: Id
+    turns: list[TurnOut]
+    memories: list[KnownOut]
+    context: str
+    tokens: int
+    max_tokens: int
     warnings: list[str] = Field(default_factory=list)
 
 

@@ -19,11 +19,13 @@ from service.api.deps import (
     RunId,
     ScopeOf,
     UserId,
+    budget,
     scope_of,
     served,
 )
 from service.api.memory_models import RedactionOut
 from service.api.preconditions import ExpectedOf
+from service.api.reads import NoteOf
 from service.db import conversations, turns
 from service.domain.conversation import Conversation, Wishes
 from service.domain.scope import Scope
@@ -31,6 +33,8 @@ from service.domain.text import CleanText
 from service.errors import InvalidInput
 from service.memory.conversations import Opened, change, find, open_one
 from service.memory.turns import Said, Utterance, say
+from service.pipeline.pii import clean_words
+from service.retrieval.context import context
 
 router = APIRouter(prefix="/v1", tags=["conversations"])
 
@@ -232,6 +236,46 @@ async def store_turn(
         return replies.send(*_said(await say(there, heard, res, served(request, who, key, shape=_said))))
 
     return await replies.once(who, key, res, work)
+
+
+@router.get(
+    "/conversations/{id}/context",
+    operation_id="get_conversation_context",
+    summary="What goes into the prompt of a conversation",
+    response_model=wire.ContextOut,
+    responses=errors.documented(400, 401, 403, 404, 422, 503),
+)
+async def get_conversation_context(
+    id: ConversationId,
+    who: Reader,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    note: NoteOf,
+    max_tokens: Annotated[int, Query(ge=50, le=200_000, description="Estimated, of `context`")] = 2_000,
+    q: Annotated[
+        str | None, Query(min_length=1, max_length=20_000, description="Default: the user's last words")
+    ] = None,
+) -> wire.ContextOut:
+    """The last turns, and the memories of the user (or agent) that bear on them, as much as fits: `context` is ready to
+    put in a prompt."""
+    asked = None if q is None else await clean_words(q, "q", res)
+    async with res.db.read(who.workspace_id) as session:
+        there = await find(session, owner, id)
+    with budget(res):
+        found = await context(there, asked, max_tokens, res)
+    note("context", there.scope, [hit.memory for hit in found.memories], query=asked, max_tokens=max_tokens)
+    return wire.ContextOut(
+        conversation_id=there.id,
+        turns=[wire.TurnOut(**wire.turn_fields(each)) for each in found.turns],
+        memories=[
+            wire.KnownOut(**shapes.fields(each.memory), score=each.score, similarity=each.similarity)
+            for each in found.memories
+        ],
+        context=found.text,
+        tokens=found.tokens,
+        max_tokens=max_tokens,
+        warnings=list(found.warnings),
+    )
 
 
 def _conversation(found: Conversation, turn_count: int) -> Mapping[str, Any]:

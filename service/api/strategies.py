@@ -16,7 +16,7 @@ from service.api.preconditions import ExpectedOf
 from service.api.wire import Channel
 from service.db import strategies as rows
 from service.domain.access import Caller
-from service.domain.procedure import Strategy
+from service.domain.procedure import Fitting, Strategy
 from service.domain.request import IdempotencyKey
 from service.domain.request import Request as Served
 from service.memory import procedures
@@ -129,16 +129,17 @@ async def find_strategies(
     found, warnings = await strategies.find(
         scope, clean, res, limit=top_k, channels=channels or (), task_type=task_type
     )
-    results = [
-        wire.FittingOut(
-            **_fields(each.strategy),
-            similarity=each.similarity,
-            smoothed_rate=each.strategy.smoothed_rate,
-            score=each.score,
-        )
-        for each in found
-    ]
-    return wire.FittingList(results=results, warnings=list(warnings))
+    return wire.FittingList(results=[fitting(each) for each in found], warnings=list(warnings))
+
+
+def fitting(found: Fitting) -> wire.FittingOut:
+    """A strategy with how well it fits; recall shows it so too."""
+    return wire.FittingOut(
+        **_fields(found.strategy),
+        similarity=found.similarity,
+        smoothed_rate=found.strategy.smoothed_rate,
+        score=found.score,
+    )
 
 
 @router.get(

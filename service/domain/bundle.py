@@ -11,6 +11,7 @@ from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.goal import Goal
 from service.domain.memory import Memory
+from service.domain.procedure import Fitting
 from service.domain.profile import Profile
 from service.domain.query import Used, VectorPath
 from service.domain.ranking import Ranking
@@ -40,7 +41,8 @@ class Recall:
     `top_k`: at most so many of each part. `max_tokens`: the whole bundle, as text. `per_conversation`: at most so many
     passages of one conversation, so that it does not crowd out the others (R7.12); None for no cap. `around`: turns
     told before and after each one that answers. Both are off by default: with 2,000 tokens they cost evidence on
-    LoCoMo's dev conversations (docs/recall.md, B10). `since`: only turns and facts from then on. `min_confidence` 0..1: of facts that have
+    LoCoMo's dev conversations (docs/recall.md, B10). `since`: only turns and facts from then on. `min_confidence`
+    0..1: of facts that have
     a confidence (R7.26).
     """
 
@@ -113,6 +115,7 @@ class Bundle:
     turns: tuple[TurnItem, ...]
     facts: tuple[FactItem, ...]
     entities: tuple[EntityItem, ...]
+    strategies: tuple[Fitting, ...]
     goals: tuple[Goal, ...]
     profile: Profile | None
     text: str

@@ -10,6 +10,7 @@ from service.domain.bundle import EntityItem
 from service.domain.conversation import Turn
 from service.domain.goal import Goal
 from service.domain.memory import Memory
+from service.domain.procedure import Fitting
 from service.domain.profile import Profile
 from service.retrieval.packing import Line, Piece, one_line
 
@@ -54,6 +55,15 @@ def entity(item: EntityItem, score: float) -> Piece:
     parts += [one_line(f"{each.source} {each.label} {each.target}") for each in item.relations]
     text = parts[0] if len(parts) == 1 else f"{parts[0]}: {'; '.join(parts[1:])}"
     return Piece("entities", score, (Line(known.id, text, (known.name, str(known.id))),))
+
+
+def strategy(found: Fitting, score: float) -> Piece:
+    known = found.strategy
+    when = f"when {one_line(known.context_pattern)}: " if known.context_pattern else ""
+    tools = f" ({', then '.join(one_line(tool) for tool in known.tool_sequence)})" if known.tool_sequence else ""
+    tried = known.success_count + known.failure_count
+    text = f"- {when}{one_line(known.description)}{tools}; worked {known.success_count} of {tried} times"
+    return Piece("strategies", score, (Line(known.id, text, (-score, str(known.id))),))
 
 
 def goal(goal: Goal, now: datetime) -> Piece:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from service.db import around, goals, profiles
+from service.db import around, goals, profiles, strategies
 from service.db.engine import Session
 from service.db.turns import Turns
 from service.domain.bundle import (
@@ -32,14 +32,22 @@ from service.domain.bundle import (
 from service.domain.conversation import Turn, TurnHit
 from service.domain.goal import Goal
 from service.domain.memory import Hit
+from service.domain.procedure import Fitting
 from service.domain.profile import Profile
 from service.domain.query import Found, Narrow, Query, Used, Window
+from service.errors import EmbeddingError
+from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import phrasing, search, techniques
+from service.retrieval import strategies as fitting
 from service.retrieval import turns as turn_search
 from service.retrieval.packing import Block, cap, pack
 
 MOST_GOALS = 20
+MOST_STRATEGIES = 5
+ALIKE = 0.5
+"""Similarity from which a strategy is about the task, calibrated."""
+
 AT_LEAST = 50
 """Hits that are looked at however few are wanted: facts and turns come from one search."""
 
@@ -66,6 +74,7 @@ class Read:
     told: Mapping[tuple[UUID, int], Turn] = field(default_factory=dict)
     facts: Sequence[Hit] = ()
     entities: Sequence[EntityItem] = ()
+    strategies: Sequence[Fitting] = ()
     goals: Sequence[Goal] = ()
     profile: Profile | None = None
 
@@ -78,6 +87,7 @@ async def recall(asked: Recall, res: Resources) -> Bundle:
     ready = await search.prepare(query, res, used)
     wanted = Turns(asked.scope, asked.since, channels=asked.channels)
     prepared = await turn_search.prepare(wanted, asked.text, res)
+    task = await _task(asked, prepared, res)
     watch = Watch()
     async with res.db.snapshot(asked.scope.workspace_id) as session:
         with watch.of("facts"):
@@ -95,11 +105,22 @@ async def recall(asked: Recall, res: Resources) -> Bundle:
             told,
             _facts(found, asked),
             await _entities(session, asked, (*ready.prepared.read.phrases, *prepared.read.named), res, watch),
+            await _strategies(session, asked, task, res, watch),
             await _goals(session, asked, watch),
             await _profile(session, asked, watch),
         )
     warnings = tuple(dict.fromkeys((*found.warnings, *prepared.warnings)))
     return await res.threads.run(bundle, asked, read, found, warnings, watch.ms, res.clock())
+
+
+async def _task(asked: Recall, prepared: turn_search.Prepared, res: Resources) -> Vector | None:
+    """The vector of the whole question: names that became conditions are part of a task."""
+    if "strategies" not in asked.include or prepared.ask.vector is None or prepared.read.embed == asked.text:
+        return prepared.ask.vector
+    try:
+        return await res.embedder.embed_query(asked.scope.workspace_id, asked.text)
+    except EmbeddingError:
+        return None
 
 
 def _query(asked: Recall, limit: int) -> Query:
@@ -124,6 +145,25 @@ async def _entities(
         named = await around.named(session, asked.scope, names)
         tied = await around.relations(session, asked.scope.workspace_id, [each.id for each in named], now=res.clock())
     return [EntityItem(each, 1.0, tuple(tied.get(each.id, ()))) for each in named[: asked.top_k]]
+
+
+async def _strategies(
+    session: Session, asked: Recall, vector: Vector | None, res: Resources, watch: Watch
+) -> list[Fitting]:
+    """What has worked in tasks like this one."""
+    if "strategies" not in asked.include:
+        return []
+    with watch.of("strategies"):
+        found = await strategies.near(
+            session,
+            asked.scope,
+            vector,
+            generation=res.generation,
+            limit=fitting.CANDIDATES,
+            channels=asked.channels,
+        )
+        ranked = fitting.rank(found, res.embedder.query_similarity, limit=min(MOST_STRATEGIES, asked.top_k))
+    return [each for each in ranked if each.similarity is None or each.similarity >= ALIKE]
 
 
 async def _goals(session: Session, asked: Recall, watch: Watch) -> list[Goal]:
@@ -214,11 +254,12 @@ def bundle(
         for hit in read.facts
     ]
     entities = [phrasing.entity(each, _share(shares.entities, shares)) for each in read.entities]
+    ways = [phrasing.strategy(each, _share(shares.strategies, shares) * each.score) for each in read.strategies]
     fixed = [phrasing.goal(each, now) for each in read.goals]
     fixed += phrasing.context(read.profile) if read.profile else []
     block = Block(phrasing.HEADINGS, asked.max_tokens)
     pack(fixed, block)  # who is spoken to and what for comes first: it is short
-    pack([*kept, *facts, *entities], block)
+    pack([*kept, *facts, *entities, *ways], block)
     taken = {part: block.lines.get(part, {}) for part in PARTS}
     scores = {line.key: piece.score for piece in reversed(kept) for line in piece.lines}  # the best passage counts
     turns = [
@@ -236,6 +277,7 @@ def bundle(
             if hit.memory.id in taken["facts"]
         ),
         entities=tuple(each for each in read.entities if each.entity.id in taken["entities"]),
+        strategies=tuple(each for each in read.strategies if each.strategy.id in taken["strategies"]),
         goals=tuple(each for each in read.goals if each.id in taken["goals"]),
         profile=read.profile if taken["user_context"] else None,
         text=block.text(PARTS),
@@ -252,7 +294,7 @@ def _metrics(asked: Recall, read: Read, block: Block, ms: Mapping[PartName, floa
         "turns": len(read.told),
         "facts": len(read.facts),
         "entities": len(read.entities),
-        "strategies": 0,
+        "strategies": len(read.strategies),
         "goals": len(read.goals),
         "user_context": 1 if read.profile else 0,
     }

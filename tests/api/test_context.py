@@ -1,117 +1,76 @@
-"""Are the words of a turn that changed or went also gone from the context of its neighbours (A12)?"""
+"""Does a conversation get what was said last and what is known, as much as fits?"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable
-from typing import Any
-
-import pytest
 from httpx2 import AsyncClient
 
-from service.domain.job import Job
-from service.jobs import embed
-from service.language import lexemes
-from service.resources import Resources
-from tests.api.conftest import Tables
-from tests.conftest import Tenant
+from service.language.tokens import estimate
+from tests.api.helpers import opened, said, store
 from tests.fakes.embedder import AngleEmbedder
 
-SAID = ["How often do you swim?", "The marmoreal lagoon, thrice weekly", "With whom?", "Una comes along", "Good night"]
-WORD = "marmoreal"
 
-Change = Callable[[AsyncClient, str], Awaitable[Any]]
-
-
-async def patched(client: AsyncClient, memory_id: str) -> Any:
-    return await client.patch(f"/v1/memories/{memory_id}", json={"content": "The calm pool, thrice weekly"})
-
-
-async def put(client: AsyncClient, memory_id: str) -> Any:
-    return await client.put(f"/v1/memories/{memory_id}", json={"text": "The calm pool, thrice weekly"})
-
-
-async def deleted(client: AsyncClient, memory_id: str) -> Any:
-    return await client.delete(f"/v1/memories/{memory_id}")
-
-
-async def purged(client: AsyncClient, memory_id: str) -> Any:
-    return await client.delete(f"/v1/memories/{memory_id}", params={"purge": True})
-
-
-CHANGES = [patched, put, deleted, purged]
-
-
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-async def test_no_neighbour_matches_the_words_any_more(
-    client: AsyncClient,
-    tenant: Tenant,
-    tables: Tables,
-    resources: Resources,
-    embedder: AngleEmbedder,
-    change: Change,
-) -> None:
-    messages = [{"role": "user", "content": text} for text in SAID]
-    body = {"messages": messages, "infer": False, "user_id": "alice", "run_id": "r"}
-    results = (await client.post("/v1/memories", json=body)).json()["results"]
-    assert await _holding(tables, tenant) == set(SAID[1:4]), "the turn and the two after it have its words as context"
-    assert await _vectors(tables, tenant) == set(SAID)
-    assert (await change(client, results[1]["id"])).status_code == 200
-    assert await _holding(tables, tenant) == set()
-    assert not await _vectors(tables, tenant) & set(SAID[1:4]), "a vector made of the old words is gone at once"
-    embedder.seen.clear()
-    await _work(tables, tenant, resources)
-    assert set(SAID[2:]) <= await _vectors(tables, tenant)
-    assert any(SAID[2] in text for text in embedder.seen)
-    assert not any(WORD in text for text in embedder.seen)
-    assert await _holding(tables, tenant) == set()
+async def test_the_last_turns_and_what_bears_on_them(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    for text, cosine in (("Which boat was it?", 1.0), ("Owns a blue boat", 0.9), ("Dislikes coriander", 0.1)):
+        embedder.place(text, cosine)
+    boat = await store(client, "Owns a blue boat")
+    await store(client, "Owns nothing", user_id="bob")
+    await opened(client, "chat")
+    for number in range(3):
+        await said(client, "chat", f"Talk number {number}", role="assistant", name="Hal")
+    await said(client, "chat", "Which boat was it?", name="Alice")
+    answer = await client.get("/v1/conversations/chat/context", params={"max_tokens": 300})
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert [each["turn_index"] for each in found["turns"]] == [0, 1, 2, 3]
+    assert [each["id"] for each in found["memories"]] == [boat]
+    assert found["context"].splitlines() == [
+        "## What is known",
+        f"- Owns a blue boat ({found['memories'][0]['timestamp'][:10]})",
+        "",
+        "## The conversation so far",
+        "Hal: Talk number 0",
+        "Hal: Talk number 1",
+        "Hal: Talk number 2",
+        "Alice: Which boat was it?",
+    ]
+    assert found["tokens"] == estimate(found["context"])
 
 
-async def test_a_context_is_the_one_that_the_turns_would_have_got_at_once(
-    client: AsyncClient, tenant: Tenant, tables: Tables, resources: Resources
-) -> None:
-    """Written anew it equals the context of the same conversation told without the changed turn."""
-    for user, said in (("told", [SAID[0], "The calm pool", *SAID[2:]]), ("changed", SAID)):
-        messages = [{"role": "user", "content": text} for text in said]
-        body = {"messages": messages, "infer": False, "user_id": user, "run_id": "r"}
-        results = (await client.post("/v1/memories", json=body)).json()["results"]
-    assert (await client.put(f"/v1/memories/{results[1]['id']}", json={"text": "The calm pool"})).status_code == 200
-    await _work(tables, tenant, resources)
-    rows = await tables.fetch(
-        "SELECT m.user_id, m.content, m.context_terms, m.context_bm25::text AS bm25, v.embedding::text AS vector "
-        "FROM memory m JOIN memory_vector v ON v.memory_id = m.id AND v.kind = 'context' "
-        "WHERE m.workspace_id = $1 ORDER BY m.turn_index",
-        tenant.workspace_id,
-    )
-    found = {user: [tuple(row)[1:] for row in rows if row["user_id"] == user] for user in ("told", "changed")}
-    assert len(found["told"]) == len(SAID)
-    assert found["told"] == found["changed"]
+async def test_what_does_not_fit_is_left_out_from_the_oldest_on(client: AsyncClient) -> None:
+    there = await opened(client, "chat")
+    for number in range(40):
+        await said(client, there, f"A sentence of some length about subject number {number}")
+        if number < 10:
+            await store(client, f"A fact of some length about subject number {number}")
+    for max_tokens in (50, 200, 600):
+        found = (await client.get(f"/v1/conversations/{there}/context", params={"max_tokens": max_tokens})).json()
+        assert estimate(found["context"]) <= max_tokens
+        indexes = [each["turn_index"] for each in found["turns"]]
+        assert indexes == list(range(40 - len(indexes), 40)), "no gap, and the newest are there"
+        assert indexes
+        if max_tokens > 50:
+            assert found["memories"]
 
 
-async def _holding(tables: Tables, tenant: Tenant) -> set[str]:
-    """Texts of the memories whose context has the word."""
-    [term] = lexemes.weights(WORD, avgdl=1.0)
-    rows = await tables.fetch(
-        "SELECT content FROM memory WHERE workspace_id = $1 AND $2 = ANY (context_terms)", tenant.workspace_id, term
-    )
-    return {row["content"] for row in rows}
+async def test_turns_of_the_conversation_itself_are_not_told_twice(client: AsyncClient) -> None:
+    messages = [{"role": "user", "content": "I keep bees"}, {"role": "assistant", "content": "How many hives?"}]
+    body = {"messages": messages, "infer": False, "user_id": "alice", "run_id": "hives"}
+    assert (await client.post("/v1/memories", json=body)).status_code == 201
+    found = (await client.get("/v1/conversations/hives/context", params={"q": "bees"})).json()
+    assert [each["content"] for each in found["turns"]] == ["I keep bees", "How many hives?"]
+    assert found["memories"] == []
 
 
-async def _vectors(tables: Tables, tenant: Tenant) -> set[str]:
-    """Texts of the memories with a context vector."""
-    rows = await tables.fetch(
-        "SELECT m.content FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id "
-        "WHERE v.workspace_id = $1 AND v.kind = 'context'",
-        tenant.workspace_id,
-    )
-    return {row["content"] for row in rows}
+async def test_an_empty_conversation_has_an_empty_context(client: AsyncClient) -> None:
+    there = await opened(client, "chat")
+    found = (await client.get(f"/v1/conversations/{there}/context")).json()
+    assert (found["context"], found["tokens"], found["turns"]) == ("", 0, [])
 
 
-async def _work(tables: Tables, tenant: Tenant, resources: Resources) -> None:
-    rows = await tables.fetch(
-        "SELECT id, memory_id, payload FROM job WHERE workspace_id = $1 AND kind = 'embed'", tenant.workspace_id
-    )
-    for row in rows:
-        payload = json.loads(row["payload"])
-        job = Job(tenant.workspace_id, row["id"], "embed", row["memory_id"], payload, 1, 3, "test")
-        await embed.run(job, resources)
+async def test_strangers_and_nonsense(client: AsyncClient, other_client: AsyncClient) -> None:
+    there = await opened(client, "chat")
+    assert (await other_client.get(f"/v1/conversations/{there}/context")).status_code == 404
+    assert (await client.get(f"/v1/conversations/{there}/context", params={"user_id": "bob"})).status_code == 404
+    assert (await client.get("/v1/conversations/none/context")).status_code == 404
+    bad = await client.get(f"/v1/conversations/{there}/context", params={"max_tokens": 49})
+    assert (bad.status_code, bad.json()["field"]) == (400, "max_tokens")

@@ -43,7 +43,11 @@ async def furnished(client: AsyncClient, embedder: AngleEmbedder) -> dict[str, s
     tie = {"source_id": ends[0], "target_id": ends[1], "type": "works_at"}
     tied = await client.post("/v1/entities/relations", json=tie)
     assert tied.status_code in (200, 201), tied.text
-    return {"turn": turn, "fact": fact, "goal": goal.json()["id"]}
+    embedder.place("Ask an agent first", 0.95)
+    way = {"user_id": "alice", "description": "Ask an agent first", "tool_sequence": ["call", "visit"], "success": True}
+    learned = await client.post("/v1/strategies", json=way)
+    assert learned.status_code == 201, learned.text
+    return {"turn": turn, "fact": fact, "goal": goal.json()["id"], "strategy": learned.json()["id"]}
 
 
 async def test_r7_14_the_bundle_has_every_part(client: AsyncClient, embedder: AngleEmbedder) -> None:
@@ -58,6 +62,7 @@ async def test_r7_14_the_bundle_has_every_part(client: AsyncClient, embedder: An
     assert [each["id"] for each in found["facts"]] == [ids["fact"]]
     assert [each["name"] for each in found["entities"]] == ["Alice"]
     assert found["graph"] == [{"source": "Alice", "relation": "works_at", "target": "Acme", "strength": 1.0}]
+    assert [each["id"] for each in found["strategies"]] == [ids["strategy"]]
     assert [each["id"] for each in found["goals"]] == [ids["goal"]]
     assert found["user_context"]["preferences"] == {"units": "metric"}
     assert found["markdown"] is None
@@ -81,6 +86,9 @@ async def test_markdown_is_the_same_as_one_block(client: AsyncClient, embedder: 
         "## People and things",
         "- Alice (person): Alice as such; Alice works_at Acme",
         "",
+        "## What has worked",
+        "- Ask an agent first (call, then visit); worked 1 of 1 times",
+        "",
         "## Said before",
         f"### {day} (chat-1)",
         "Hal: Where would you go?",
@@ -100,7 +108,7 @@ async def test_the_bundle_keeps_to_its_budget(client: AsyncClient, embedder: Ang
     assert estimate(found["markdown"] or "x") <= max_tokens
     assert found["metrics"]["max_tokens"] == max_tokens
     assert sum(part["kept"] for part in parts.values()) > 0
-    for name in ("turns", "facts", "entities", "goals"):
+    for name in ("turns", "facts", "entities", "strategies", "goals"):
         assert parts[name]["kept"] == len(found[name]) <= parts[name]["found"]
     if max_tokens < 400:
         assert parts["facts"]["kept"] < parts["facts"]["found"]
@@ -108,7 +116,7 @@ async def test_the_bundle_keeps_to_its_budget(client: AsyncClient, embedder: Ang
 
 async def test_what_is_left_out_is_not_there(client: AsyncClient, embedder: AngleEmbedder) -> None:
     await furnished(client, embedder)
-    for part in ("turns", "facts", "entities", "goals", "user_context"):
+    for part in ("turns", "facts", "entities", "strategies", "goals", "user_context"):
         found = await recalled(client, include={part: False})
         assert not found[part]
         assert part not in found["metrics"]["parts"]
