@@ -47,7 +47,7 @@ class Bench:
     """Alternating rounds against one service."""
 
     def __init__(self, service: Service, *, adds: int, runs: int, latency_ms: float) -> None:
-        self._service, self._adds, self._runs, self._latency_ms = service, adds, runs, latency_ms
+        self._service, self._adds, self._runs, self.latency_ms = service, adds, runs, latency_ms
         self._texts = iter(sentences.distinct(WARM_UP + runs * 3 * adds, seed=3))
         self.cells: dict[int, Cell] = {}
         self.events: Counter[str] = Counter()
@@ -55,13 +55,13 @@ class Bench:
         self.last: dict[int, Run] = {}
 
     async def run(self) -> None:
-        await post_all(self._service.url, self._service.key, PATH, self._bodies(WARM_UP), clients=4)
+        await post_all(self._service.url, self._service.key, PATH, self._bodies(WARM_UP, 4), clients=4)
         for _ in range(self._runs):
             for clients in CLIENTS:
                 await self._round(clients, self._adds if clients > 1 else self._adds // 4)
 
     async def _round(self, clients: int, count: int) -> None:
-        bodies = self._bodies(count)
+        bodies = self._bodies(count, clients)
         await settled(self._service)
         family = self._service.processes
         before = family.cpu_s() if family else {}
@@ -83,15 +83,31 @@ class Bench:
     def _own_ms(self, answer: Answer) -> float:
         told = answer.json
         calls, embedding_ms = int(told["usage"]["llm_calls"]), float(told["timings_ms"].get("embed", 0.0))
-        return answer.ms - calls * self._latency_ms - embedding_ms
+        return answer.ms - calls * self.latency_ms - embedding_ms
 
-    def _bodies(self, count: int) -> list[bytes]:
-        """The users take turns, so concurrent adds are of different users."""
-        users = [f"bench-{uuid4()}" for _ in range(max(1, count // PER_USER))]
+    def _bodies(self, count: int, clients: int) -> list[bytes]:
+        """The users take turns, and are as many as the clients: concurrent adds are of different users."""
+        users = [f"bench-{uuid4()}" for _ in range(max(1, clients, count // PER_USER))]
         return [
             json.dumps({"messages": next(self._texts), "user_id": users[number % len(users)]}).encode()
             for number in range(count)
         ]
+
+
+def stages(bench: Bench, clients: int) -> str:
+    """Where the time of an add goes, p50 in milliseconds; what asks a model without the model's own time."""
+    columns: dict[str, list[float]] = {"rest": [], "http": []}
+    for answer in bench.last[clients].answers:
+        told = dict(answer.json["timings_ms"])
+        total = float(told.pop("total"))
+        columns["http"].append(answer.ms - total)
+        columns["rest"].append(total - sum(told.values()))
+        asked = answer.json["usage"]["llm_calls"]
+        for name, ms in told.items():
+            model_ms = bench.latency_ms if name == "extract" or (name == "decide" and asked > 1) else 0.0
+            columns.setdefault(name, []).append(ms - model_ms)
+    rows = [[name, percentile(each, 0.5), percentile(each, 0.95)] for name, each in columns.items()]
+    return table(["stage", "p50 ms", "p95 ms"], rows)
 
 
 def report(bench: Bench, options: argparse.Namespace) -> str:
@@ -117,6 +133,9 @@ def report(bench: Bench, options: argparse.Namespace) -> str:
             f"Events: {dict(bench.events)}. LLM calls per add: {dict(sorted(bench.calls.items()))}.",
             f"Targets: own share {OWN_MS:.0f} ms with one client, measured {own_ms:.0f}; {PER_S:.0f} adds/s with "
             f"{CLIENTS[-1]}, measured {per_s:.0f}.",
+            "",
+            "Stages with one client; rest: reading neighbours, and the write with its lock and commit:",
+            stages(bench, 1),
         ]
     )
 

@@ -28,6 +28,9 @@ from service.resources import Resources
 MAX_FACTS = 200
 """More facts from one conversation are a model running wild; the rest is dropped with a warning."""
 
+BRIEF = 1_000
+"""Characters: reading longer answers and conversations leaves the event loop."""
+
 MAX_FACT_CHARS = 2_000
 CERTAINTY: Mapping[str, float] = {str(label): value for label, value in CONFIDENCE.items()}
 UNSAID = CONFIDENCE["implied"]
@@ -55,13 +58,15 @@ async def from_messages(
     custom = instruction or res.settings.custom_prompts.fact_extraction
     question = prompts.extract([(each.role, each.text) for each in said], custom)
     reply = await asking.ask(res, workspace_id, question, lambda reply: read(reply.text) is not None)
-    read_out = await res.threads.run(read, reply.text)
+    brief = max(len(reply.text), sum(len(each.text) for each in said)) <= BRIEF
+    read_out = read(reply.text) if brief else await res.threads.run(read, reply.text)
     if read_out is None:
         raise LlmError("The language model's answer could not be read.")
     stated = [fact for fact in read_out.facts if not talk.ordered(fact.text)]
     warnings = _odd(read_out, reply, len(stated))
     why = None if stated else "the language model found nothing worth keeping"
-    facts = await res.threads.run(sourcing.placed, stated[:MAX_FACTS], said)
+    kept = stated[:MAX_FACTS]
+    facts = sourcing.placed(kept, said) if brief else await res.threads.run(sourcing.placed, kept, said)
     return Extracted(facts, reply.model or res.llm.model, warnings, why)
 
 

@@ -42,6 +42,11 @@ class _Sentence:
 def placed(facts: Sequence[Fact], said: Sequence[Said]) -> tuple[Fact, ...]:
     """The facts with `by_assistant`, and with `message` and `correction` where those are open and can be told. Pure;
     some milliseconds for a long talk."""
+    if len(said) == 1 and not _may_correct(said[0]):
+        return tuple(
+            replace(fact, message=0 if fact.message is None else fact.message, by_assistant=said[0].by_assistant)
+            for fact in facts
+        )
     spoken = [sentence for place, message in enumerate(said) for sentence in _sentences(place, message)]
     return tuple(_placed(fact, spoken) for fact in facts)
 
@@ -56,6 +61,11 @@ def _placed(fact: Fact, spoken: Sequence[_Sentence]) -> Fact:
         return replace(fact, by_assistant=not by_user)
     corrects = by_user and any(each.correction and each.message == message and words & each.words for each in spoken)
     return replace(fact, message=message, correction=fact.correction or corrects, by_assistant=not by_user)
+
+
+def _may_correct(message: Said) -> bool:
+    parts = (message.text[start:end] for start, end in sentences.split(message.text))
+    return not message.by_assistant and any(cues.strip(person.expand(part)).correction for part in parts)
 
 
 def _sentences(place: int, message: Said) -> list[_Sentence]:

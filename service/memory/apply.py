@@ -67,14 +67,22 @@ def _own_texts(ruling: Ruling, draft: Draft) -> list[CleanText]:
 
 
 async def ruling(
-    session: Session, draft: Draft, ruled: Ruling, texts: tuple[Texts, ...], turn: StoredTurn, res: Resources
+    session: Session,
+    draft: Draft,
+    ruled: Ruling,
+    texts: tuple[Texts, ...],
+    turn: StoredTurn,
+    res: Resources,
+    *,
+    first: bool = False,
 ) -> list[Outcome]:
     """Carries out the operations in their order, under the workspace's policy for contradictions. The evidence is kept
-    with every memory they touch; what belongs to one ruling is undone together."""
+    with every memory they touch; what belongs to one ruling is undone together. `first`: nothing was written yet since
+    the neighbours were read under the lock."""
     chosen = contradict.policy(draft, ruled.operations, res.settings)
     judged = replace(draft, judgement=ruled.judgement)
     several = len(ruled.operations) > 1 or chosen == "supersede"
-    hand = place.Hand(session, turn, res, uuid7() if several else None)
+    hand = place.Hand(session, turn, res, uuid7() if several else None, first and not several)
     if chosen == "prefer_old":
         return await contradict.refuse(hand, judged, ruled.operations)
     ready = [

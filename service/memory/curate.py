@@ -8,7 +8,8 @@ the model cannot extract, the turns are kept all the same and a job curates them
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -69,13 +70,14 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
     said, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     spoken = [Said(*_speaker(draft)) for draft in said]
+    began = time.perf_counter()
     try:
         found = await _extracted(spoken, conversation, res)
     except LlmError as exc:
         if conversation.stored is not None:
             raise
         return await _kept_for_later(conversation, said, res, request, (*warnings, f"llm_unavailable: {exc.detail}"))
-    facts, skipped = await _prepared(found, said, conversation, res)
+    facts, skipped = await _prepared(found, said, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)
     if not facts:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
@@ -126,14 +128,14 @@ def _speaker(draft: Draft) -> tuple[str, CleanText, str | None]:
 
 
 async def _prepared(
-    found: Extracted, said: Sequence[Draft], conversation: Conversation, res: Resources
+    found: Extracted, said: Sequence[Draft], conversation: Conversation, res: Resources, timings_ms: Mapping[str, float]
 ) -> tuple[list[Considered], tuple[str, ...]]:
     """The facts with vector and annotation. One that cannot be embedded is skipped and said (R16.05)."""
     drafts: list[Draft] = []
     kept: list[Fact] = []
     warnings: list[str] = []
     for fact in found.facts:
-        draft = _draft(fact, said, conversation, res)
+        draft = replace(_draft(fact, said, conversation, res), timings_ms=timings_ms)
         try:
             clean = await pii.redact(draft, res)
         except PiiRejected:
@@ -149,6 +151,11 @@ async def _prepared(
     if len(whole) < len(ready):
         warnings.append(f"embedding_failed: {len(ready) - len(whole)} facts were skipped.")
     return [Considered(draft, fact) for draft, fact in whole], tuple(warnings)
+
+
+def _since(began: float) -> float:
+    """Milliseconds."""
+    return round((time.perf_counter() - began) * 1000, 3)
 
 
 def _embedded(draft: Draft) -> bool:
@@ -198,10 +205,13 @@ async def _recalled(session: Session, each: Considered, res: Resources) -> Seque
 async def _rule(
     each: Considered, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour], res: Resources
 ) -> Considered:
+    began = time.perf_counter()
     draft = replace(each.draft, seen=shown)
     ruling = apply.duplicate(draft) or operations.echo(draft.clean, recalled)
     if ruling is None:
         ruling = await operations.rule(draft.clean, shown, res, llm=draft.options.use_llm)
+    spent_ms = draft.timings_ms.get("decide", 0.0) + _since(began)
+    draft = replace(draft, timings_ms={**draft.timings_ms, "decide": spent_ms})
     try:
         merged = await apply.embedded(ruling, draft, res)
     except (EmbeddingError, PiiRejected):
@@ -244,7 +254,7 @@ async def _write(
             if touched & _targets(each):  # by a fact of this very conversation
                 each = await _ruled_inside(session, each, res)
             assert each.ruling is not None
-            done = await apply.ruling(session, each.draft, each.ruling, each.merged, places[0], res)
+            done = await apply.ruling(session, each.draft, each.ruling, each.merged, places[0], res, first=not outcomes)
             outcomes.extend(done)
             touched |= {one.memory_id for one in done if one.event != "NONE"}
             fact = each.fact

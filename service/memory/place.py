@@ -26,12 +26,14 @@ ACTION = {
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """What all operations of one ruling share."""
+    """What all operations of one ruling share. `alone`: it is the first that is written, and has one operation: under
+    the lock it was just seen that no equal text is there."""
 
     session: Session
     place: StoredTurn
     res: Resources
     ruling_id: UUID | None
+    alone: bool = False
 
 
 async def in_place(hand: Hand, draft: Draft, operation: Operation) -> Outcome:
@@ -56,7 +58,7 @@ async def in_place(hand: Hand, draft: Draft, operation: Operation) -> Outcome:
 
 async def covered_by(hand: Hand, draft: Draft, target: Neighbour | None = None) -> Outcome | None:
     """A text that equals another memory: that one covers it already."""
-    if not draft.options.dedup:
+    if not draft.options.dedup or (hand.alone and draft.merged is None):
         return None
     final = draft.merged.hash if draft.merged else draft.hash
     there = await neighbours.with_hash(hand.session, draft.scope, final, now=draft.received_at)

@@ -41,6 +41,11 @@ def test_the_users_own_words_win_over_the_assistants() -> None:
     assert found.message == 1
 
 
+def test_of_one_message_without_a_cue_everything_comes_from_it() -> None:
+    [found] = placed([Fact(CleanText("Zebras are striped"), 0.95)], said(("user", "I live in Oslo.")))
+    assert (found.message, found.correction, found.by_assistant) == (0, False, False)
+
+
 def test_a_fact_that_nobody_said_has_no_message() -> None:
     [found] = placed([Fact(CleanText("Zebras are striped"), 0.95)], said(*TALK))
     assert (found.message, found.correction) == (None, False)
