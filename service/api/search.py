@@ -32,7 +32,7 @@ from service.retrieval.search import search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
-MAX_QUERY = 20_000
+MAX_QUERY = 100_000
 Validity = Literal["exclude", "demote", "ignore"]
 Limit = Annotated[int, Field(ge=1, le=1_000)]
 

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from service.domain.temporal import Mention
 from service.language.common_words import is_common
 from service.language.gazetteer import CALENDAR
-from service.language.lexemes import lexemes
+from service.language.lexemes import MAX_TERMS, lexemes
 from service.language.temporal import find, window
 
 Role = Literal["user", "assistant"]
@@ -113,13 +113,13 @@ def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] =
     """
     spans = _names(text, people)
     bare = _without(text, [(start, end) for start, end, _ in spans])
-    terms = tuple(dict.fromkeys(lexemes(bare)))
+    terms = _different(bare)
     asked = _asked(text, reference, zone)
     named = frozenset(name for _, _, name in spans)
     return Question(
         text=text,
         embed=bare if terms else text,
-        terms=terms or tuple(dict.fromkeys(lexemes(text))),
+        terms=terms or _different(text),
         rare=_rare(bare),
         named=named,
         role=None if named else _role(text),
@@ -173,6 +173,11 @@ def time_match(asked: Asked | None, happened_at: datetime, mentions: Iterable[Me
             begins, ends = _moved(asked.begins_at, years), _moved(asked.ends_at, years)
             best = max(best, OTHER_YEAR * _near(begins, ends, happened_at))
     return best
+
+
+def _different(text: str) -> tuple[str, ...]:
+    """The different lexemes in order, as many as are kept of a text: a word of unspaced script alone can hold more."""
+    return tuple(dict.fromkeys(lexemes(text)))[:MAX_TERMS]
 
 
 def _names(text: str, people: Iterable[str]) -> list[tuple[int, int, str]]:

@@ -84,15 +84,13 @@ async def test_signs_and_empty_words_still_answer(client: AsyncClient, query: st
 
 
 async def test_ten_thousand_words(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """As many as fit into a question, the one that matters last."""
+    """Equal, different (4,000 of them are read), and as many pairs of signs as fit into a question."""
     await store(client, "The zebrafish tank leaks")
     await store(client, "Drinks tea at noon", dedup=False)
-    question = " ".join(str(number % 10) for number in range(9_990)) + " zebrafish"
-    assert len(question) < 20_000
-    embedder.place(question, 1.0)
-    assert (await hits(client, question))[0] == "The zebrafish tank leaks"
-    different = " ".join(f"{number:x}" for number in range(4_000))[:19_980] + " zebrafish"
-    embedder.place(different, 1.0)
-    assert (await hits(client, different))[0] == "The zebrafish tank leaks"
-    answer = await client.post("/v1/memories/search", json={"query": "x " * 10_001, "user_id": "alice"})
+    signs = "".join(chr(0x4E00 + number) for number in range(20_000))
+    for words in (["7"] * 10_000, [f"w{number:x}" for number in range(10_000)], [signs, signs[::-1], signs[::3]]):
+        question = f"zebrafish {' '.join(words)}"
+        embedder.place(question, 1.0)
+        assert (await hits(client, question))[0] == "The zebrafish tank leaks"
+    answer = await client.post("/v1/memories/search", json={"query": "x " * 50_001, "user_id": "alice"})
     assert (answer.status_code, answer.json()["field"]) == (400, "query")
