@@ -169,6 +169,18 @@ async def test_r18_14_the_same_fact_again_is_none_without_a_question(
     assert (await tables.counts(tenant.workspace_id))["memory"] == 1
 
 
+async def test_an_identical_conversation_is_answered_from_the_cache(client: AsyncClient, wire: Wire) -> None:
+    """R17.11: the model is asked once; timings and usage say so."""
+    first = await answer(client, "three things")
+    again = await answer(client, "three things")
+    assert events(first["results"]) == ["ADD"] * 3
+    assert events(again["results"]) == ["NONE"] * 3
+    assert len(wire.asked("extract")) == 1
+    assert again["usage"]["llm_calls"] == 0
+    assert again["usage"]["cached"] >= 1
+    assert {"extract", "embed", "decide", "total"} <= set(first["timings_ms"])
+
+
 async def test_r18_15_a_move_updates_the_home(client: AsyncClient) -> None:
     [first] = await tell(client, "I live in NYC")
     [moved] = await tell(client, "I moved to San Francisco")
