@@ -32,27 +32,33 @@ KEEP = text("""
 Held = dict[tuple[UUID, str], dict[str, Any]]
 """Rows of `llm_cache` by owner and digest of the prompt."""
 
+HeldVectors = dict[tuple[UUID, str, str], Vector]
+"""Rows of `embedding_cache` by owner, model and digest of the text."""
+
 _held: ContextVar[Held | None] = ContextVar("held answers", default=None)
+_held_vectors: ContextVar[HeldVectors | None] = ContextVar("held vectors", default=None)
 
 
 @contextmanager
 def holding() -> Iterator[None]:
-    """Inside the block, and in tasks started inside it, new answers wait for `flush`."""
-    token = _held.set({})
+    """Inside the block, and in tasks started inside it, new answers and vectors wait for `flush`."""
+    tokens = _held.set({}), _held_vectors.set({})
     try:
         yield
     finally:
-        _held.reset(token)
+        _held.reset(tokens[0])
+        _held_vectors.reset(tokens[1])
 
 
 async def flush(session: Session, owner: UUID) -> None:
     """Writes what is held for the owner; the last thing a transaction does, for it may wait for another one's row."""
-    held = _held.get()
-    if not held:
-        return
+    held, vectors = _held.get() or {}, _held_vectors.get() or {}
     rows = [held.pop(key) for key in sorted(key for key in held if key[0] == owner)]
     if rows:
         await session.execute(KEEP, rows)
+    keys = sorted(key for key in vectors if key[0] == owner)
+    if keys:
+        await _keep_vectors(session, {key: vectors.pop(key) for key in keys})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +119,18 @@ class VectorTable:
         return {bytes.fromhex(row[0]): np.asarray(row[1], dtype=np.float32) for row in rows}
 
     async def put_many(self, owner: UUID, model: str, vectors: Mapping[bytes, Vector]) -> None:
-        rows = [
-            {"workspace_id": owner, "model": model, "text_sha256": digest.hex(), "embedding": vector}
-            for digest, vector in vectors.items()
-        ]
+        rows = {(owner, model, digest.hex()): vector for digest, vector in vectors.items()}
+        held = _held_vectors.get()
+        if held is not None:
+            held.update(rows)
+            return
         async with self.db.begin(owner) as session:
-            await session.execute(insert(EmbeddingCache).on_conflict_do_nothing(), rows)
+            await _keep_vectors(session, rows)
+
+
+async def _keep_vectors(session: Session, vectors: HeldVectors) -> None:
+    rows = [
+        {"workspace_id": owner, "model": model, "text_sha256": digest, "embedding": vector}
+        for (owner, model, digest), vector in vectors.items()
+    ]
+    await session.execute(insert(EmbeddingCache).on_conflict_do_nothing(), rows)
