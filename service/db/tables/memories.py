@@ -1,0 +1,197 @@
+"""What is remembered, how it is found, and what leads from one memory to another?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    SmallInteger,
+    String,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from service.db.tables.base import (
+    TERM_DIMENSIONS,
+    Table,
+    Terms,
+    channel_name,
+    child_of,
+    empty_object,
+    empty_words,
+    part_of_key,
+    set_now,
+    switched_off,
+)
+from service.db.vectors import Half
+from service.domain.relation import RelationType
+
+
+class Memory(Table):
+    __tablename__ = "memory"
+    __table_args__ = (
+        CheckConstraint("char_length(content) >= 1", "content"),
+        CheckConstraint(
+            "type = ANY (ARRAY['Decision'::text, 'Pattern'::text, 'Preference'::text, 'Style'::text, "
+            "'Habit'::text, 'Insight'::text, 'Context'::text])",
+            "type",
+        ),
+        CheckConstraint("type_confidence >= 0 AND type_confidence <= 1", "type_confidence"),
+        CheckConstraint("fact_confidence >= 0 AND fact_confidence <= 1", "fact_confidence"),
+        CheckConstraint("importance >= 0 AND importance <= 1", "importance"),
+        CheckConstraint("importance_level >= 1 AND importance_level <= 10", "importance_level"),
+        CheckConstraint("t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid", "validity"),
+        CheckConstraint("temporal_type IN ('persistent', 'temporal')", "temporal_type"),
+        CheckConstraint("temporal_tag IN ('current', 'past', 'future')", "temporal_tag"),
+        CheckConstraint("embedding_status IN ('stored', 'queued', 'placeholder')", "embedding_status"),
+        CheckConstraint("enrichment_attempts >= 0 AND enrichment_attempts <= 3", "enrichment_attempts"),
+        CheckConstraint("review_status IN ('flagged')", "review_status"),
+    )
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    id: Mapped[UUID] = part_of_key()
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    channel: Mapped[str] = channel_name()
+    session_id: Mapped[str | None]
+
+    content: Mapped[str]
+    hash: Mapped[str] = mapped_column(String(32))
+    dedup_key: Mapped[str | None] = mapped_column(String(32))
+    terms: Mapped[list[int]] = mapped_column(Terms, server_default=text("'{}'::integer[]"))
+    bm25: Mapped[Any | None] = mapped_column(SPARSEVEC(TERM_DIMENSIONS))
+    context_terms: Mapped[list[int]] = mapped_column(Terms, server_default=text("'{}'::integer[]"))
+    context_bm25: Mapped[Any | None] = mapped_column(SPARSEVEC(TERM_DIMENSIONS))
+
+    type: Mapped[str]
+    type_confidence: Mapped[float]
+    classification_source: Mapped[str]
+    fact_confidence: Mapped[float | None]
+    importance: Mapped[float]
+    importance_level: Mapped[int] = mapped_column(SmallInteger)
+    tags: Mapped[list[str]] = empty_words()
+    tag_prefixes: Mapped[list[str]] = empty_words()
+    categories: Mapped[list[str]] = empty_words()
+    # "metadata" is taken on declarative classes, so the attribute has a name of its own
+    extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
+
+    timestamp: Mapped[datetime]
+    t_valid: Mapped[datetime | None]
+    t_invalid: Mapped[datetime | None]
+    temporal_type: Mapped[str | None]
+    valid_until: Mapped[datetime | None]
+    temporal_tag: Mapped[str | None]
+    mentions: Mapped[list[Any]] = mapped_column(server_default=text("'[]'::jsonb"))
+
+    role: Mapped[str | None] = mapped_column(String(20))
+    speaker: Mapped[str | None] = mapped_column(String(200))
+    conversation_id: Mapped[UUID | None]
+    turn_index: Mapped[int | None]
+
+    summary: Mapped[str | None] = mapped_column(String(240))
+    enriched_at: Mapped[datetime | None]
+    enrichment_attempts: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    embedding_status: Mapped[str]
+    archived: Mapped[bool] = switched_off()
+    version: Mapped[int] = mapped_column(BigInteger, server_default=text("1"))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    review_status: Mapped[str | None] = mapped_column(String(16))
+
+
+class MemoryStat(Table):
+    """Everything that reads and jobs change: narrow, fillfactor 70, no index but the key, so updates stay HOT (A3)."""
+
+    __tablename__ = "memory_stat"
+    __table_args__ = (child_of("memory", "memory_id"),)
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    memory_id: Mapped[UUID] = part_of_key()
+    relevance: Mapped[float] = mapped_column(server_default=text("1"))
+    salience: Mapped[float] = mapped_column(server_default=text("0.5"))
+    access_count: Mapped[int] = mapped_column(server_default=text("0"))
+    last_accessed: Mapped[datetime]
+    base_relevance: Mapped[float] = mapped_column(server_default=text("1"))
+    base_salience: Mapped[float] = mapped_column(server_default=text("0.5"))
+    base_confidence: Mapped[float | None]
+    stale_at: Mapped[datetime | None]
+
+
+class TermStat(Table):
+    """In how many texts and contexts of a workspace a term stands, as last counted; term 0 is the number of texts."""
+
+    __tablename__ = "term_stat"
+    __table_args__ = (CheckConstraint("term >= 0 AND texts >= 0 AND contexts >= 0", "counts"),)
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    term: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    texts: Mapped[int]
+    contexts: Mapped[int]
+    created_at: Mapped[datetime] = set_now()
+
+
+class MemoryEdge(Table):
+    """What leads from one memory to another, with how much strength (0..1) and from when to when."""
+
+    __tablename__ = "memory_edge"
+    __table_args__ = (
+        child_of("memory", "source_id", name="fk_memory_edge_source"),
+        child_of("memory", "target_id", name="fk_memory_edge_target"),
+        CheckConstraint(f"rel_type IN ({', '.join(repr(str(each)) for each in RelationType)})", "rel_type"),
+        CheckConstraint("strength >= 0 AND strength <= 1", "strength"),
+        CheckConstraint("t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid", "validity"),
+        CheckConstraint("source_id <> target_id", "ends"),
+    )
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    source_id: Mapped[UUID] = part_of_key()
+    rel_type: Mapped[str] = mapped_column(String(32), primary_key=True)
+    target_id: Mapped[UUID] = part_of_key()
+    strength: Mapped[float] = mapped_column(server_default=text("1"))
+    properties: Mapped[dict[str, Any]] = empty_object()
+    t_valid: Mapped[datetime | None]
+    t_invalid: Mapped[datetime | None]
+    created_at: Mapped[datetime] = set_now()
+
+
+class EmbeddingGeneration(Table):
+    """Which embedder made the vectors. One row per generation, for all workspaces (A6)."""
+
+    __tablename__ = "embedding_generation"
+    __table_args__ = (CheckConstraint("state IN ('active', 'building', 'retired')", "state"),)
+
+    generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    model: Mapped[str]
+    dimension: Mapped[int]
+    calibration: Mapped[dict[str, Any]] = empty_object()
+    state: Mapped[str]
+    created_at: Mapped[datetime] = set_now()
+
+
+class MemoryVector(Table):
+    """Vectors apart from the row: narrow for exact scans, a length per generation, the columns a search filters by."""
+
+    __tablename__ = "memory_vector"
+    __table_args__ = (
+        child_of("memory", "memory_id"),
+        CheckConstraint("kind IN ('text', 'context', 'placeholder')", "kind"),
+        {"postgresql_partition_by": "HASH (workspace_id)"},
+    )
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    memory_id: Mapped[UUID] = part_of_key()
+    generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16), primary_key=True)
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+    channel: Mapped[str] = channel_name()
+    embedding: Mapped[Any] = mapped_column(Half())
+    created_at: Mapped[datetime] = set_now()

@@ -1,0 +1,135 @@
+"""What waits to be done, and which answers are kept?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    CheckConstraint,
+    SmallInteger,
+    String,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from service.db.tables.base import (
+    Table,
+    empty_object,
+    part_of_key,
+    set_now,
+)
+from service.db.vectors import Half
+
+
+class Job(Table):
+    __tablename__ = "job"
+    __table_args__ = (CheckConstraint("state IN ('ready', 'running', 'done', 'dead')", "state"),)
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    id: Mapped[UUID] = part_of_key()
+    kind: Mapped[str] = mapped_column(String(50))
+    memory_id: Mapped[UUID | None]
+    payload: Mapped[dict[str, Any]] = empty_object()
+    state: Mapped[str] = mapped_column(String(8), server_default=text("'ready'::character varying"))
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    run_after: Mapped[datetime] = set_now()
+    attempts: Mapped[int] = mapped_column(server_default=text("0"))
+    max_attempts: Mapped[int]
+    worker: Mapped[str | None]
+    lease_until: Mapped[datetime | None]
+    last_error: Mapped[str | None]
+    created_at: Mapped[datetime] = set_now()
+    finished_at: Mapped[datetime | None]
+
+
+class JobRun(Table):
+    """A run of a recurring or requested job, under the job's id; system runs belong to the nil workspace (A4)."""
+
+    __tablename__ = "job_run"
+    __table_args__ = (
+        CheckConstraint("reason IN ('schedule', 'request')", "reason"),
+        CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", "state"),
+    )
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    id: Mapped[UUID] = part_of_key()
+    name: Mapped[str] = mapped_column(String(50))
+    reason: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(8), server_default=text("'queued'::character varying"))
+    attempts: Mapped[int] = mapped_column(server_default=text("0"))
+    worker: Mapped[str | None]
+    counts: Mapped[dict[str, Any] | None]
+    error: Mapped[str | None]
+    created_at: Mapped[datetime] = set_now()
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class Schedule(Table):
+    """When a recurring job is due next; one row for all workspaces, locked by the worker that starts it."""
+
+    __tablename__ = "schedule"
+    __table_args__ = (CheckConstraint("interval_s > 0", "interval_s"),)
+
+    name: Mapped[str] = mapped_column(String(50), primary_key=True)
+    interval_s: Mapped[float]
+    last_run: Mapped[datetime | None]
+    next_run: Mapped[datetime] = set_now()
+    created_at: Mapped[datetime] = set_now()
+
+
+class Operation(Table):
+    """A request that is answered later (B21)."""
+
+    __tablename__ = "operation"
+    __table_args__ = (CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", "state"),)
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    id: Mapped[UUID] = part_of_key()
+    kind: Mapped[str] = mapped_column(String(50))
+    state: Mapped[str] = mapped_column(String(8))
+    request: Mapped[dict[str, Any]] = empty_object()
+    progress: Mapped[dict[str, Any] | None]
+    result: Mapped[dict[str, Any] | None]
+    error: Mapped[dict[str, Any] | None]
+    created_at: Mapped[datetime] = set_now()
+    finished_at: Mapped[datetime | None]
+
+
+class Idempotency(Table):
+    __tablename__ = "idempotency"
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64))
+    status: Mapped[int | None] = mapped_column(SmallInteger)
+    body: Mapped[dict[str, Any] | None]
+    created_at: Mapped[datetime] = set_now()
+    expires_at: Mapped[datetime]
+    user_id: Mapped[str | None]
+    agent_id: Mapped[str | None]
+    run_id: Mapped[str | None]
+
+
+class LlmCache(Table):
+    __tablename__ = "llm_cache"
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    prompt_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    task: Mapped[str] = mapped_column(String(50))
+    model: Mapped[str]
+    answer: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = set_now()
+    expires_at: Mapped[datetime]
+
+
+class EmbeddingCache(Table):
+    __tablename__ = "embedding_cache"
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    model: Mapped[str] = mapped_column(primary_key=True)
+    text_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    embedding: Mapped[Any] = mapped_column(Half())
+    created_at: Mapped[datetime] = set_now()
