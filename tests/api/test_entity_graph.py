@@ -11,8 +11,9 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
+from service.resources import Resources
 from tests.api.conftest import Tables
-from tests.api.test_entities import put, relate
+from tests.api.test_entities import learn, put, relate
 from tests.conftest import SetClock, Tenant
 
 
@@ -268,3 +269,23 @@ async def test_a_thousand_writes_over_the_same_nodes_end(client: AsyncClient, ta
         tenant.workspace_id,
     )
     assert bare == 0
+
+
+async def test_r8_07_the_types_of_relations_can_be_read(client: AsyncClient, anonymous: AsyncClient) -> None:
+    found = (await client.get("/v1/reference/relation-types")).json()
+    wanted = {"RELATED_TO", "PART_OF", "LOCATED_IN", "WORKS_FOR", "KNOWS", "CREATED_BY", "REFERENCES"}
+    assert found["entities"].keys() >= wanted
+    assert "works_at" in found["entities"]["WORKS_FOR"]
+    assert {"OCCURRED_BEFORE", "SIMILAR_TO", "EXEMPLIFIES", "PROMOTED_FROM"} <= set(found["memories"])
+    assert (await anonymous.get("/v1/reference/relation-types")).status_code == 401
+
+
+async def test_r8_17_a_workspace_can_do_without_a_graph(
+    client: AsyncClient, resources: Resources, tenant: Tenant
+) -> None:
+    answer = await client.patch("/v1/workspaces/current", json={"settings": {"graph_enabled": False}})
+    assert answer.status_code == 200, answer.text
+    assert (await client.get("/v1/config")).json()["graph_store"]["graph_enabled"] is False
+    memory_id = await learn(client, resources, tenant, "Priya Raman works at Brightwave Labs.")
+    assert (await client.get(f"/v1/memories/{memory_id}")).json()["entities"]["people"] == ["Priya Raman"]
+    assert await related(client, "priya raman") == []
