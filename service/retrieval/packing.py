@@ -47,8 +47,8 @@ class Block:
     def take(self, piece: Piece) -> bool:
         """Takes the piece if it fits; a piece of nothing new costs nothing."""
         mine = self.lines.get(piece.part, {})
-        new = [line for line in piece.lines if line.key not in mine]
-        cost = sum(_size(line.text) for line in new)
+        new = {line.key: line for line in piece.lines if line.key not in mine}
+        cost = sum(_size(line.text) for line in new.values())
         if not mine:
             cost += _size(self.headings[piece.part]) + (1 if self.spent else 0)
         if piece.group is not None and (piece.part, piece.group[0]) not in self.groups:
@@ -59,7 +59,7 @@ class Block:
         self.bytes_of[piece.part] = self.bytes_of.get(piece.part, 0) + cost
         self.pieces.append(piece)
         there = self.lines.setdefault(piece.part, {})
-        there.update({line.key: (piece, line) for line in new})
+        there.update({key: (piece, line) for key, line in new.items()})
         if piece.group is not None:
             self.groups.setdefault((piece.part, piece.group[0]), piece.group[1])
         return True

@@ -278,3 +278,30 @@ async def test_bad_conversations_are_refused(client: AsyncClient) -> None:
     announced = {"role": "user", "content": "my password is"}
     refused = await client.post(f"/v1/conversations/{there}/turns", json=announced)
     assert (refused.status_code, refused.json()["code"]) == (422, "pii_rejected")
+
+
+async def test_a_scope_is_deleted_with_its_turns_and_the_log_goes_with_a_purge(
+    client: AsyncClient, tables: Tables, tenant: Tenant
+) -> None:
+    mine, theirs = await opened(client, "mine"), await opened(client, "theirs", user_id="bob")
+    await said(client, mine, "A heron of alice's")
+    kept = await said(client, theirs, "A heron of bob's")
+    assert (await client.delete("/v1/memories", params={"user_id": "alice"})).status_code == 200
+    assert (await client.get(f"/v1/conversations/{mine}")).status_code == 404
+    search = await client.get("/v1/turns/search", params={"q": "heron", "user_id": "alice"})
+    assert search.json()["results"] == []
+    log = "SELECT count(*) FROM conversation_log WHERE workspace_id = $1"
+    assert await tables.value(log, tenant.workspace_id) == 2
+    receipt = await client.delete("/v1/memories", params={"user_id": "alice", "purge": True})
+    assert receipt.json()["counts"]["conversation_log"] == 1
+    assert await tables.value(log, tenant.workspace_id) == 1
+    [left] = (await client.get(f"/v1/conversations/{theirs}")).json()["turns"]
+    assert left["id"] == kept
+
+
+async def test_a_deleted_message_is_no_turn_any_more(client: AsyncClient) -> None:
+    messages = [{"role": "user", "content": "I keep bees"}, {"role": "user", "content": "And a heron"}]
+    body = {"messages": messages, "infer": False, "user_id": "alice", "run_id": "pets"}
+    results = (await client.post("/v1/memories", json=body)).json()["results"]
+    assert (await client.delete(f"/v1/memories/{results[1]['id']}")).status_code == 200
+    assert [each["content"] for each in (await client.get("/v1/conversations/pets")).json()["turns"]] == ["I keep bees"]
