@@ -14,65 +14,75 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, and_, case, func, or_, select, update
+from sqlalchemy import Boolean, DateTime, Integer, Row, Uuid, and_, bindparam, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from uuid_utils.compat import uuid7
 
 from service.db import turns as rows
 from service.db.engine import Session
-from service.db.tables import Conversation, MemorySource, Turn
+from service.db.tables import Conversation, Turn
 from service.db.turns import NewTurn, StoredTurn
 from service.domain import conversation as domain
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
 from service.language.context import Turn as Said
 
+# A conversation of no name is new for certain, so both cases end in the same few values. A consolidated one becomes
+# unconsolidated again by new turns (R9.08), unless the facts of these are extracted with them; older turns that still
+# wait for theirs go on waiting. Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
+GO_ON = text("""
+    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                                   consolidated_at)
+    VALUES (:workspace, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turns,
+            CASE WHEN :consolidated THEN now() END)
+    ON CONFLICT ON CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id DO UPDATE
+    SET turn_count = c.turn_count + :turns, patterns_extracted = false, version = c.version + 1, updated_at = now(),
+        consolidated_at = CASE WHEN :consolidated AND (c.turn_count = 0 OR c.consolidated_at IS NOT NULL) THEN now() END
+    RETURNING id, turn_count
+""").bindparams(
+    bindparam("workspace", type_=Uuid()),
+    bindparam("id", type_=Uuid()),
+    bindparam("started_at", type_=DateTime(timezone=True)),
+    bindparam("turns", type_=Integer()),
+    bindparam("consolidated", type_=Boolean()),
+)
 
-async def open_conversation(session: Session, scope: Scope, external_id: str, started_at: datetime) -> UUID:
-    """The conversation's id; made when it is new."""
-    row = {
-        "workspace_id": scope.workspace_id,
-        "id": uuid7(),
-        "user_id": scope.user_id,
-        "agent_id": scope.agent_id,
-        "channel": scope.channel,
-        "external_id": external_id,
-        "started_at": started_at,
-    }
-    made = upsert(Conversation).values(row)
-    made = made.on_conflict_do_update(  # touches the row so that RETURNING has it
-        constraint="uq_conversation_workspace_id_user_id_agent_id_external_id",
-        set_={"external_id": made.excluded.external_id},
-    )
-    found: UUID = (await session.execute(made.returning(Conversation.id))).scalar_one()
-    return found
 
-
-async def append(
+async def go_on(
     session: Session,
     scope: Scope,
-    conversation_id: UUID,
+    external_id: str | None,
     turns: Sequence[NewTurn],
     *,
     generation: int,
     consolidated: bool = False,
 ) -> list[StoredTurn]:
-    """Adds turns at the end, in order; a consolidated conversation becomes unconsolidated again (R9.08), unless the
-    facts of these turns are `consolidated` with them. Older turns that still wait for theirs go on waiting."""
-    whole = (Conversation.turn_count == 0) | Conversation.consolidated_at.is_not(None)
-    done = case((whole, func.now()), else_=None) if consolidated else None
-    counted = (
-        update(Conversation)
-        .where(Conversation.workspace_id == scope.workspace_id, Conversation.id == conversation_id)
-        .values({**TOUCHED, "turn_count": Conversation.turn_count + len(turns), "consolidated_at": done})
-        .returning(Conversation.turn_count, Conversation.external_id)
-    )
-    row = (await session.execute(counted)).one()
+    """Adds turns, at least one, at the end of a conversation, in order; begins it when it is new. Under the scope lock.
+
+    `external_id` None: a conversation of its own. `consolidated`: the facts of these turns are stored with them.
+    """
+    name = external_id or fresh_name()
+    values = {
+        "workspace": scope.workspace_id,
+        "id": uuid7(),
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "channel": scope.channel,
+        "external_id": name,
+        "started_at": turns[0].timestamp,
+        "turns": len(turns),
+        "consolidated": consolidated,
+    }
+    row = (await session.execute(GO_ON, values)).one()
     first = row.turn_count - len(turns)
-    stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
-    own = replace(scope, run_id=row.external_id)
-    await rows.add(session, own, list(zip(turns, stored, strict=True)), generation=generation)
+    stored = [StoredTurn(uuid7(), row.id, first + place) for place in range(len(turns))]
+    await rows.add(session, replace(scope, run_id=name), list(zip(turns, stored, strict=True)), generation=generation)
     return stored
+
+
+def fresh_name() -> str:
+    """The external id of a conversation that the caller did not name."""
+    return str(uuid7())
 
 
 async def put(session: Session, there: domain.Conversation, new: NewTurn, index: int, *, generation: int) -> StoredTurn:
@@ -108,11 +118,6 @@ async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[Stor
     )
 
 
-def fresh_name() -> str:
-    """The external id of a conversation that the caller did not name."""
-    return str(uuid7())
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """That a memory came from a turn, and from which characters of it: the half-open span, where it is known."""
@@ -123,23 +128,31 @@ class Source:
     end: int | None = None
 
 
+LINK = text("""
+    INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
+    SELECT :workspace, s.memory_id, s.turn_id, s.start, s."end"
+    FROM unnest(CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:starts AS integer[]), CAST(:ends AS integer[]))
+        AS s (memory_id, turn_id, start, "end")
+    ON CONFLICT DO NOTHING
+""").bindparams(bindparam("workspace", type_=Uuid()))
+
+
 async def link(session: Session, scope: Scope, sources: Sequence[Source]) -> None:
     """Says which turn a memory came from, each pair once; of several spans the first."""
-    if sources:
-        pairs: dict[tuple[UUID, UUID], Source] = {}
-        for each in sources:
-            pairs.setdefault((each.memory_id, each.turn_id), each)
-        rows = [
-            {
-                "workspace_id": scope.workspace_id,
-                "memory_id": memory,
-                "turn_id": turn,
-                "start": each.start,
-                "end": each.end,
-            }
-            for (memory, turn), each in sorted(pairs.items(), key=itemgetter(0))
-        ]
-        await session.execute(upsert(MemorySource).on_conflict_do_nothing(), rows)
+    if not sources:
+        return
+    pairs: dict[tuple[UUID, UUID], Source] = {}
+    for each in sources:
+        pairs.setdefault((each.memory_id, each.turn_id), each)
+    ordered = [each for _, each in sorted(pairs.items(), key=itemgetter(0))]
+    values = {
+        "workspace": scope.workspace_id,
+        "memories": [each.memory_id for each in ordered],
+        "turns": [each.turn_id for each in ordered],
+        "starts": [each.start for each in ordered],
+        "ends": [each.end for each in ordered],
+    }
+    await session.execute(LINK, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,17 @@ from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
-from sqlalchemy import ColumnElement, Row, Select, and_, delete, select, text
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import aliased
+from uuid_utils.compat import uuid7
 
 from service.db import rows, scopes
 from service.db.conditions import Condition
 from service.db.engine import Session
 from service.db.memories import AVERAGE_LENGTH
 from service.db.rows import Rows
-from service.db.tables import TERM_DIMENSIONS, TurnVector
+from service.db.tables import TERM_DIMENSIONS, ConversationLog, TurnVector
 from service.db.tables import Turn as Table
 from service.domain.conversation import Turn
 from service.domain.scope import Scope
@@ -83,15 +84,6 @@ class Turns:
         return found
 
 
-LOG = text("""
-    INSERT INTO conversation_log (workspace_id, id, conversation_id, turn_id, turn_index, "timestamp", role, content,
-                                  content_hash, token_count, model, channel, metadata, user_id, agent_id, run_id)
-    SELECT workspace_id, gen_random_uuid(), conversation_id, id, turn_index, "timestamp", role, content, content_hash,
-           token_count, model, channel, metadata, user_id, agent_id, run_id
-    FROM turn WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY turn_index
-""")
-
-
 def digest(text: str) -> str:
     """SHA-256 hex of the UTF-8 text, 64 characters (R9.04)."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -105,9 +97,9 @@ def weigh(text: CleanText) -> Mapping[int, float]:
 async def add(session: Session, scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> None:
     """Inserts turns with vectors and log lines. `scope.run_id`: the conversation's external id."""
     vectors = [_vector(scope, place.id, new.vector, generation) for new, place in turns if new.vector is not None]
-    said = Rows(Table, [_row(scope, new, place) for new, place in turns])
-    await rows.insert(session, said, Rows(TurnVector, vectors))
-    await session.execute(LOG, {"workspace": scope.workspace_id, "ids": [place.id for _, place in turns]})
+    said = [_row(scope, new, place) for new, place in turns]
+    logged = [_logged(row) for row in said]
+    await rows.insert(session, Rows(Table, said), Rows(TurnVector, vectors), Rows(ConversationLog, logged))
 
 
 async def page(
@@ -223,6 +215,15 @@ def _row(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
         "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
         "timestamp": new.timestamp,
     }
+
+
+UNLOGGED = frozenset({"id", "speaker", "terms", "bm25"})
+
+
+def _logged(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The line in the log of a turn's row."""
+    kept = {name: value for name, value in row.items() if name not in UNLOGGED}
+    return {**kept, "id": uuid7(), "turn_id": row["id"]}
 
 
 def _vector(scope: Scope, turn_id: UUID, vector: Vector, generation: int) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from service.memory.store import DECISIONS, keep_answer, write_transaction
 from service.pipeline import pii, size
 from service.pipeline.profiles import FACT, TOGETHER
 from service.pipeline.run import run_all
+from service.providers.protocols import Vector
 from service.resources import Resources
 
 RULINGS_AT_ONCE = 8
@@ -57,6 +58,10 @@ class Considered:
     merged: tuple[apply.Texts, ...] = ()
 
 
+SOON_CHARS = 8_000
+"""Messages of so many characters in all are embedded at once, some 0.2 s of a core while the model reads them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Curated:
     """Outcomes in the order of the facts; no outcome comes with a warning that says why."""
@@ -71,8 +76,10 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     spoken = [Said(*_speaker(draft)) for draft in said]
     began = time.perf_counter()
-    try:
-        found = await _extracted(spoken, conversation, res)
+    try:  # the turns are embedded while the model reads them
+        found, vectors = await asyncio.gather(
+            _extracted(spoken, conversation, res), _turn_vectors(said, conversation, res)
+        )
     except LlmError as exc:
         if conversation.stored is not None:
             raise
@@ -87,7 +94,7 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
             return Curated(_previews(facts, res), warnings)
         try:
             told = (*warnings, *_odd(facts))
-            outcomes = await _write(conversation, said, facts, told, res, request, decide_inside=last)
+            outcomes = await _write(conversation, said, vectors, facts, told, res, request, decide_inside=last)
         except Stale:
             continue
         return Curated(outcomes, told)
@@ -120,6 +127,17 @@ async def _extracted(spoken: Sequence[Said], conversation: Conversation, res: Re
         return await res.threads.run(extract.by_rules, spoken)
     workspace_id = conversation.scope.workspace_id
     return await extract.from_messages(spoken, workspace_id, res, llm=llm, instruction=conversation.instruction)
+
+
+async def _turn_vectors(said: Sequence[Draft], conversation: Conversation, res: Resources) -> Sequence[Vector | None]:
+    """The vectors of the messages as turns; None for what a job embeds later: long ones, or all if it fails now."""
+    nothing = [None] * len(said)
+    if conversation.dry_run or conversation.stored is not None or sum(len(each.clean) for each in said) > SOON_CHARS:
+        return nothing
+    try:
+        return await res.embedder.embed(conversation.scope.workspace_id, [each.clean for each in said])
+    except EmbeddingError:
+        return nothing
 
 
 def _speaker(draft: Draft) -> tuple[str, CleanText, str | None]:
@@ -236,6 +254,7 @@ async def _nearest(
 async def _write(
     conversation: Conversation,
     said: Sequence[Draft],
+    vectors: Sequence[Vector | None],
     facts: Sequence[Considered],
     warnings: Sequence[str],
     res: Resources,
@@ -246,7 +265,7 @@ async def _write(
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
-        places = await _turns(session, conversation, said, res, consolidated=True)
+        places = await _turns(session, conversation, said, vectors, res, consolidated=True)
         outcomes: list[Outcome] = []
         links: list[Source] = []
         touched: set[UUID | None] = set()
@@ -301,19 +320,26 @@ def _by_rules(each: Considered, there: tuple[Neighbour, ...]) -> Considered:
 
 
 async def _turns(
-    session: Session, conversation: Conversation, said: Sequence[Draft], res: Resources, *, consolidated: bool
+    session: Session,
+    conversation: Conversation,
+    said: Sequence[Draft],
+    vectors: Sequence[Vector | None],
+    res: Resources,
+    *,
+    consolidated: bool,
 ) -> list[StoredTurn]:
     scope = conversation.scope
     if conversation.stored is not None:
         await conversations.mark_consolidated(session, scope, conversation.stored)
         return list(conversation.stored)
-    name = conversation.external_id or conversations.fresh_name()
-    conversation_id = await conversations.open_conversation(session, scope, name, said[0].timestamp)
-    new = [NewTurn(*_spoken(draft), draft.clean, draft.timestamp) for draft in said]
-    stored = await conversations.append(
-        session, scope, conversation_id, new, generation=res.generation, consolidated=consolidated
+    new = [
+        NewTurn(*_spoken(draft), draft.clean, draft.timestamp, vector)
+        for draft, vector in zip(said, vectors, strict=True)
+    ]
+    stored = await conversations.go_on(
+        session, scope, conversation.external_id, new, generation=res.generation, consolidated=consolidated
     )
-    await turns.embed_later(session, scope.workspace_id, conversation_id, new, res)
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new, res)
     return stored
 
 
@@ -331,7 +357,7 @@ async def _kept_for_later(
         return Curated((), (*warnings, f"no_facts: {why}."))
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
-        places = await _turns(session, conversation, said, res, consolidated=False)
+        places = await _turns(session, conversation, said, [None] * len(said), res, consolidated=False)
         kept = later.kept(conversation, said[0], places[0].conversation_id, places[0].index, places[-1].index)
         job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
         await queue.enqueue(session, scope.workspace_id, [job])

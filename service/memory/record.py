@@ -100,11 +100,9 @@ async def _turns(
     session: Session, conversation: Conversation, drafts: Sequence[Draft], res: Resources
 ) -> list[StoredTurn]:
     scope = conversation.scope
-    name = conversation.external_id or str(uuid7())
-    conversation_id = await conversations.open_conversation(session, scope, name, drafts[0].timestamp)
     said = [_turn(draft) for draft in drafts]
-    stored = await conversations.append(session, scope, conversation_id, said, generation=res.generation)
-    await turns.embed_later(session, scope.workspace_id, conversation_id, said, res)
+    stored = await conversations.go_on(session, scope, conversation.external_id, said, generation=res.generation)
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, said, res)
     return stored
 
 
