@@ -6,14 +6,14 @@ the database itself, so that no use is lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Select, delete, func, select, text, tuple_, update
+from sqlalchemy import Select, delete, exists, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from service.db import idempotency, scopes
@@ -160,6 +160,33 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
     if vector is not None:
         made = {**key, "strategy_id": new.id, "generation": generation, "embedding": vector}
         await session.execute(upsert(StrategyVector).values(**made))
+
+
+async def unembedded(session: Session, workspace_id: UUID, *, generation: int, limit: int) -> dict[UUID, CleanText]:
+    """The words of strategies that have no vector of this generation."""
+    beside = exists().where(
+        StrategyVector.workspace_id == Table.workspace_id,
+        StrategyVector.strategy_id == Table.id,
+        StrategyVector.generation == generation,
+    )
+    query = select(*Table.__table__.columns).where(Table.workspace_id == workspace_id, ~beside)
+    rows = await session.execute(query.order_by(Table.id).limit(limit))
+    return {row.id: _strategy(row).words for row in rows}
+
+
+async def store_vectors(
+    session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
+) -> int:
+    """How many strategies got a vector; their words never change."""
+    here = select(Table.id).where(Table.workspace_id == workspace_id, Table.id.in_(made)).order_by(Table.id)
+    there = list(await session.scalars(here.with_for_update(key_share=True, read=True)))
+    rows = [
+        {"workspace_id": workspace_id, "strategy_id": each, "generation": generation, "embedding": made[each][1]}
+        for each in there
+    ]
+    if rows:
+        await session.execute(upsert(StrategyVector).on_conflict_do_nothing(), rows)
+    return len(rows)
 
 
 async def reinforce(session: Session, workspace_id: UUID, strategy_id: UUID, *, success: bool, at: datetime) -> bool:

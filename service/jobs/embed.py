@@ -1,4 +1,4 @@
-"""Which memories and turns still wait for their vector, and do they get the one of the text they have now?
+"""What still waits for its vector, memory, turn, goal or strategy, and does it get the one of the text it has now?
 
 Up to 20 jobs of a workspace share one call of the embedder (R4.27): what is ready when a worker is free, so a lone one
 never waits for company. No transaction is open while the embedder works. Every 5 minutes a sweep queues what has no
@@ -15,7 +15,8 @@ from uuid import UUID
 from service.db import contexts, enrichment, queue
 from service.domain.job import Counts, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
-from service.memory import turns
+from service.memory import catch_up, turns
+from service.memory.catch_up import WORDS_OF
 from service.memory.turns import TURNS_OF
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -25,8 +26,8 @@ SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Embeds one memory, or the turns of a conversation; without either it is the sweep."""
-    if job.memory_id is None and TURNS_OF not in job.payload:
+    """Embeds one memory, the turns of a conversation, or goals or strategies; without any of it it is the sweep."""
+    if job.memory_id is None and not {TURNS_OF, WORDS_OF} & job.payload.keys():
         return await sweep(res)
     await run_together([job], res)
     return None
@@ -37,6 +38,8 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     workspace_id = jobs[0].workspace_id
     for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
         await turns.embed_missing(workspace_id, UUID(conversation_id), res)
+    for kind in {str(job.payload[WORDS_OF]) for job in jobs if WORDS_OF in job.payload}:
+        await catch_up.embed_missing(workspace_id, kind, res)
     around = [
         job.memory_id for job in jobs if job.memory_id is not None and contexts.PAYLOAD.items() <= job.payload.items()
     ]

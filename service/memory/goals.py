@@ -24,6 +24,7 @@ from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import Conflict, EmbeddingError, InvalidInput, NotFound, PreconditionFailed
+from service.memory import catch_up
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline import pii
 from service.providers.protocols import Vector
@@ -77,6 +78,8 @@ async def add(asked: NewGoal, res: Resources, request: Request) -> Around:
         await _check_ends(session, goal, goal.blocked_by, "blocked_by")
         await _check_memories(session, goal, asked.memory_ids, res)
         await goals.add(session, goal, vector, generation=res.generation)
+        if vector is None:
+            await catch_up.embed_later(session, scope.workspace_id, catch_up.GOALS)
         await goals.tie(session, scope.workspace_id, goal.id, SUBGOAL_OF, [asked.parent_id] if asked.parent_id else [])
         await goals.tie(session, scope.workspace_id, goal.id, BLOCKED_BY, goal.blocked_by)
         await goals.tie_memories(session, scope.workspace_id, goal.id, set(asked.memory_ids))
@@ -121,6 +124,8 @@ async def revise(
         await goals.change(session, goal, columns, now=res.clock())
         if "description" in changed:
             await goals.set_vector(session, goal, vector, generation=res.generation)
+            if vector is None:
+                await catch_up.embed_later(session, workspace_id, catch_up.GOALS)
         event = GoalEvent.REOPEN if "status" in changed else GoalEvent.UPDATE
         return await _told(session, goal, event, changed, res, request)
 

@@ -22,6 +22,7 @@ from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction
 from service.errors import EmbeddingError, NotFound, PreconditionFailed
+from service.memory import catch_up
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline import pii
 from service.pipeline.dedup import is_same
@@ -117,6 +118,8 @@ async def learn(lesson: Lesson, res: Resources, request: Request) -> Learned:
             known = _equal(new, [each for each in now if each not in seen], res)
         if known is None:
             await strategies.add(session, new, vector, generation=res.generation)
+            if vector is None:
+                await catch_up.embed_later(session, scope.workspace_id, catch_up.STRATEGIES)
         elif lesson.success is not None:
             await strategies.reinforce(session, scope.workspace_id, known, success=lesson.success, at=res.clock())
         strategy_id = known or new.id

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import UUID
+from dataclasses import replace
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
 
+from service.db import goals as goal_rows
 from service.db.engine import Database
-from service.domain.scope import NIL_WORKSPACE
+from service.domain.request import Request
+from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
 from service.errors import EmbeddingError
 from service.jobs import embed
+from service.memory import goals, procedures
+from service.memory.goals import NewGoal
+from service.memory.procedures import Lesson
 from service.providers.cache import CachedEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -150,3 +156,39 @@ async def test_the_sweep_is_patient_with_what_died(
 
 def test_the_cache_is_asked_with_the_workspace(res: Resources) -> None:
     assert isinstance(res.embedder, CachedEmbedder)
+
+
+async def test_goals_and_strategies_written_without_an_embedder_get_their_vector_later(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
+) -> None:
+    scope, asked = Scope(workspace, user_id="alice"), Request("request", uuid4())
+    embedder.down = True
+    goal = (await goals.add(NewGoal(scope, "Find a flat"), res, asked)).goal
+    await goals.revise(workspace, goal.id, {"description": "Find a house"}, res, asked)
+    await procedures.learn(
+        Lesson(scope, "Ask an agent first", "When a flat is sought", None, ("call",), True), res, asked
+    )
+    jobs = [job for job in await jobs_of(worker_database, "embed") if job.workspace_id == workspace]
+    assert [job.payload for job in jobs] == [{"words_of": "goals"}] * 2 + [{"words_of": "strategies"}]
+    waiting = [replace(job_for(workspace, None, "embed"), payload=job.payload) for job in jobs]
+    with pytest.raises(EmbeddingError):
+        await embed.run(waiting[0], res)
+    embedder.down = False
+    await embed.run(waiting[2], res)
+    await embed.run_together(waiting, res)
+    assert embedder.seen[-2:] == ["When a flat is sought\nAsk an agent first", "Find a house"]
+    for table, words in (("strategy", embedder.seen[-2]), ("goal", embedder.seen[-1])):
+        sql = f"SELECT 1 - (embedding::halfvec <=> CAST(:v AS halfvec)) AS cosine FROM {table}_vector"
+        (row,) = await fetch(database, workspace, sql, v=str(embedder.vector(words).tolist()))
+        assert row.cosine == pytest.approx(1, abs=1e-3)
+
+
+async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_words(
+    database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
+) -> None:
+    embedder.down = True
+    goal = (await goals.add(NewGoal(Scope(workspace, user_id="alice"), "before"), res, Request("r", uuid4()))).goal
+    async with database.begin(workspace) as session:
+        made = {goal.id: (CleanText("other words"), embedder.vector("other words"))}
+        assert await goal_rows.store_vectors(session, workspace, made, generation=1) == 0
+    assert await fetch(database, workspace, "SELECT goal_id FROM goal_vector") == []

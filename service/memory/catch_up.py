@@ -1,0 +1,61 @@
+"""Which goals and strategies were written while the embedder was away, and when do they get their vector?
+
+Whoever writes one without a vector queues a job in the same transaction. The job embeds all of its workspace that
+still wait, so a second one finds nothing to do. It is patient: a provider may be away for a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Protocol
+from uuid import UUID
+
+from service.db import goals, queue, strategies
+from service.db.engine import Session
+from service.domain.job import NewJob
+from service.domain.text import CleanText
+from service.providers.protocols import Vector
+from service.resources import Resources
+
+WORDS_OF = "words_of"
+"""Names, in the payload of an embed job, what it is for."""
+
+GOALS, STRATEGIES = "goals", "strategies"
+BATCH = 100
+PATIENCE = 150
+"""Attempts: with the longest wait of service/jobs/verdict.py, 10 minutes, about a day."""
+
+
+class Rows(Protocol):
+    """A table whose rows have words and, in a table beside it, their vector."""
+
+    async def unembedded(
+        self, session: Session, workspace_id: UUID, *, generation: int, limit: int
+    ) -> dict[UUID, CleanText]: ...
+
+    async def store_vectors(
+        self, session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
+    ) -> int: ...
+
+
+KINDS: Mapping[str, Rows] = MappingProxyType({GOALS: goals, STRATEGIES: strategies})
+
+
+async def embed_later(session: Session, workspace_id: UUID, kind: str) -> None:
+    """Queues the job; it exists when the caller's transaction commits."""
+    await queue.enqueue(session, workspace_id, [NewJob("embed", payload={WORDS_OF: kind}, max_attempts=PATIENCE)])
+
+
+async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:
+    """How many got the vector they lacked, of the words they have now. Safe to run twice. Raises EmbeddingError."""
+    rows, made = KINDS[kind], 0
+    while True:
+        async with res.db.read(workspace_id) as session:
+            waiting = await rows.unembedded(session, workspace_id, generation=res.generation, limit=BATCH)
+        if not waiting:
+            return made
+        vectors = await res.embedder.embed(workspace_id, list(waiting.values()))
+        found = {each: (words, vector) for (each, words), vector in zip(waiting.items(), vectors, strict=True)}
+        async with res.db.begin(workspace_id) as session:
+            made += await rows.store_vectors(session, workspace_id, found, generation=res.generation)
