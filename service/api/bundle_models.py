@@ -87,12 +87,13 @@ class RecallIn(ScopedBody):
     )
     min_confidence: Unit | None = Field(None, description="0..1: of facts that have a confidence")
     techniques: Techniques | None = Field(None, description="What is done with the question; others keep their setting")
+    reinforce: bool = Field(True, description="Count facts and entities as used; false for previews")
     format: Literal["json", "markdown"] = Field("json", description="markdown: also as one block to paste in a prompt")
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
         if (self.query is None) == (self.q is None):
-            raise ValueError("give the question as query (or as q)")
+            raise ValueError("query: give the question as query (or as q)")
         return self
 
 

@@ -62,11 +62,11 @@ class PatchFields(Body):
             ("ttl_s", "expires_at"),
         ):
             if {one, other} <= self.model_fields_set:
-                raise ValueError(f"give {one} or {other}, not both")
+                raise ValueError(f"{one}: give {one} or {other}, not both")
         if self.content is not None and not self.content.strip():
-            raise ValueError("content must not be blank")
+            raise ValueError("content: must not be blank")
         if isinstance(self.tags, list) and len(self.tags) > MAX_TAGS:
-            raise ValueError(f"at most {MAX_TAGS} tags are kept")
+            raise ValueError(f"tags: at most {MAX_TAGS} are kept")
         return self
 
 
@@ -90,9 +90,9 @@ class PutIn(Body):
     @model_validator(mode="after")
     def _one_text(self) -> Self:
         if (self.text is None) == (self.content is None):
-            raise ValueError("give the new text as text (or as content)")
+            raise ValueError("text: give the new text as text (or as content)")
         if not (self.text or self.content or "").strip():
-            raise ValueError("text must not be blank")
+            raise ValueError("text: must not be blank")
         return self
 
 
@@ -113,7 +113,7 @@ class RelationIn(Body):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
-            raise ValueError("t_valid must lie before t_invalid")
+            raise ValueError("t_valid: must lie before t_invalid")
         return self
 
 

@@ -32,7 +32,7 @@ class ConversationIn(ScopedBody):
     @model_validator(mode="after")
     def _one_name(self) -> Self:
         if self.external_id is not None and self.run_id is not None and self.external_id != self.run_id:
-            raise ValueError("external_id and run_id are the same name: give one of them")
+            raise ValueError("external_id: is the same name as run_id: give one of them")
         return self
 
 

@@ -23,9 +23,10 @@ from service.api.deps import (
     scope_of,
     served,
 )
+from service.api.limits import LIMITED
 from service.api.memory_models import RedactionOut
 from service.api.preconditions import ExpectedOf
-from service.api.reads import NoteOf
+from service.api.reads import NoteOf, ReinforceOf
 from service.db import conversations, turns
 from service.domain.conversation import Conversation, Wishes
 from service.domain.scope import Scope
@@ -243,7 +244,8 @@ async def store_turn(
     operation_id="get_conversation_context",
     summary="What goes into the prompt of a conversation",
     response_model=wire.ContextOut,
-    responses=errors.documented(400, 401, 403, 404, 422, 503),
+    responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
+    dependencies=LIMITED,
 )
 async def get_conversation_context(
     id: ConversationId,
@@ -251,10 +253,12 @@ async def get_conversation_context(
     res: ResourcesOf,
     owner: OwnerOf,
     note: NoteOf,
+    used: ReinforceOf,
     max_tokens: Annotated[int, Query(ge=50, le=200_000, description="Estimated, of `context`")] = 2_000,
     q: Annotated[
         str | None, Query(min_length=1, max_length=20_000, description="Default: the user's last words")
     ] = None,
+    reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
 ) -> wire.ContextOut:
     """The last turns, and the memories of the user (or agent) that bear on them, as much as fits: `context` is ready to
     put in a prompt."""
@@ -263,7 +267,10 @@ async def get_conversation_context(
         there = await find(session, owner, id)
     with budget(res):
         found = await context(there, asked, max_tokens, res)
-    note("context", there.scope, [hit.memory for hit in found.memories], query=asked, max_tokens=max_tokens)
+    memories = [hit.memory for hit in found.memories]
+    note("context", there.scope, memories, query=asked, max_tokens=max_tokens)
+    if reinforce:
+        used(memories)
     return wire.ContextOut(
         conversation_id=there.id,
         turns=[wire.TurnOut(**wire.turn_fields(each)) for each in found.turns],

@@ -24,13 +24,17 @@ from service.api.deps import (
     scope_of,
     served,
 )
+from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
+from service.api.reads import NoteOf
+from service.api.wire import Channel
 from service.db import entity_rows
 from service.db.entity_rows import Found, Seen
 from service.domain.access import Caller
 from service.domain.entity import Entity, EntityWish, Owner, type_name
 from service.domain.scope import Scope
-from service.errors import InvalidInput
+from service.domain.text import CleanText
+from service.errors import EmbeddingError, InvalidInput
 from service.memory import entity as verbs
 from service.memory.entity import Merged
 from service.pipeline.pii import clean_words
@@ -119,30 +123,44 @@ async def upsert_entity(
     operation_id="search_entities",
     summary="Entities by name or meaning",
     response_model=wire.EntityHits,
-    responses=errors.documented(400, 401, 403, 422, 503),
+    responses=errors.documented(400, 401, 403, 422, 429, 503),
+    dependencies=LIMITED,
 )
 async def search_entities(
     who: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
+    note: NoteOf,
     q: Annotated[str, Query(min_length=1, max_length=1_000, examples=["acme"])],
     type: Annotated[str | None, Query(max_length=50)] = None,
+    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
 ) -> wire.EntityHits:
     """A name or alias that is, begins with or holds the words; and what a caller described in other words."""
     if not q.strip():
         raise InvalidInput("q: must not be blank.", field="q")
     question = await clean_words(q, "q", res)
-    vector: Vector = await res.embedder.embed_query(who.workspace_id, question)
+    vector, warnings = await _vector_of(who, question, res)
     kind = type_name(type) if type else None
     async with res.db.begin(who.workspace_id) as session:
-        seen = Seen(who.workspace_id, scope)
+        seen = Seen(who.workspace_id, scope, channels=tuple(channels or ()))
         found = await entity_rows.search(
             session, seen, question, vector, kind=kind, generation=res.generation, limit=limit
         )
         hits = _ranked(found, res)[:limit]
-        await entity_rows.count_read(session, who.workspace_id, [each.id for each in hits], now=res.clock())
-    return wire.EntityHits(results=hits)
+        ids = [each.id for each in hits]
+        await entity_rows.count_read(session, who.workspace_id, ids, now=res.clock())
+    by_id = {each.entity.id: each.entity for each in found}
+    shown = [by_id[each] for each in ids]
+    note("entities/search", scope, shown, query=question, kind="entity", channels=channels or (), limit=limit)
+    return wire.EntityHits(results=hits, warnings=warnings)
+
+
+async def _vector_of(who: Caller, question: CleanText, res: Resources) -> tuple[Vector | None, list[str]]:
+    try:
+        return await res.embedder.embed_query(who.workspace_id, question), []
+    except EmbeddingError:
+        return None, ["embedding_unavailable: only names were looked at."]
 
 
 def _ranked(found: list[Found], res: Resources) -> list[wire.EntityHitOut]:

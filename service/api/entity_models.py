@@ -81,7 +81,7 @@ class EntityRelationIn(Body):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
-            raise ValueError("t_valid must lie before t_invalid")
+            raise ValueError("t_valid: must lie before t_invalid")
         return self
 
 
@@ -144,8 +144,11 @@ class EntityHitOut(EntityOut):
 
 
 class EntityHits(Reply):
+    """Best first. `warnings`: what could not be asked, so that less was found."""
+
     results: list[EntityHitOut]
     next_cursor: str | None = None
+    warnings: list[str] = Field(default_factory=list)
 
 
 class EntityRelationOut(Reply):

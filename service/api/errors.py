@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -114,8 +115,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     """FastAPI's 422 becomes a 400 that names the field and never repeats the input (B14)."""
     assert isinstance(exc, RequestValidationError)
     first = exc.errors()[0]
-    field = _field(first["loc"])
-    message = str(first["msg"]).removeprefix("Value error, ")
+    field, message = _said(_field(first["loc"]), str(first["msg"]))
     if first["type"] == "scope_error":
         error = errors.ScopeMissing(field="user_id")
         return of(request, error)
@@ -130,10 +130,19 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
 def invalid(exc: ValidationError) -> errors.InvalidInput:
     """What is wrong with a model that was put together from parameters."""
     first = exc.errors()[0]
-    field, message = path(list(first["loc"])), str(first["msg"]).removeprefix("Value error, ")
+    field, message = _said(path(list(first["loc"])), str(first["msg"]))
     if first["type"] == "extra_forbidden":
         message = "is not a field of this request"
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
+
+
+def _said(where: str, message: str) -> tuple[str, str]:
+    """Field and message: a check of a whole model names the field itself, as in "start: must lie before end"."""
+    message = message.removeprefix("Value error, ")
+    named = OF_A_MODEL.fullmatch(message)
+    if named is None or named["field"] == where:
+        return where, message
+    return (f"{where}.{named['field']}" if where else named["field"]), named["rest"]
 
 
 def _field(where: Sequence[int | str]) -> str:
@@ -184,5 +193,6 @@ def _is_named(part: str) -> bool:
     return part in CONNECTIVES or (not part[0].isupper() and part not in PYDANTIC_BRANCHES)
 
 
+OF_A_MODEL = re.compile(r"(?P<field>[a-z_]+): (?P<rest>.+)", re.DOTALL)
 CONNECTIVES = frozenset({"AND", "OR", "NOT"})
 PYDANTIC_BRANCHES = frozenset({"str", "list", "int", "float", "dict", "bool"})

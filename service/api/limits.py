@@ -1,7 +1,7 @@
-"""How many searches may a key make? A bucket of tokens per key and process (R17.04).
+"""How many questions may a key ask? A bucket of tokens per key and process (R17.04).
 
-Each search takes a token; they come back at the rate of the settings, up to the burst. Several processes have a bucket
-each, so the rate of a deployment is the rate times its processes.
+Each search, recall or context takes a token; they come back at the rate of the settings, up to the burst. Several
+processes have a bucket each, so the rate of a deployment is the rate times its processes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from uuid import UUID
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from service.api.auth import CallerOf
 from service.api.deps import ResourcesOf
@@ -48,3 +48,6 @@ async def searches(request: Request, who: CallerOf, res: ResourcesOf) -> None:
     wait_s = buckets.take(who.key_id, per_s=per_s, burst=res.settings.search_burst)
     if wait_s > 0:
         raise TooManyRequests("This key searches faster than it may.", retry_after_s=wait_s)
+
+
+LIMITED = [Depends(searches)]

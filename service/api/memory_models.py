@@ -65,13 +65,13 @@ class MemoryFields(ScopedBody):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.importance is not None and self.importance_level is not None:
-            raise ValueError("give importance or importance_level, not both")
+            raise ValueError("importance: give importance or importance_level, not both")
         if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
-            raise ValueError("t_valid must lie before t_invalid")
+            raise ValueError("t_valid: must lie before t_invalid")
         if self.ttl_s is not None and self.expires_at is not None:
-            raise ValueError("give ttl_s or expires_at, not both")
+            raise ValueError("ttl_s: give ttl_s or expires_at, not both")
         if isinstance(self.tags, list) and len(self.tags) > MAX_TAGS:
-            raise ValueError(f"at most {MAX_TAGS} tags are kept")
+            raise ValueError(f"tags: at most {MAX_TAGS} are kept")
         return self
 
 
@@ -102,7 +102,7 @@ class StoreIn(MemoryFields):
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         if (self.content is None) == (self.messages is None):
-            raise ValueError("give exactly one of content and messages")
+            raise ValueError("content: give exactly one of content and messages")
         return self
 
 

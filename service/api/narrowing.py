@@ -65,11 +65,11 @@ class NarrowIn(ScopedBody):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.start and self.end and self.start >= self.end:
-            raise ValueError("start must lie before end")
+            raise ValueError("start: must lie before end")
         if self.time_query is not None and (self.start or self.end):
-            raise ValueError("give time_query, or start and end, not both")
+            raise ValueError("time_query: give time_query, or start and end, not both")
         if self.channels is not None and self.channel is not None:
-            raise ValueError("give channel or channels, not both")
+            raise ValueError("channel: give channel or channels, not both")
         return self
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from service.api.errors import Problem
+from service.api.errors import Problem, documented
 
 DESCRIPTION = """
 Store what an agent learns, find it again, and see why.
@@ -41,4 +41,21 @@ def _mended(found: dict[str, Any]) -> dict[str, Any]:
             default = operation["responses"].get("422", {})
             if "HTTPValidationError" in str(default):
                 del operation["responses"]["422"]
+            _complete(operation)
     return found
+
+
+def _complete(operation: dict[str, Any]) -> None:
+    """The errors that what is sent brings with it, on every route alike: what is sent can be wrong, a body too large, a
+    key of idempotency taken, a version old."""
+    answers = operation["responses"]
+    sent = {each["name"].lower() for each in operation.get("parameters", [])}
+    brought = {
+        400: bool(sent) or "requestBody" in operation,
+        409: "idempotency-key" in sent,
+        412: "if-match" in sent,
+        413: "requestBody" in operation,
+        503: "401" in answers,  # a key is looked up in the database
+    }
+    for status, answer in documented(*(status for status, comes in brought.items() if comes)).items():
+        answers.setdefault(str(status), answer)

@@ -13,7 +13,9 @@ from service.api.auth import CallerOf
 from service.api.deps import ResourcesOf
 from service.db.audit import Entry
 from service.domain.conversation import Turn
+from service.domain.entity import Entity
 from service.domain.memory import Memory
+from service.domain.procedure import Strategy
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.memory.readlog import ReadLog
 from service.memory.reinforce import Reinforcement
@@ -31,7 +33,7 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
     def note(
         route: str,
         scope: Scope,
-        found: Sequence[Memory | Turn],
+        found: Sequence[Memory | Turn | Strategy | Entity],
         *,
         query: str | None = None,
         kind: str = "semantic",
@@ -41,7 +43,7 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
         if level not in LEVELS:
             return
         log: ReadLog = request.app.state.reads
-        elsewhere = [str(each.id) for each in found if each.scope.channel != scope.channel]
+        elsewhere = [str(each.id) for each in found if _channel(each) != scope.channel]
         metadata: dict[str, Any] = {"route": route}
         if elsewhere:
             metadata["cross_channel_ids"] = elsewhere  # R2.07
@@ -68,6 +70,10 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
         )
 
     return note
+
+
+def _channel(found: Memory | Turn | Strategy | Entity) -> str:
+    return found.channel if isinstance(found, Entity) else found.scope.channel
 
 
 class Reinforce(Protocol):

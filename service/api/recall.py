@@ -12,7 +12,8 @@ from service.api import bundle_models as wire
 from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import ResourcesOf, budget, scope_of
-from service.api.reads import NoteOf
+from service.api.limits import LIMITED
+from service.api.reads import NoteOf, ReinforceOf
 from service.domain.bundle import PARTS, Recall, Shares
 from service.domain.ranking import over
 from service.pipeline.pii import clean_words
@@ -26,9 +27,12 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"])
     operation_id="recall",
     summary="Recall what helps to answer",
     response_model=wire.BundleOut,
-    responses=errors.documented(400, 401, 403, 413, 422, 503),
+    responses=errors.documented(400, 401, 403, 413, 422, 429, 503),
+    dependencies=LIMITED,
 )
-async def recall_bundle(body: wire.RecallIn, who: Reader, res: ResourcesOf, note: NoteOf) -> wire.BundleOut:
+async def recall_bundle(
+    body: wire.RecallIn, who: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf
+) -> wire.BundleOut:
     """Turns and facts that answer the question, what it names and how that hangs together, active goals, and who is
     spoken to: all of one moment, cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
     began = time.perf_counter()
@@ -52,8 +56,16 @@ async def recall_bundle(body: wire.RecallIn, who: Reader, res: ResourcesOf, note
     )
     with budget(res):
         found = await recall(asked, res)
-    note("recall", scope, [each.memory for each in found.facts], query=text, max_tokens=body.max_tokens)
+    channels = asked.channels
+    facts = [each.memory for each in found.facts]
+    if body.reinforce:
+        used(facts, [each.entity.id for each in found.entities])
+    note("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens)
     if found.turns:
-        note("recall", scope, [each.turn for each in found.turns], query=text, kind="episodic", top_k=body.top_k)
+        turns = [each.turn for each in found.turns]
+        note("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.top_k)
+    if found.strategies:
+        ways = [each.strategy for each in found.strategies]
+        note("recall", scope, ways, query=text, kind="procedural", channels=channels, top_k=body.top_k)
     took_ms = round((time.perf_counter() - began) * 1000, 3)
     return wire.shown(found, body, ms=took_ms, include=include, now=res.clock())

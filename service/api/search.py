@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors, narrowing, ranking, shapes
 from service.api.auth import Reader
 from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, budget, scope_of
-from service.api.limits import searches
+from service.api.limits import LIMITED
 from service.api.memory_models import SCOPE_SCHEMA, MemoryOut
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
 from service.api.ranking import MetricsOut, RankIn, Ranks
@@ -74,9 +74,9 @@ class SearchIn(NarrowIn, RankIn):
     @model_validator(mode="after")
     def _one_question(self) -> Self:
         if self.query is not None and self.q is not None:
-            raise ValueError("give the question as query or as q, not both")
+            raise ValueError("query: give the question as query or as q, not both")
         if self.valid_at is not None and self.validity != "exclude":
-            raise ValueError("valid_at says what must be valid; validity is about now")
+            raise ValueError("validity: is about now, where valid_at names the moment: give one of them")
         return self
 
     @property
@@ -145,9 +145,6 @@ class SearchOut(Reply):
 
 
 RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
-
-
-LIMITED = [Depends(searches)]
 
 
 @router.post(

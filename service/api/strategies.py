@@ -12,7 +12,9 @@ from service.api import cursors, errors, replies
 from service.api import procedure_models as wire
 from service.api.auth import CallerOf, Deleter, Reader, Writer
 from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, scope_of, served
+from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
+from service.api.reads import NoteOf
 from service.api.wire import Channel
 from service.db import strategies as rows
 from service.domain.access import Caller
@@ -113,12 +115,14 @@ async def list_strategies(
     operation_id="find_strategies",
     summary="The strategies that fit a task",
     response_model=wire.FittingList,
-    responses=errors.documented(400, 401, 403, 422, 503),
+    responses=errors.documented(400, 401, 403, 422, 429, 503),
+    dependencies=LIMITED,
 )
 async def find_strategies(
     who: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
+    note: NoteOf,
     task: Annotated[str, Query(min_length=1, max_length=4_000, description="What is to be done")],
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
     task_type: Label = None,
@@ -129,6 +133,8 @@ async def find_strategies(
     found, warnings = await strategies.find(
         scope, clean, res, limit=top_k, channels=channels or (), task_type=task_type
     )
+    shown = [each.strategy for each in found]
+    note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=top_k)
     return wire.FittingList(results=[fitting(each) for each in found], warnings=list(warnings))
 
 

@@ -12,6 +12,7 @@ from service.api import conversation_models as wire
 from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import ResourcesOf, ScopeOf
+from service.api.limits import LIMITED
 from service.api.reads import NoteOf
 from service.api.wire import Channel
 from service.db import turns
@@ -52,7 +53,7 @@ async def list_recent_turns(
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     async with res.db.read(who.workspace_id) as session:
         found = await turns.recent(session, Turns(scope, since, channels=tuple(channels or ())), limit=limit)
-    note("turns/recent", scope, found, kind="episodic", hours=hours, limit=limit)
+    note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
     return wire.TurnPage(results=[wire.TurnOut(**wire.turn_fields(each)) for each in found])
 
 
@@ -61,7 +62,8 @@ async def list_recent_turns(
     operation_id="search_turns",
     summary="The turns that answer a question",
     response_model=wire.TurnSearchOut,
-    responses=errors.documented(400, 401, 403, 404, 422, 503),
+    responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
+    dependencies=LIMITED,
 )
 async def search_turns(
     who: Reader,
@@ -89,5 +91,6 @@ async def search_turns(
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
     wanted = Turns(scope, since, conversation_id=one, channels=tuple(channels or ()))
     hits, warnings = await search(wanted, text, limit, res)
-    note("turns/search", scope, [hit.turn for hit in hits], query=text, kind="episodic", limit=limit)
+    said = [hit.turn for hit in hits]
+    note("turns/search", scope, said, query=text, kind="episodic", channels=channels or (), limit=limit)
     return wire.TurnSearchOut(results=[wire.hit(each) for each in hits], warnings=list(warnings))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from service.api import errors, replies
 from service.api import working_models as wire
 from service.api.auth import CallerOf, Reader, Writer
-from service.api.deps import AgentId, ChannelName, IdempotencyHeader, ResourcesOf, UserId
+from service.api.deps import AgentId, ChannelName, ResourcesOf, UserId
 from service.api.preconditions import ExpectedOf
 from service.api.wire import Name
 from service.db import goals
@@ -25,9 +25,11 @@ from service.memory.working import ONLY
 from service.resources import Resources
 
 
-async def refuse_key(given: IdempotencyHeader = None) -> None:
-    """What is gone after a crash cannot promise an answer for a day (B5)."""
-    if given is not None:
+async def refuse_key(
+    request: Request, given: Annotated[str | None, Header(alias="Idempotency-Key", include_in_schema=False)] = None
+) -> None:
+    """What is gone after a crash cannot promise an answer for a day (B5). Reads promise nothing."""
+    if given is not None and request.method != "GET":
         raise InvalidInput(
             "Idempotency-Key is not taken here: working memory does not survive a crash. Repeat the write instead.",
             field="Idempotency-Key",

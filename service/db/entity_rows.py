@@ -125,11 +125,13 @@ COUNT_READ = typed(
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Which entities a read may see: those of the scope, or (None) of the whole workspace."""
+    """Which entities a read may see: those of the scope, or (None) of the whole workspace. `channels` are looked at
+    beside the scope's own and _global."""
 
     workspace_id: UUID
     scope: Scope | None
     any_channel: bool = False
+    channels: tuple[str, ...] = ()
 
     @property
     def rows(self) -> Condition:
@@ -139,11 +141,9 @@ class Seen:
         scope = self.scope
         if scope is None:
             return here
-        if not self.any_channel and scope.channel == GLOBAL_CHANNEL:
-            here &= Condition("e.channel = :channel", {"channel": GLOBAL_CHANNEL})
-        elif not self.any_channel:
-            both = {"channel": scope.channel, "global_channel": GLOBAL_CHANNEL}
-            here &= Condition("e.channel IN (:channel, :global_channel)", both)
+        if not self.any_channel:
+            looked_at = sorted({scope.channel, GLOBAL_CHANNEL, *self.channels})
+            here &= Condition("e.channel = ANY (CAST(:channels AS text[]))", {"channels": looked_at})
         if scope.user_id is not None:
             here &= Condition("e.user_id = :user_id", {"user_id": scope.user_id})
         asked = {name: value for name in ("agent_id", "run_id") if (value := getattr(scope, name)) is not None}

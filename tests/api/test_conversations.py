@@ -263,7 +263,7 @@ async def test_bad_conversations_are_refused(client: AsyncClient) -> None:
     for body, field in (
         ({"title": "x"}, "user_id"),
         ({"user_id": "alice", "external_id": ""}, "external_id"),
-        ({"user_id": "alice", "external_id": "a", "run_id": "b"}, "body"),
+        ({"user_id": "alice", "external_id": "a", "run_id": "b"}, "external_id"),
         ({"user_id": "alice", "title": " "}, "title"),
         ({"user_id": "alice", "x": 1}, "x"),
     ):

@@ -90,6 +90,27 @@ def test_422_is_where_pii_can_be_rejected_only(document: dict[str, Any]) -> None
         assert name not in found
 
 
+def test_what_is_sent_brings_its_errors(document: dict[str, Any]) -> None:
+    """A body can be too large, an Idempotency-Key another request's, a version old: said wherever it can be."""
+    by_id = {operation["operationId"]: set(operation["responses"]) for _, _, operation in operations(document)}
+    for name, statuses in (
+        ("delete_goal", {"400", "404", "409", "412", "503"}),
+        ("delete_memories", {"400", "409", "503"}),
+        ("list_entities", {"400", "413"}),
+        ("get_memory", {"400", "404"}),
+        ("store_memories", {"409", "413", "503"}),
+        ("recall", {"400", "413", "422", "429", "503"}),
+        ("search_turns", {"400", "422", "429"}),
+    ):
+        assert statuses <= by_id[name], name
+    for method, path, operation in operations(document):
+        names = {each["name"] for each in operation.get("parameters", [])}
+        if path.startswith("/v1/working"):
+            assert "Idempotency-Key" not in names, "it is refused there"
+        elif "Idempotency-Key" in names:
+            assert "409" in operation["responses"], f"{method} {path}"
+
+
 def test_what_must_be_given_is_in_the_schema(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     store = schemas["StoreIn"]

@@ -254,8 +254,8 @@ async def test_a_recall_stands_in_the_audit_when_reads_do(client: AsyncClient, a
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({}, "body"),
-        ({"query": "x", "q": "y"}, "body"),
+        ({}, "query"),
+        ({"query": "x", "q": "y"}, "query"),
         ({"query": " "}, "query"),
         ({"query": "x\x00"}, "query"),
         ({"query": "x", "max_tokens": 49}, "max_tokens"),
