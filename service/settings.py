@@ -233,7 +233,7 @@ class Settings(BaseModel):
     search_techniques: Annotated[Techniques, BeforeValidator(_parsed)] = Techniques()  # JSON: R7.17
     search_diversity: float = Field(0.0, ge=0, le=1)  # how much a hit loses for repeating one above it
     search_rerank: bool = False  # let the reranker, if there is one, look at the first hits
-    search_rate_per_s: float = Field(0.0, ge=0)  # searches, recalls, contexts per second and key in a process; 0: any (R17.04)
+    search_rate_per_s: float = Field(0.0, ge=0)  # questions per second and key in one process; 0 is no limit (R17.04)
     search_burst: int = Field(50, ge=1)  # how many may come at once before the rate counts
     reinforce: bool = True  # searches count as uses of what they found (R7.24)
 
