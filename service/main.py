@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 
-from service import __version__, logs
+from service import __version__, garbage, logs
 from service.api import (
     audit,
     bulk,
@@ -129,4 +129,6 @@ def app_from_env() -> FastAPI:
     """The factory that uvicorn calls."""
     settings = Settings.from_env(os.environ)
     logs.set_up(settings.log_level)
-    return create_app(settings)
+    app = create_app(settings)
+    garbage.look_rarely()
+    return app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from service import logs
+from service import garbage, logs
 from service.jobs.loop import run_worker
 from service.settings import Settings
 
@@ -12,6 +12,7 @@ from service.settings import Settings
 def work(settings: Settings) -> int:
     """Returns 0 after SIGTERM or Ctrl-C: running jobs end or are given back."""
     logs.set_up(settings.log_level)
+    garbage.look_rarely()
     with asyncio.Runner(loop_factory=_loop) as runner:
         runner.run(run_worker(settings))
     return 0
