@@ -40,6 +40,7 @@ BARE: Mapping[str, str] = {
     "extraction_model": "EXTRACTION_MODEL",
     "bootstrap_api_key": "AUTOMEM_API_TOKEN",
     "working_ttl_s": "WORKING_TTL_SECONDS",
+    "recall_relation_limit": "RECALL_RELATION_LIMIT",
 }
 
 IGNORED = ("QDRANT_HOST", "CHROMA_HOST", "NEO4J_URL", "REDIS_URL")
@@ -236,6 +237,7 @@ class Settings(BaseModel):
     search_rate_per_s: float = Field(0.0, ge=0)  # questions per second and key in one process; 0 is no limit (R17.04)
     search_burst: int = Field(50, ge=1)  # how many may come at once before the rate counts
     reinforce: bool = True  # searches count as uses of what they found (R7.24)
+    recall_relation_limit: int = Field(5, ge=0, le=50)  # memories shown with a hit that it is tied to (R7.09, R6.19)
 
     # -- reranker: off without a URL or model
     rerank_provider: Literal["none", "http", "llm"] = "none"  # http: a server at rerank_url; llm: the language model

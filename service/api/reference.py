@@ -154,7 +154,7 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
         dedup=pick("dedup_exact", "dedup_near", "dedup_candidates"),
         content=pick("content_limits", "content_soft_limit", "content_hard_limit", "content_long_limit", "timezone"),
         search={name: shown[name] for name in shown if name.startswith(("search_", "rerank_"))}
-        | pick("expired_factor", "recency_half_life_days", "reinforce"),
+        | pick("expired_factor", "recency_half_life_days", "reinforce", "recall_relation_limit"),
         limits=pick("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
         jobs=pick("worker_concurrency", "worker_poll_s", "job_lease_s", "job_max_attempts", "job_retention_days"),
     )

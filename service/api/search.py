@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors, narrowing, ranking, shapes
 from service.api.auth import Reader
+from service.api.connected import ConnectedOut, connected
 from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, budget, scope_of
 from service.api.limits import LIMITED
 from service.api.memory_models import SCOPE_SCHEMA, MemoryOut
@@ -27,7 +28,9 @@ from service.errors import InvalidInput
 from service.language.tags import normalise
 from service.pipeline.pii import clean_words
 from service.resources import Resources
+from service.retrieval import neighbours
 from service.retrieval.listing import listing
+from service.retrieval.neighbours import Tied
 from service.retrieval.search import search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
@@ -70,6 +73,7 @@ class SearchIn(NarrowIn, RankIn):
     prefer_tags: Words | Comma = Field(default_factory=list, description="Hits with one of these rank higher")
     min_score: Unit = Field(0.0, description="Leaves out hits that score lower")
     validity: Validity = Field("exclude", description="What happens to memories outside [t_valid, t_invalid)")
+    connected: bool = Field(False, description="Show with each hit the memories it is tied to, 5 by default")
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
@@ -121,6 +125,7 @@ class HitOut(MemoryOut):
     score: float
     similarity: float | None
     explain: ExplainOut | None = None
+    connected: list[ConnectedOut] | None = Field(None, description="With connected: what it is tied to most strongly")
 
 
 class WindowOut(Reply):
@@ -187,6 +192,7 @@ async def search_memories_simple(
     prefer_tags: Several = None,
     min_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
     validity: Validity = "exclude",
+    connected: Annotated[bool, Query(description="Show with each hit the memories it is tied to")] = False,
 ) -> SearchOut:
     """The same for a link or a shell; `filters` is JSON there, techniques are switches, weights and factors are for
     POST."""
@@ -203,6 +209,7 @@ async def search_memories_simple(
         "prefer_tags": split(prefer_tags),
         "min_score": min_score,
         "validity": validity,
+        "connected": connected,
     }
     return await _search(body_of(SearchIn, given), who, res, note, used)
 
@@ -237,6 +244,7 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
     )
     with budget(res):
         found = await (search(asked, res) if text else listing(asked, res))
+    tied = await neighbours.of_hits(asked, found.hits, res) if body.connected else None
     note(
         "search",
         scope,
@@ -252,7 +260,7 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         used([hit.memory for hit in found.hits], found.entities)
     stages = found.explained.timings_ms if found.explained else {}
     return SearchOut(
-        results=[_hit(hit, explain=body.explain) for hit in found.hits],
+        results=[_hit(hit, tied, explain=body.explain) for hit in found.hits],
         vector_path=found.vector_path,
         warnings=[*warnings, *found.warnings],
         window=None if window.is_open else WindowOut(start=window.start, end=window.end),
@@ -263,9 +271,14 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
     )
 
 
-def _hit(hit: Hit, *, explain: bool) -> HitOut:
-    shown = _explained(hit.terms, hit.factors) if explain else None
-    return HitOut(**shapes.fields(hit.memory), score=hit.score, similarity=hit.similarity, explain=shown)
+def _hit(hit: Hit, tied: Tied | None, *, explain: bool) -> HitOut:
+    return HitOut(
+        **shapes.fields(hit.memory),
+        score=hit.score,
+        similarity=hit.similarity,
+        explain=_explained(hit.terms, hit.factors) if explain else None,
+        connected=None if tied is None else connected(tied.steps.get(hit.memory.id, []), tied.memories),
+    )
 
 
 def _why(why: Why) -> WhyOut:

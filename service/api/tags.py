@@ -9,29 +9,17 @@ from pydantic import Field
 
 from service.api import errors, shapes
 from service.api.auth import Reader
+from service.api.connected import ConnectedOut, connected
 from service.api.deps import ResourcesOf, ScopeOf
 from service.api.memory_models import MemoryOut
 from service.api.reads import NoteOf
-from service.api.wire import Id, Reply
+from service.api.wire import Reply
 from service.db import edges, important, memories, scopes, visible
-from service.domain.memory import Memory
 from service.domain.query import EVER, Narrow, TagMatch, TagMode
-from service.domain.relation import RelationType, Step
 from service.errors import InvalidInput
 from service.language.tags import normalise
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
-
-CONNECTED = 5  # R6.19
-
-
-class ConnectedOut(Reply):
-    """A memory at the other end of an edge."""
-
-    id: Id
-    memory: str
-    type: RelationType
-    strength: float
 
 
 class TaggedOut(MemoryOut):
@@ -39,7 +27,7 @@ class TaggedOut(MemoryOut):
 
     score: float
     similarity: float | None = None
-    connected: list[ConnectedOut] = Field(default_factory=list, description="Its strongest relations, 5 at most")
+    connected: list[ConnectedOut] = Field(default_factory=list, description="What it is tied to most strongly")
 
 
 class TaggedPage(Reply):
@@ -76,18 +64,17 @@ async def list_memories_by_tag(
     rows = visible.narrowed("m", Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode), EVER, here)
     async with res.db.snapshot(who.workspace_id) as session:
         ids = await important.ids(session, rows, limit=limit)
-        around = await edges.around(session, who.workspace_id, ids, each=CONNECTED, now=now)
+        limit_each = res.settings.recall_relation_limit
+        around = await edges.connected(session, who.workspace_id, ids, here, each=limit_each, now=now)
         ends = {step.memory_id for steps in around.values() for step in steps}
         found = await memories.get_many(session, who.workspace_id, [*ids, *(ends - set(ids))])
     listed = [found[each] for each in ids]
     note("by-tag", scope, listed, tags=list(wanted), tag_match=tag_match, tag_mode=tag_mode, limit=limit)
-    return TaggedPage(results=[_tagged(each, around.get(each.id, []), found) for each in listed])
-
-
-def _tagged(memory: Memory, steps: list[Step], found: dict[Id, Memory]) -> TaggedOut:
-    connected = [
-        ConnectedOut(id=step.memory_id, memory=found[step.memory_id].text, type=step.by.type, strength=step.by.strength)
-        for step in steps
-        if step.memory_id in found
-    ]
-    return TaggedOut(**shapes.fields(memory), score=memory.importance.value, connected=connected)
+    return TaggedPage(
+        results=[
+            TaggedOut(
+                **shapes.fields(each), score=each.importance.value, connected=connected(around.get(each.id, []), found)
+            )
+            for each in listed
+        ]
+    )

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, or_, select, text
+from sqlalchemy import TextClause, delete, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from service.db.conditions import typed
+from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import MemoryEdge as Table
 from service.domain.relation import Relation, RelationType, Step, Walk
@@ -84,6 +85,9 @@ STEP = typed(
     FROM (SELECT true) always LEFT JOIN kept e ON true ORDER BY e.strength DESC, e.far
     """)  # noqa: S608 - our own parts
 ).columns(properties=JSONB())
+
+
+SPARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +208,29 @@ async def around(
     return {
         near: [Step(row.far, 1, _relation(row)) for row in of_node[:each]] for near, of_node in _by_node(rows).items()
     }
+
+
+async def connected(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
+) -> Mapping[UUID, list[Step]]:
+    """For each memory the `each` memories it is tied to most strongly, each once, that are among `rows`, which speaks
+    of `memory m`. Looked for among SPARE times as many edges, the strongest: what may not be seen leaves room."""
+    if not each:
+        return {}
+    found = await around(session, workspace_id, ids, each=each * SPARE, now=now)
+    ends = list({step.memory_id for steps in found.values() for step in steps})
+    seen = set(await session.scalars(_among(rows.sql), {**rows.values, "ends": ends})) if ends else set()
+    strongest: dict[UUID, dict[UUID, Step]] = {near: {} for near in found}
+    for near, steps in found.items():
+        for step in steps:
+            if step.memory_id in seen:
+                strongest[near].setdefault(step.memory_id, step)
+    return {near: list(once.values())[:each] for near, once in strongest.items()}
+
+
+@lru_cache(maxsize=64)
+def _among(rows: str) -> TextClause:
+    return typed(text(f"SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))"))  # noqa: S608
 
 
 async def _hop(session: Session, workspace_id: UUID, ids: Sequence[UUID], way: Way, now: datetime) -> Sequence[Any]:

@@ -145,3 +145,39 @@ async def test_a_check_of_several_fields_names_one(
 async def test_the_same_by_parameters(client: AsyncClient) -> None:
     answer = await client.get("/v1/memories/search", params={"q": "x", **BOTH, **ALICE})
     assert (answer.status_code, answer.json()["field"]) == (400, "start")
+
+
+async def test_r7_09_a_hit_shows_what_it_is_tied_to_most_strongly(
+    client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
+) -> None:
+    embedder.place("boats", 1.0)
+    embedder.place("The boat", 0.9)
+    centre = await store(client, "The boat")
+    hidden = {
+        "In another channel": {"channel": "work"},
+        "Over by now": {"t_invalid": "2020-01-01T00:00:00Z"},
+        "Of another run": {"run_id": "r2"},
+    }
+    fields: dict[str, dict[str, Any]] = {f"Neighbour {number}": {} for number in range(7)} | hidden
+    for number, (text, more) in enumerate(fields.items()):
+        other = await store(client, text, **more)
+        kinds = ("RELATES_TO", "LEADS_TO") if number == 6 else ("RELATES_TO",)
+        for kind in kinds:
+            body = {"target_id": other, "type": kind, "strength": (number + 1) / 10}
+            assert (await client.post(f"/v1/memories/{centre}/relations", json=body)).status_code == 201
+
+    async def connected(**more: Any) -> list[str] | None:
+        body = {"query": "boats", "limit": 1, **ALICE, **more}
+        answer = await client.post("/v1/memories/search", json=body)
+        (hit,) = answer.json()["results"]
+        assert hit["id"] == centre
+        return None if hit["connected"] is None else [each["memory"] for each in hit["connected"]]
+
+    assert await connected() is None
+    five = ["Of another run", *(f"Neighbour {number}" for number in (6, 5, 4, 3))]
+    assert await connected(connected=True) == five
+    assert await connected(connected=True, channels=["work"]) == [five[0], "In another channel", *five[1:4]]
+    simple: dict[str, str | int] = {"q": "boats", "limit": 1, "connected": "true", **ALICE}
+    (hit,) = (await client.get("/v1/memories/search", params=simple)).json()["results"]
+    assert [each["memory"] for each in hit["connected"]] == five
+    assert [each["strength"] for each in hit["connected"]] == [1.0, 0.7, 0.6, 0.5, 0.4]

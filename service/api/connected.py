@@ -1,0 +1,28 @@
+"""What is shown with a hit of the memories it is tied to?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from service.api.wire import Id, Reply
+from service.domain.memory import Memory
+from service.domain.relation import RelationType, Step
+
+
+class ConnectedOut(Reply):
+    """A memory at the other end of an edge."""
+
+    id: Id
+    memory: str
+    type: RelationType
+    strength: float
+
+
+def connected(steps: Sequence[Step], found: Mapping[UUID, Memory]) -> list[ConnectedOut]:
+    """The strongest first; what went meanwhile is not among `found`."""
+    return [
+        ConnectedOut(id=step.memory_id, memory=found[step.memory_id].text, type=step.by.type, strength=step.by.strength)
+        for step in steps
+        if step.memory_id in found
+    ]
