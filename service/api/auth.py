@@ -11,6 +11,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
+from service.api import parameters
 from service.db import keys
 from service.db.engine import Database
 from service.domain.access import Caller, Right
@@ -59,7 +60,8 @@ async def caller(
     header: Annotated[str | None, Security(HEADER)],
     query: Annotated[str | None, Security(QUERY)],
 ) -> Caller:
-    """The caller; raises Unauthenticated. Bearer first, then the header, then the query (R2.09)."""
+    """The caller; raises Unauthenticated. Bearer first, then the header, then the query (R2.09). A query parameter
+    that the route does not have is refused, too."""
     res: Resources = request.app.state.resources
     secret = bearer.credentials if bearer else header
     if not secret and query:
@@ -71,6 +73,7 @@ async def caller(
     found = await request.app.state.keys.caller(secret)
     if found is None or (found.expires_at is not None and found.expires_at <= res.clock()):
         raise Unauthenticated("The API key is unknown, expired or revoked.")
+    parameters.refuse_unknown(request)  # here, because every route but the open ones asks who calls
     return found  # type: ignore[no-any-return]
 
 

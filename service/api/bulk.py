@@ -90,7 +90,7 @@ async def delete_memories_by_id(
     operation_id="patch_memories",
     summary="Change parts of several memories",
     response_model=wire.PatchedItemsOut,
-    responses=errors.documented(400, 401, 403, 413),
+    responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def patch_memories(
     body: wire.BatchPatchIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf

@@ -6,7 +6,16 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from service.api.memory_models import MAX_TAGS, MAX_TEXT, MAX_TTL_S, ItemErrorOut, MemoryOut, Tag, TypeName
+from service.api.memory_models import (
+    MAX_TAGS,
+    MAX_TEXT,
+    MAX_TTL_S,
+    ItemErrorOut,
+    MemoryOut,
+    Tag,
+    TypeName,
+    refuse_reserved,
+)
 from service.api.wire import Body, Id, Metadata, Name, Reply, Time, Unit
 from service.domain.relation import RelationType
 
@@ -65,6 +74,7 @@ class PatchFields(Body):
                 raise ValueError(f"{one}: give {one} or {other}, not both")
         if self.content is not None and not self.content.strip():
             raise ValueError("content: must not be blank")
+        refuse_reserved(self.metadata)
         if isinstance(self.tags, list) and len(self.tags) > MAX_TAGS:
             raise ValueError(f"tags: at most {MAX_TAGS} are kept")
         return self

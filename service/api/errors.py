@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -114,31 +114,42 @@ async def _service_error(request: Request, exc: Exception) -> JSONResponse:
 async def _validation(request: Request, exc: Exception) -> JSONResponse:
     """FastAPI's 422 becomes a 400 that names the field and never repeats the input (B14)."""
     assert isinstance(exc, RequestValidationError)
-    first = exc.errors()[0]
-    field, message = _said(_field(first["loc"]), str(first["msg"]))
-    if first["type"] == "scope_error":
-        error = errors.ScopeMissing(field="user_id")
-        return of(request, error)
-    if first["type"] == "extra_forbidden":
-        message = "is not a field of this request"
-    if first["type"] == "json_invalid":
+    found = exc.errors()
+    if found[0]["type"] == "scope_error":
+        return of(request, errors.ScopeMissing(field="user_id"))
+    if found[0]["type"] == "json_invalid":
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
-    detail = f"{field}: {message}" if field else message
-    return reply(request, 400, code="invalid_input", detail=detail, field=field or "body")
+    field, message = said(found, _field)
+    return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 
 def invalid(exc: ValidationError) -> errors.InvalidInput:
     """What is wrong with a model that was put together from parameters."""
-    first = exc.errors()[0]
-    field, message = _said(path(list(first["loc"])), str(first["msg"]))
-    if first["type"] == "extra_forbidden":
-        message = "is not a field of this request"
+    field, message = said(exc.errors(), lambda where: path(list(where)))
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
 
 
-def _said(where: str, message: str) -> tuple[str, str]:
-    """Field and message: a check of a whole model names the field itself, as in "start: must lie before end"."""
-    message = message.removeprefix("Value error, ")
+SHAPES: Mapping[str, str] = {
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "list_type": "a list",
+    "model_attributes_type": "an object",
+    "model_type": "an object",
+    "string_type": "a string",
+}
+"""What a value of the wrong type should have been, in words of JSON."""
+
+
+def said(found: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
+    """What the first of pydantic's errors says: the field ("" for the whole body) and the message. A check of a whole
+    model names the field itself, as in "start: must lie before end"."""
+    first = found[0]
+    where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        return where, "is not a field of this request"
+    if first["type"] in SHAPES:  # each form that would have been taken is an error of its own
+        here = [each["type"] for each in found if place(each["loc"]) == where]
+        return where, "must be " + " or ".join(dict.fromkeys(SHAPES[each] for each in here if each in SHAPES))
     named = OF_A_MODEL.fullmatch(message)
     if named is None or named["field"] == where:
         return where, message
@@ -193,6 +204,6 @@ def _is_named(part: str) -> bool:
     return part in CONNECTIVES or (not part[0].isupper() and part not in PYDANTIC_BRANCHES)
 
 
-OF_A_MODEL = re.compile(r"(?P<field>[a-z_]+): (?P<rest>.+)", re.DOTALL)
+OF_A_MODEL = re.compile(r"(?P<field>[a-z_.]+): (?P<rest>.+)", re.DOTALL)
 CONNECTIVES = frozenset({"AND", "OR", "NOT"})
 PYDANTIC_BRANCHES = frozenset({"str", "list", "int", "float", "dict", "bool"})

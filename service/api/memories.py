@@ -117,7 +117,7 @@ async def _promise(
     operation_id="store_memories",
     summary="Store several texts, each in its own transaction",
     response_model=wire.BatchOut,
-    responses=errors.documented(400, 401, 403, 413),
+    responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def store_memories(
     body: wire.BatchIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf

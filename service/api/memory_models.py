@@ -23,6 +23,22 @@ MAX_TTL_S = 3_155_760_000
 SCOPE_SCHEMA: list[JsonValue] = [{"required": ["user_id"]}, {"required": ["agent_id"]}, {"required": ["run_id"]}]
 
 
+RESERVED = frozenset(
+    {
+        *("id", "content", "type", "confidence", "importance", "tags", "tag_prefixes", "embedding", "archived"),
+        *("timestamp", "t_valid", "t_invalid", "updated_at", "last_accessed", "relevance_score"),
+    }
+)
+"""Names that are fields of a memory, and no keys of its metadata (R1.08)."""
+
+
+def refuse_reserved(metadata: Metadata | None) -> None:
+    """Raises ValueError for a key that is a field; null, which removes a key, is fine."""
+    for name, value in (metadata or {}).items():
+        if name in RESERVED and value is not None:
+            raise ValueError(f"metadata.{name}: is the name of a field of the memory, not of its metadata")
+
+
 class MessageIn(Body):
     """One message of a conversation, as clients send them: parts without text are left out with a warning."""
 
@@ -48,6 +64,7 @@ class MemoryFields(ScopedBody):
     id: Id | None = Field(None, description="Your own UUID; an existing one in the same scope is updated")
     type: TypeName | None = None
     type_confidence: Unit | None = None
+    confidence: Unit | None = Field(None, description="The same as type_confidence")
     importance: Unit | None = Field(None, description="0..1")
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
     tags: list[Tag] | str = Field(
@@ -58,6 +75,9 @@ class MemoryFields(ScopedBody):
     timezone: Zone | None = Field(None, description="IANA zone in which 'tomorrow at 3' is meant")
     t_valid: Time | None = Field(None, description="First moment it counts")
     t_invalid: Time | None = Field(None, description="First moment it no longer counts")
+    updated_at: Time | None = Field(None, description="With allow_system_fields only; content only")
+    last_accessed: Time | None = Field(None, description="With allow_system_fields only; content only")
+    allow_system_fields: bool = Field(False, description="To move memories in; needs the right memory:admin")
     ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S, description="Seconds until it is gone; instead of expires_at")
     expires_at: Time | None = Field(None, description="From this moment on it is gone")
     embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
@@ -66,6 +86,8 @@ class MemoryFields(ScopedBody):
     def _consistent(self) -> Self:
         if self.importance is not None and self.importance_level is not None:
             raise ValueError("importance: give importance or importance_level, not both")
+        if self.confidence is not None and self.type_confidence is not None:
+            raise ValueError("confidence: give type_confidence or confidence, not both")
         if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
             raise ValueError("t_valid: must lie before t_invalid")
         if self.ttl_s is not None and self.expires_at is not None:
@@ -103,11 +125,17 @@ class StoreIn(MemoryFields):
     def _one_form(self) -> Self:
         if (self.content is None) == (self.messages is None):
             raise ValueError("content: give exactly one of content and messages")
+        if self.content is not None:  # what is said in a conversation may bear any metadata (C42)
+            refuse_reserved(self.metadata)
         return self
 
 
 class BatchIn(Body):
     """Several single memories; each is its own transaction."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"items": [{"content": "Parks in bay 12.", "user_id": "alice"}]}]}
+    )
 
     items: list[StoreIn] = Field(min_length=1)
 
@@ -150,7 +178,7 @@ class PiiOut(Reply):
     redactions: list[RedactionOut] = Field(default_factory=list)
 
 
-class DecisionOut(Reply):
+class JudgementOut(Reply):
     """Who decided about a near neighbour, and why."""
 
     source: str = Field(examples=["rules"])
@@ -168,7 +196,7 @@ class ResultOut(Reply):
     memory: str | None
     old_memory: str | None = None
     dedup: DedupOut
-    decision: DecisionOut | None = None
+    decision: JudgementOut | None = None
     importance: float | None
     importance_level: int | None
     importance_band: str | None

@@ -51,7 +51,7 @@ def _complete(operation: dict[str, Any]) -> None:
     answers = operation["responses"]
     sent = {each["name"].lower() for each in operation.get("parameters", [])}
     brought = {
-        400: bool(sent) or "requestBody" in operation,
+        400: "401" in answers,  # a path, a header or a parameter can be one that nobody takes
         409: "idempotency-key" in sent,
         412: "if-match" in sent,
         413: "requestBody" in operation,

@@ -33,7 +33,9 @@ class ConfigOut(Reply):
     content: dict[str, Any]
     search: dict[str, Any]
     limits: dict[str, Any]
+    working: dict[str, Any]
     jobs: dict[str, Any]
+    service: dict[str, Any] = Field(description="Everything that belongs to none of the above")
 
 
 class StatsOut(Reply):
@@ -123,9 +125,13 @@ CONVENTIONS = (
 async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
     settings = res.settings
     shown = settings.model_dump(mode="json")  # pydantic masks secrets
+    rest = {name: shown[name] for name in shown if name not in ("version", "custom_prompts")}
 
     def pick(*names: str) -> dict[str, Any]:
-        return {name: shown[name] for name in names}
+        return {name: rest.pop(name) for name in names}
+
+    def all_of(*beginnings: str) -> dict[str, Any]:
+        return pick(*(name for name in list(rest) if name.startswith(beginnings)))
 
     return ConfigOut(
         version=settings.version,
@@ -137,26 +143,33 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
         },
         llm={
             "active": res.llm.model if res.llm else None,
-            **{name: shown[name] for name in shown if name.startswith("llm_")},
+            **all_of("llm_"),
             **pick("extraction_model", "decision_model", "classifier_model", "classifier_use_llm"),
         },
         embedder={
             "active": res.embedder.model,
             "dimensions": res.embedder.dimension,
-            **pick("embedder_provider", "embedder_model", "embedder_window", "embedding_cache_entries"),
+            **all_of("embedder_", "embedding_"),
         },
         graph_store={
             "provider": "postgres",
             **pick("graph_enabled", "graph_max_nodes", "similar_to_min", "similar_to_k", "occurred_before_window_s"),
         },
-        history=pick("history_retention_days", "audit_level", "audit_retention_days"),
+        history=pick(
+            *("audit_level", "audit_retention_days", "history_retention_days"),
+            *("invocation_retention_days", "memory_retention_days"),
+        ),
         custom_prompts=shown["custom_prompts"],
-        dedup=pick("dedup_exact", "dedup_near", "dedup_candidates"),
-        content=pick("content_limits", "content_soft_limit", "content_hard_limit", "content_long_limit", "timezone"),
-        search={name: shown[name] for name in shown if name.startswith(("search_", "rerank_"))}
-        | pick("expired_factor", "recency_half_life_days", "reinforce", "recall_relation_limit"),
+        dedup={**all_of("dedup_"), **pick("contradiction_policy")},
+        content={**all_of("content_"), **pick("timezone", "temporal_timeout_ms")},
+        search={
+            **all_of("search_", "rerank_", "recall_"),
+            **pick("expired_factor", "recency_half_life_days", "reinforce"),
+        },
         limits=pick("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
-        jobs=pick("worker_concurrency", "worker_poll_s", "job_lease_s", "job_max_attempts", "job_retention_days"),
+        working=all_of("working_"),
+        jobs={**all_of("worker_", "job_"), **pick("embed_batch")},
+        service=rest,
     )
 
 

@@ -136,7 +136,7 @@ def revision(body: wire.PatchFields, who: Caller, now: datetime) -> Revision:
     given = body.model_fields_set
     for name in SYSTEM:
         if name in given and not body.allow_system_fields:
-            raise InvalidInput(f"{name}: is kept by the service and cannot be changed.", field=name)
+            raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
     if body.allow_system_fields and not who.may(Right.SYSTEM):
         raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
     moments: dict[Moment, datetime | None] = {name: getattr(body, name) for name in MOMENTS if name in given}

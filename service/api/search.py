@@ -104,7 +104,7 @@ class ExplainOut(Reply):
     factors: dict[str, float]
 
 
-class WhyOut(Reply):
+class FoundOut(Reply):
     """`place`: its rank among all candidates, from 1. `reasons`, none when it was found: unknown (no such memory in the
     scope), archived, expired, awaits_review, not_yet_valid, no_longer_valid, before_window, after_window, filtered_out
     (by tags, filters or what else narrows), not_a_candidate (no arm brought it), below_min_score, below_limit,
@@ -143,7 +143,7 @@ class SearchOut(Reply):
     vector_path: Literal["exact", "hnsw", "fallback", "none"]
     warnings: list[str] = Field(default_factory=list)
     window: WindowOut | None = Field(None, description="The time asked for, by start and end or by time_query")
-    why: WhyOut | None = Field(None, description="With explain_id: why this memory was found or not")
+    why: FoundOut | None = Field(None, description="With explain_id: why this memory was found or not")
     candidates: dict[str, int] | None = Field(None, description="With explain: how many each arm gave")
     metrics: MetricsOut
     timings_ms: dict[str, float]
@@ -281,9 +281,9 @@ def _hit(hit: Hit, tied: Tied | None, *, explain: bool) -> HitOut:
     )
 
 
-def _why(why: Why) -> WhyOut:
+def _why(why: Why) -> FoundOut:
     shown = _explained(why.terms, why.factors) if why.terms else None
-    return WhyOut(
+    return FoundOut(
         id=why.id, found=why.found, place=why.place, reasons=list(why.reasons), score=why.score, explain=shown
     )
 

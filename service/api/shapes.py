@@ -26,7 +26,7 @@ def asked(body: wire.MemoryFields, *, dimension: int, timezone: str, now: dateti
     return Asked(
         id=body.id,
         type=MemoryType(body.type) if body.type else None,
-        type_confidence=body.type_confidence,
+        type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
         importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
         tags=tags.normalise(body.tags),
         metadata=body.metadata,
@@ -37,6 +37,8 @@ def asked(body: wire.MemoryFields, *, dimension: int, timezone: str, now: dateti
         expires_at=ending(body.ttl_s, body.expires_at, now),
         embedding=vector(body.embedding, dimension),
         session_id=body.session_id,
+        updated_at=body.updated_at,
+        last_accessed=body.last_accessed,
     )
 
 
@@ -125,8 +127,8 @@ def _annotation(draft: Draft) -> dict[str, Any]:
     }
 
 
-def decision(judged: Judgement) -> wire.DecisionOut:
-    return wire.DecisionOut(
+def decision(judged: Judgement) -> wire.JudgementOut:
+    return wire.JudgementOut(
         source=judged.source,
         model=judged.model,
         verdict=judged.verdict,

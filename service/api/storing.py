@@ -10,11 +10,11 @@ from typing import Any
 from service.api import filters, shapes
 from service.api import memory_models as wire
 from service.api.deps import scope_of
-from service.domain.access import Caller
+from service.domain.access import Caller, Right
 from service.domain.draft import Draft, Options, Speech
 from service.domain.memory import Event, Outcome
 from service.domain.scope import Scope
-from service.errors import InvalidInput
+from service.errors import Forbidden, InvalidInput
 from service.memory.record import Conversation
 from service.providers.budget import Budget
 from service.resources import Resources
@@ -29,6 +29,7 @@ def scope(body: wire.ScopedBody, who: Caller) -> Scope:
 def draft(body: wire.StoreIn, who: Caller, res: Resources, *, later: bool = False) -> Draft:
     """The draft of a `content` request; raises InvalidInput for fields that only a conversation uses."""
     assert body.content is not None
+    _refuse_system_fields(body, who)
     for name, value in (("prompt", body.prompt), ("filters", body.filters)):
         if value is not None:
             raise InvalidInput(ONLY_INFERRED.format(name), field=name)
@@ -72,9 +73,18 @@ def messages(body: wire.StoreIn, res: Resources) -> tuple[list[tuple[str, Speech
 
 def refuse_single_fields(body: wire.StoreIn) -> None:
     """A conversation has many texts, so what belongs to one of them cannot be set for all."""
-    for name in ("id", "embedding"):
+    for name in ("id", "embedding", "updated_at", "last_accessed"):
         if getattr(body, name) is not None:
             raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
+
+
+def _refuse_system_fields(body: wire.StoreIn, who: Caller) -> None:
+    """What the service keeps is set by hand only by who moves memories in (C11)."""
+    for name in ("updated_at", "last_accessed"):
+        if getattr(body, name) is not None and not body.allow_system_fields:
+            raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
+    if body.allow_system_fields and not who.may(Right.SYSTEM):
+        raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
 
 
 def _draft(

@@ -146,10 +146,10 @@ async def delete_working_item(
     operation_id="add_working_turn",
     summary="Hold a turn",
     status_code=201,
-    response_model=wire.TurnOut,
+    response_model=wire.WorkingTurnOut,
     responses=errors.documented(400, 401, 403, 413, 422, 503),
 )
-async def add_working_turn(body: wire.TurnIn, desk: DeskOf, who: Writer, res: ResourcesOf) -> Response:
+async def add_working_turn(body: wire.WorkingTurnIn, desk: DeskOf, who: Writer, res: ResourcesOf) -> Response:
     """Only here: the conversation itself does not get it. Above the session's cap the oldest turn goes."""
     said = Spoken(body.role, CleanText(body.content), body.name, body.timestamp)
     return _send(turn(await working.hear(desk, said, res, ttl_s=body.ttl_seconds)), 201)
@@ -274,8 +274,8 @@ def item(note: Note) -> wire.ItemOut:
     return wire.ItemOut(key=note.key, value=note.value, **_held(note))
 
 
-def turn(note: Note) -> wire.TurnOut:
-    return wire.TurnOut(**note.value, **_held(note))
+def turn(note: Note) -> wire.WorkingTurnOut:
+    return wire.WorkingTurnOut(**note.value, **_held(note))
 
 
 def thought(note: Note) -> wire.ThoughtOut:

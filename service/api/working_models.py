@@ -24,7 +24,7 @@ class ItemIn(Body):
     ttl_seconds: Ttl = None
 
 
-class TurnIn(Body):
+class WorkingTurnIn(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
 
     role: Annotated[str, Field(min_length=1, max_length=20)]
@@ -79,7 +79,7 @@ class ItemOut(HeldOut):
     value: JsonValue
 
 
-class TurnOut(HeldOut):
+class WorkingTurnOut(HeldOut):
     """`turn_id` and `turn_index` when it is a copy of a stored turn."""
 
     role: str
@@ -106,7 +106,7 @@ class SessionOut(HeldOut):
 class TurnList(Reply):
     """Newest first."""
 
-    results: list[TurnOut]
+    results: list[WorkingTurnOut]
 
 
 class ThoughtList(Reply):
@@ -122,7 +122,7 @@ class MindOut(Reply):
     user_id: Name | None
     agent_id: Name | None
     channel: str
-    turns: list[TurnOut]
+    turns: list[WorkingTurnOut]
     thoughts: list[ThoughtOut]
     items: dict[str, ItemOut]
     goal: ActiveGoalOut | None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Request
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from service.api import errors
 from service.api.auth import Admin, CallerOf, Operator
@@ -29,7 +29,9 @@ class WorkspaceIn(Body):
 
 class WorkspaceChange(Body):
     name: Title | None = None
-    settings: Metadata | None = Field(None, description="Replaces the workspace's own settings", examples=[{}])
+    settings: Metadata | None = Field(
+        None, description="Replaces the workspace's own settings", examples=[{"timezone": "Europe/Berlin"}]
+    )
 
 
 class WorkspaceOut(Reply):
@@ -242,10 +244,9 @@ def _check_settings(wanted: dict[str, Any]) -> None:
             )
     try:
         Settings.model_validate_json(json.dumps(wanted), strict=True)
-    except ValueError as exc:
-        first = exc.errors()[0]  # type: ignore[attr-defined]
-        field = ".".join(("settings", *map(str, first["loc"])))
-        raise InvalidInput(f"{field}: {first['msg']}", field=field) from None
+    except ValidationError as exc:
+        field, message = errors.said(exc.errors(), lambda where: ".".join(("settings", *map(str, where))))
+        raise InvalidInput(f"{field}: {message}", field=field) from None
 
 
 def _key(found: keys.KeyInfo) -> KeyOut:

@@ -242,7 +242,7 @@ def _row(placed: Placed, now: datetime) -> dict[str, Any]:
         "turn_index": placed.turn_index,
         "embedding_status": str(new.embedding_status),
         "created_at": now,
-        "updated_at": now,
+        "updated_at": asked.updated_at or now,
     }
 
 
@@ -253,7 +253,7 @@ def _stat(new: NewMemory, now: datetime) -> dict[str, Any]:
         "salience": new.importance.value,
         "base_confidence": new.fact_confidence,
         "base_salience": new.importance.value,
-        "last_accessed": now,
+        "last_accessed": new.asked.last_accessed or now,
     }
 
 

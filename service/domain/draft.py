@@ -58,6 +58,8 @@ class Asked:
     embedding: NDArray[np.float32] | None = None
     session_id: str | None = None
     compare: Filter | None = None
+    updated_at: datetime | None = None
+    last_accessed: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ BODIES: list[tuple[str, Any, str | None]] = [
     ("content is a number", but(content=5), "content"),
     ("content is null", but(content=None), None),
     ("content is a list", but(content=[CANARY]), "content"),
-    ("neither content nor messages", {"user_id": CANARY}, None),
+    ("neither content nor messages", {"user_id": CANARY}, "content"),
     ("both content and messages", but(messages=[{"role": "user", "content": CANARY}]), None),
     ("messages empty", {"messages": [], "infer": False, "user_id": "iris"}, "messages"),
     ("messages without a text", {"messages": [{"role": "user", "content": " "}], "infer": False, "user_id": "i"}, None),

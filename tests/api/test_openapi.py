@@ -111,6 +111,11 @@ def test_what_is_sent_brings_its_errors(document: dict[str, Any]) -> None:
             assert "409" in operation["responses"], f"{method} {path}"
 
 
+def test_schemas_have_names_of_their_own(document: dict[str, Any]) -> None:
+    """Two models of one name would bear their modules in it, and so would the classes of a generated client."""
+    assert [name for name in document["components"]["schemas"] if "__" in name] == []
+
+
 def test_what_must_be_given_is_in_the_schema(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     store = schemas["StoreIn"]
