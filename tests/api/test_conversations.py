@@ -177,6 +177,7 @@ async def test_without_a_place_the_repeated_last_turn_is_the_same(client: AsyncC
 async def test_r9_03_one_transaction_keeps_turn_vector_log_and_audit(
     client: AsyncClient, tables: Tables, tenant: Tenant
 ) -> None:
+    """R9.03, R9.04: with a row of the log that says the same."""
     there = await opened(client, "chat", channel="atlas")
     body = {
         "role": "assistant",

@@ -446,7 +446,8 @@ async def work_off(resources: Resources, tenant: Tenant, tables: Tables, memory_
 async def test_r18_33_r18_34_entities_and_relations_of_a_conversation(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
-    """T33, T34: what the extraction names is there after its job; an undo brings back what a later text took."""
+    """R8.01, R8.02, R18.33, R18.34: what the extraction names is there after its job; an undo brings back what a later
+    text took."""
     reader = Reader(
         {
             "text": "Alice has a desk with the search people",

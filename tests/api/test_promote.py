@@ -22,6 +22,7 @@ async def promote(client: AsyncClient, memory_id: str, **body: Any) -> dict[str,
 
 
 async def test_a_copy_in_global_leads_back(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R8.09: PROMOTED_FROM."""
     embedder.place(TEXT, 0.9)
     embedder.place("how to answer", 1.0)
     memory_id = await store(client, TEXT, channel="atlas", tags=["style"], metadata={"a": 1}, importance=0.8)

@@ -261,10 +261,14 @@ async def test_a_hit_by_its_entity_alone_can_be_first(
     assert off["results"][0]["id"] != about
 
 
+def _place(found: dict[str, Any], memory_id: object) -> int:
+    return [hit["id"] for hit in found["results"]].index(memory_id)
+
+
 async def test_the_graph_leads_one_step_further(
     client: AsyncClient, embedder: AngleEmbedder, tables: Tables, tenant: Tenant
 ) -> None:
-    """R7.19, R7.25: memories of an entity that is related to the one asked for."""
+    """R18.35, R7.19, R7.25: memories of an entity that is related to the one asked for."""
     embedder.place("Tell me about Zenobia", 1.0)
     for number in range(8):
         await store(client, embedder, f"Note {number}", 0.5 - number / 100)
@@ -280,6 +284,9 @@ async def test_the_graph_leads_one_step_further(
     values = {hit["id"]: hit["explain"]["terms"]["entity"]["value"] for hit in found["results"]}
     assert (values.pop(about), values.pop(beside)) == pytest.approx((1.0, 0.5))
     assert set(values.values()) == {0.0}
+    off = await ask(client, "Tell me about Zenobia", techniques={"entity_centric": False})
+    with_graph, without = (_place(each, beside) for each in (found, off))
+    assert with_graph < without
 
 
 async def test_entities_of_others_lead_nowhere(

@@ -57,6 +57,15 @@ async def test_an_edge_is_made_changed_listed_and_taken_away(client: AsyncClient
     assert (gone.json(), again.json()) == ({"deleted": 1}, {"deleted": 0})
 
 
+@pytest.mark.parametrize("kind", ["INVALIDATED_BY", "DERIVED_FROM", "PREFERS_OVER", "EVOLVED_INTO"])
+async def test_r8_14_associations_that_are_made_on_request(client: AsyncClient, kind: str) -> None:
+    new, old = await store(client, "We deploy from main"), await store(client, "We deployed from branches")
+    assert await tie(client, new, old, kind) == 201
+    [edge] = (await client.get(f"/v1/memories/{new}/relations")).json()["results"]
+    assert (edge["type"], edge["target_id"], edge["strength"]) == (kind, old, 1.0)
+    assert [each["id"] for each in (await related(client, new, types=kind))["results"]] == [old]
+
+
 async def test_one_type_can_be_taken_alone(client: AsyncClient) -> None:
     first, second = await chain(client, 2)
     await tie(client, first, second, "CONTRADICTS")
@@ -67,6 +76,7 @@ async def test_one_type_can_be_taken_alone(client: AsyncClient) -> None:
 
 
 async def test_a_walk_goes_as_far_as_it_may_in_both_directions(client: AsyncClient) -> None:
+    """R8.15"""
     ids = await chain(client, 5)
     for depth in (1, 2, 3):
         found = (await related(client, ids[1], depth=depth))["results"]

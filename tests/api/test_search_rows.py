@@ -35,6 +35,7 @@ async def search(client: AsyncClient, **more: Any) -> list[dict[str, Any]]:
 
 
 async def test_nearest_first_and_no_more_than_asked(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R7.01, R7.02"""
     for angle in (0.5, 0.9, 0.1, 0.7, 0.3):
         await store(client, embedder, f"At {angle}", angle)
     found = await search(client, limit=3)
@@ -58,7 +59,7 @@ VALIDITY = [
 async def test_validity(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock, asked: dict[str, Any], seen: set[str]
 ) -> None:
-    """R18.45: what is not yet or no longer valid is left out, unless a time is asked for."""
+    """R7.07, R18.45: what is not yet or no longer valid is left out, unless a time is asked for."""
     day = timedelta(days=1)
     await store(client, embedder, "now", 0.9, t_valid=(clock.now - day).isoformat())
     await store(client, embedder, "over", 0.9, t_invalid=(clock.now - day).isoformat())
@@ -91,6 +92,7 @@ async def test_an_expired_memory_ranks_lower_and_stays(
 
 
 async def test_get_and_post_say_the_same(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R7.01, R7.06"""
     for angle in (0.5, 0.9):
         await store(client, embedder, f"At {angle}", angle)
     posted = await search(client, limit=2)

@@ -21,6 +21,7 @@ async def why(client: AsyncClient, memory_id: str) -> dict[str, Any]:
 
 
 async def test_a_fact_names_the_characters_it_was_read_from(client: AsyncClient) -> None:
+    """R8.09: a fact and the turn it came from."""
     said = [{"role": "user", "content": "Hello there! My name is Ana Meyer. Lovely weather."}]
     body = {"messages": said, "user_id": "alice", "run_id": "r1"}
     [result] = (await client.post("/v1/memories", json=body)).json()["results"]

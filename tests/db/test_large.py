@@ -220,6 +220,7 @@ COUNTS = [
 async def test_exactly_as_many_as_wanted_or_as_there_are(
     database: Database, store: Store, rows: str, wanted: int, path: str | None, embedded: bool
 ) -> None:
+    """R7.16: filters starve no search."""
     where = store.where("big", rows)
     ask = _ask(store) if embedded else replace(_ask(store), vector=None)
     async with database.snapshot(store.workspace) as session:

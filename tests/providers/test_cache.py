@@ -69,6 +69,7 @@ def counting() -> Counting:
 
 
 async def test_a_text_is_embedded_once(counting: Counting) -> None:
+    """R17.06"""
     cached = CachedEmbedder(counting, entries=10)
     first = await cached.embed(ONE, [TEA, CHESS, TEA])
     again = await cached.embed(ONE, [CHESS, TURIN, TEA])
@@ -109,6 +110,7 @@ async def test_more_texts_than_entries(counting: Counting, entries: int) -> None
 
 
 async def test_the_table_answers_after_a_restart(counting: Counting) -> None:
+    """R17.06"""
     table = Table()
     await CachedEmbedder(counting, entries=10, store=table).embed(ONE, [TEA])
     after = CachedEmbedder(counting, entries=10, store=table)

@@ -152,6 +152,7 @@ def test_weights_are_finite_and_not_negative(wrong: float) -> None:
 
 
 def test_equal_ranks_get_equal_values() -> None:
+    """R7.18"""
     ranked = fusion.fuse(
         [Signals("a", 2.0), Signals("b", 2.0), Signals("c", 1.0), Signals("d")], Asking(), fusion="rrf"
     )

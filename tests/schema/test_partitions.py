@@ -59,6 +59,7 @@ async def test_the_months_of_history_reach_from_first_to_first(superuser: asyncp
 async def test_only_what_lies_wholly_beyond_retention_is_dropped(
     superuser: asyncpg.Connection[Any], worker_database: Database, workspace: UUID
 ) -> None:
+    """R17.07"""
     day = datetime(2024, 5, 10, 12, tzinfo=UTC)
     for moment in (day, day + timedelta(days=1)):
         await superuser.execute(INSERT, workspace, uuid4(), moment)
