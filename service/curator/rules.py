@@ -66,9 +66,11 @@ def decide_pair(new: str, old: str, similarity: float) -> PairDecision:
     Never NONE when the two differ in a figure, date, unit, negation, tense or in who does what to whom, or when `new`
     holds a name that `old` lacks.
     """
-    if _bare(new) == _bare(old):
+    if _bare(new) == _bare(old) and (_bare(new) or new == old):
         return PairDecision(Verdict.NONE, None, "same text")
     fresh, known = _side(new), _side(old)
+    if not fresh.words or not known.words:  # no word is part of every text
+        return _keep("nothing to compare")
     if not _same_subject(fresh, known):
         return _keep("another subject")
     reason = contrast.differs(new, old)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import sentencex  # type: ignore[import-untyped]
 
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
+_GOES_ON = re.compile(
+    r"\b(?:Corp|Co|Ltd|Inc|Bros|Dept|Univ|Assn|Ave|Blvd|Rd|Jr|Sr|etc|[A-Z]\.[A-Z])\.(?P<gap>\s+)"
+    r"(?=(?:I|I['\u2019](?:m|ve|d|ll)|We|My|Our)\b)"
+)
+"""An abbreviation behind which the speaker begins anew: the splitter takes the full stop for the abbreviation's own."""
+
+_OPEN = re.compile(
+    r"(?:when|while|if|after|before|since|as|because|although|though|once|until|during|at|in|for|with|from)\b",
+    re.IGNORECASE,
+)
+"""A sentence that begins so has its main clause still to come: "When I worked at Acme Corp. I learned Go"."""
 
 
 def split(text: str) -> list[tuple[int, int]]:
@@ -23,9 +35,17 @@ def _of_line(text: str, start: int, end: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     # The segments repeat the line character by character, so lengths give the offsets.
     for segment in sentencex.segment("en", text[start:end]):
-        spans.append(_trimmed(text, start, start + len(segment)))
+        for left, right in _cut(segment):
+            spans.append(_trimmed(text, start + left, start + right))
         start += len(segment)
     return [(left, right) for left, right in spans if left < right]
+
+
+def _cut(segment: str) -> list[tuple[int, int]]:
+    if _OPEN.match(segment.lstrip()):
+        return [(0, len(segment))]
+    cuts = [0, *(match.start("gap") for match in _GOES_ON.finditer(segment)), len(segment)]
+    return list(pairwise(cuts))
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 async def redact(draft: Draft, res: Resources) -> Draft:
     """The draft with redacted text, metadata and tags; raises PiiRejected naming the field (R4.05)."""
-    text, found = await clean(draft.raw, "content", res)
+    text, found = await clean(draft.raw, "messages" if draft.speech else "content", res)
     metadata, in_metadata = _of("metadata", pii.redact_json, dict(draft.asked.metadata))
     words, in_tags = _of("tags", pii.redact_json, list(draft.asked.tags))
     kept = tags.normalise(words)

@@ -271,3 +271,14 @@ async def test_r17_10_health_needs_no_key(anonymous: AsyncClient) -> None:
     found = await anonymous.get("/v1/health")
     assert found.status_code == 200
     assert found.json()["schema_version"] > 0, "R1.15: the version of the schema"
+
+
+async def test_r4_05_a_rejected_message_is_named_as_one(client: AsyncClient) -> None:
+    said = [{"role": "user", "content": "I like tea"}, {"role": "user", "content": "my password is"}]
+    kept = {"messages": said, "infer": False, "user_id": "alice"}
+    assert (await refusal(client, "POST", "/v1/memories", kept))[:2] == (422, "messages")
+    alone = {"content": "my password is", "user_id": "alice"}
+    assert (await refusal(client, "POST", "/v1/memories", alone))[:2] == (422, "content")
+    curated = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})
+    assert [each["memory"] for each in curated.json()["results"]] == ["User likes tea"]
+    assert curated.json()["warnings"] == ["messages[1]: left out, pii_rejected."]

@@ -21,6 +21,13 @@ def test_scenarios_of_r18_47() -> None:
     assert decide_pair("Postgres is a database", "Postgres uses pgvector", 0.75).verdict is Verdict.KEEP_BOTH
 
 
+@pytest.mark.parametrize(("new", "old"), [("Likes tea", "it is"), ("who are you", "what is it"), ("!!", "??")])
+def test_a_text_without_content_words_replaces_nothing_and_is_not_dropped(new: str, old: str) -> None:
+    assert decide_pair(new, old, 0.9).verdict is Verdict.KEEP_BOTH
+    assert decide_pair(old, new, 0.9).verdict is Verdict.KEEP_BOTH
+    assert decide_pair(old, old, 0.9).verdict is Verdict.NONE
+
+
 @pytest.mark.parametrize(
     ("new", "old"),
     [
