@@ -17,6 +17,7 @@ from service.domain.entity import Entity
 from service.domain.memory import Memory
 from service.domain.procedure import Strategy
 from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.timeline import Event
 from service.memory.readlog import ReadLog
 from service.memory.reinforce import Reinforcement
 
@@ -33,7 +34,7 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
     def note(
         route: str,
         scope: Scope,
-        found: Sequence[Memory | Turn | Strategy | Entity],
+        found: Sequence[Memory | Turn | Strategy | Entity | Event],
         *,
         query: str | None = None,
         kind: str = "semantic",
@@ -72,8 +73,8 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
     return note
 
 
-def _channel(found: Memory | Turn | Strategy | Entity) -> str:
-    return found.channel if isinstance(found, Entity) else found.scope.channel
+def _channel(found: Memory | Turn | Strategy | Entity | Event) -> str:
+    return found.channel if isinstance(found, Entity | Event) else found.scope.channel
 
 
 class Reinforce(Protocol):

@@ -1,0 +1,119 @@
+"""The timeline over HTTP: memories, turns, strategies and goals in the order of their times."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import ConfigDict, Field
+
+from service.api import cursors, errors
+from service.api.auth import Reader
+from service.api.deps import ResourcesOf, ScopeOf
+from service.api.reads import NoteOf
+from service.api.wire import Id, Reply, Time
+from service.db import timeline
+from service.domain.query import Window
+from service.domain.timeline import Event, EventKind
+from service.errors import InvalidInput
+
+router = APIRouter(prefix="/v1/timeline", tags=["recall"])
+
+
+class EventOut(Reply):
+    """`id`: of the memory, turn, strategy or goal. `event_time`: when it was said or done; of a strategy or a goal when
+    it was written. `importance_score` is 0.5 for what nobody rates."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c",
+                    "memory_type": "semantic",
+                    "event_time": "2026-03-02T09:30:00+00:00",
+                    "summary": "Moved to Lisbon",
+                    "importance_score": 0.7,
+                    "access_count": 2,
+                    "last_accessed": "2026-03-05T18:00:00+00:00",
+                    "channel": "_global",
+                    "archived": False,
+                    "metadata": {},
+                }
+            ]
+        }
+    )
+
+    id: Id
+    memory_type: EventKind
+    event_time: Time
+    summary: str = Field(description="At most 240 characters")
+    importance_score: float
+    access_count: int
+    last_accessed: Time | None
+    channel: str
+    archived: bool
+    metadata: dict[str, Any]
+
+
+class TimelinePage(Reply):
+    """The latest first; hand `next_cursor` back to read on."""
+
+    results: list[EventOut]
+    next_cursor: str | None = None
+
+
+@router.get(
+    "",
+    operation_id="get_timeline",
+    summary="What happened when",
+    response_model=TimelinePage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def get_timeline(
+    who: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    note: NoteOf,
+    types: Annotated[list[EventKind] | None, Query(description="Repeatable; default all four")] = None,
+    start: Annotated[Time | None, Query(description="Only from here on")] = None,
+    end: Annotated[Time | None, Query(description="Only before")] = None,
+    include_archived: bool = False,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> TimelinePage:
+    """Memories, turns, strategies and goals of a scope, of the active channel and of _global. A turn that is a memory
+    too stands here once, as a turn."""
+    if start is not None and end is not None and start >= end:
+        raise InvalidInput("start: must lie before end.", field="start")
+    async with res.db.read(who.workspace_id) as session:
+        found = await timeline.page(
+            session,
+            scope,
+            types or list(EventKind),
+            Window(start, end),
+            include_archived=include_archived,
+            after=cursors.decode(cursor),
+            limit=limit + 1,
+            now=res.clock(),
+        )
+    shown, more = found[:limit], len(found) > limit
+    note("timeline", scope, shown, kind="timeline", limit=limit)
+    return TimelinePage(
+        results=[_event(each) for each in shown],
+        next_cursor=cursors.encode(shown[-1].event_time, shown[-1].id) if more else None,
+    )
+
+
+def _event(found: Event) -> EventOut:
+    return EventOut(
+        id=found.id,
+        memory_type=found.kind,
+        event_time=found.event_time,
+        summary=found.summary,
+        importance_score=found.importance,
+        access_count=found.access_count,
+        last_accessed=found.last_accessed,
+        channel=found.channel,
+        archived=found.archived,
+        metadata=dict(found.metadata),
+    )
