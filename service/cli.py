@@ -58,12 +58,14 @@ def api(
 
 
 @app.command()
-def worker() -> None:
+def worker(
+    nice: Annotated[int, typer.Option(min=0, max=19, help="How far to stand back when the processors are busy.")] = 0,
+) -> None:
     """Work off the jobs: enrichment, decay, partitions."""
     from service.launch.work import work
 
     with told_plainly():
-        raise typer.Exit(work(settings()))
+        raise typer.Exit(work(settings(), nice=nice))
 
 
 @app.command()

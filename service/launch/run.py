@@ -33,6 +33,7 @@ PROBE_TIMEOUT_S = 2.0
 TAKEOVER_PATIENCE_S = 10.0  # the API of a killed supervisor frees the port as soon as it has seen its SIGTERM
 DRAIN_MARGIN_S = 5.0  # on top of the API's own limit, before it is killed
 WORKER_STOP_S = 30.0
+WORKER_NICE = 5  # on one machine whoever waits for an answer goes first; enrichment catches up when it is quiet
 OWNER_ONLY = ("LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN")  # no business of API and worker
 
 
@@ -91,7 +92,7 @@ class _Start:
         if not self._supervisor.wait_until(lambda: is_ready(self._url), timeout_s=READY_TIMEOUT_S):
             raise LaunchError(f"The API did not become ready within {READY_TIMEOUT_S:.0f} s ({self._url}/readyz).")
         # not before: its imports would take the API's core away for two seconds
-        self._start("worker", ["worker"], env, stop_timeout_s=WORKER_STOP_S)
+        self._start("worker", ["worker", "--nice", str(WORKER_NICE)], env, stop_timeout_s=WORKER_STOP_S)
         self._supervisor.settle()
         self._ownership.note("running", self._url)
         say(banner(self._url, key, self._store()))

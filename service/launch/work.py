@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 from service import garbage, logs
 from service.jobs.loop import run_worker
 from service.settings import Settings
 
 
-def work(settings: Settings) -> int:
-    """Returns 0 after SIGTERM or Ctrl-C: running jobs end or are given back."""
+def work(settings: Settings, *, nice: int = 0) -> int:
+    """Returns 0 after SIGTERM or Ctrl-C: running jobs end or are given back. `nice`: 0..19, as for the command."""
+    os.nice(nice)
     logs.set_up(settings.log_level)
     garbage.look_rarely()
     with asyncio.Runner(loop_factory=_loop) as runner:

@@ -103,9 +103,8 @@ async def test_words_of_few_workspaces_are_not_told_to_others(
     async with database.read(tenant.workspace_id) as session:
         stats = await termstats.read(session, tenant.workspace_id, [1, 2, 77])
     assert stats.texts == 25
-    assert stats.own[1] == pytest.approx(25, abs=1)
-    # here in 12 of 25, elsewhere in most: drawn towards the others' share
-    assert 0 < stats.own[2] < 25
+    # counted in 25 and 12 of 25, then drawn towards everybody's share, which other tests have a part in
+    assert 0 < stats.own[2] < stats.own[1] <= 25
     assert stats.own[2] != 12
     assert stats.own[77] == 0
 
