@@ -417,7 +417,7 @@ async def test_a_secret_reaches_nothing(
         ({"content": "The password is"}, "content"),
         ({"content": "Fine", "metadata": {"note": "the password is"}}, "metadata"),
         ({"content": "Fine", "tags": ["password:"]}, None),
-        ({"messages": "The password is", "infer": False}, "content"),
+        ({"messages": "The password is", "infer": False}, "messages"),
     ],
 )
 async def test_an_announced_secret_without_an_end_is_refused(
@@ -433,7 +433,7 @@ async def test_an_announced_secret_without_an_end_is_refused(
         assert answer.status_code in (201, 422)
         return
     assert (answer.status_code, answer.json()["code"]) == (422, "pii_rejected"), answer.text
-    assert answer.json()["field"].split("[")[0].split(".")[0] in (field, "messages")
+    assert answer.json()["field"] == field
     counts = await tables.counts(tenant.workspace_id)
     assert (counts["memory"], counts["turn"], counts["audit_log"]) == (0, 0, 0)
     assert embedder.seen == []
