@@ -47,8 +47,9 @@ from service.api.auth import KeyRing
 from service.api.limits import Buckets
 from service.api.middleware import Door
 from service.language import temporal
-from service.memory.readlog import open_read_log
-from service.memory.reinforce import open_reinforcement
+from service.memory.behind import in_background
+from service.memory.readlog import ReadLog
+from service.memory.reinforce import Reinforcement
 from service.resources import Resources, open_resources
 from service.settings import Settings
 
@@ -95,8 +96,8 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with (
             opener(settings) as resources,
-            open_read_log(resources.db) as reads,
-            open_reinforcement(resources.db) as uses,
+            in_background(ReadLog(resources.db)) as reads,
+            in_background(Reinforcement(resources.db)) as uses,
         ):
             app.state.resources = resources
             app.state.reads = reads

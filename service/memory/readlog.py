@@ -6,36 +6,27 @@ the database stays away, and how many did is logged.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
-import structlog
 
 from service.db import audit
 from service.db.audit import Entry
 from service.db.engine import Database
-from service.errors import ServiceError
-
-log = structlog.get_logger(__name__)
+from service.memory.behind import Behind
 
 CAPACITY = 10_000  # entries of about 1 kB
 BATCH = 500
 PAUSE_S = 0.5  # between two writes
-FAREWELL_S = 5.0  # for the rest, at shutdown
 
 
-class ReadLog:
+class ReadLog(Behind):
     """Entries on their way to the audit log."""
 
+    what = "read log"
+
     def __init__(self, database: Database, *, capacity: int = CAPACITY, pause_s: float = PAUSE_S) -> None:
+        super().__init__(pause_s=pause_s)
         self._database = database
-        self._pause_s = pause_s
         self._waiting: deque[Entry] = deque(maxlen=capacity)
-        self._news = asyncio.Event()
-        self._writing = asyncio.Lock()  # who flushes before an erasure also waits for what is under way
-        self.dropped = 0
 
     def add(self, entry: Entry) -> None:
         """Takes an entry; never waits. The oldest one goes when there are too many."""
@@ -44,13 +35,8 @@ class ReadLog:
         self._waiting.append(entry)
         self._news.set()
 
-    async def flush(self) -> None:
-        """Writes all that waits, a transaction per workspace and batch. Raises ServiceError and keeps the batch when
-        the database is away."""
-        async with self._writing:
-            await self._write()
-
-    async def _write(self) -> None:
+    async def write(self) -> None:
+        """A transaction per workspace and batch."""
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             while batch:
@@ -69,33 +55,7 @@ class ReadLog:
         self.dropped += max(0, len(batch) - room)
         self._waiting.extendleft(reversed(batch[len(batch) - min(room, len(batch)) :]))
 
-    async def run(self) -> None:
-        """Writes until it is cancelled."""
-        while True:
-            await self._news.wait()
-            await asyncio.sleep(self._pause_s)  # more may come: one transaction for all
-            self._news.clear()
-            try:
-                await self.flush()
-            except ServiceError as exc:
-                self._news.set()
-                log.warning("read_log_waits", code=exc.code, waiting=len(self._waiting), dropped=self.dropped)
-            except Exception as exc:  # a bug here must not end the log, nor repeat for ever with the same entries
-                log.error("read_log_failed", kind=type(exc).__name__, lost=len(self._waiting))
-                self._waiting.clear()
-
-
-@asynccontextmanager
-async def open_read_log(database: Database) -> AsyncIterator[ReadLog]:
-    """A log that is written in the background, and to its end when the block is left."""
-    found = ReadLog(database)
-    writing = asyncio.create_task(found.run())
-    try:
-        yield found
-    finally:
-        writing.cancel()
-        await asyncio.gather(writing, return_exceptions=True)
-        try:
-            await asyncio.wait_for(found.flush(), FAREWELL_S)
-        except (ServiceError, TimeoutError):
-            log.warning("read_log_cut_short", dropped=found.dropped)
+    def clear(self) -> int:
+        lost = len(self._waiting)
+        self._waiting.clear()
+        return lost

@@ -14,7 +14,8 @@ from service.db.audit import Entry
 from service.db.engine import Database, Session
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
-from service.memory.readlog import BATCH, ReadLog, open_read_log
+from service.memory.behind import in_background
+from service.memory.readlog import BATCH, ReadLog
 from tests.conftest import Tenant
 
 
@@ -91,7 +92,7 @@ async def test_it_writes_in_the_background_and_comes_back_by_itself(database: Da
 
 
 async def test_nothing_is_lost_at_shutdown(database: Database, workspace: UUID) -> None:
-    async with open_read_log(database) as log:
+    async with in_background(ReadLog(database)) as log:
         for number in range(10):
             log.add(entry(workspace, number))
     assert await counts(database, workspace) == list(range(10))

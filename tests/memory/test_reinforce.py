@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.errors import StoreUnavailable
-from service.memory.reinforce import Reinforcement, open_reinforcement
+from service.memory.behind import in_background
+from service.memory.reinforce import Reinforcement
 from tests.conftest import Tenant
 from tests.memory.test_readlog import Away
 
@@ -89,7 +90,7 @@ async def test_it_writes_in_the_background_and_to_the_end(database: Database, wo
             break
         await asyncio.sleep(0.02)
     running.cancel()
-    async with open_reinforcement(database) as left:
+    async with in_background(Reinforcement(database)) as left:
         left.add(workspace, [memory_id], AT)
     assert (await counts(database, workspace, memory_id))[0] == 2
 
