@@ -10,6 +10,7 @@ DOCUMENT = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
 
 
 def test_nothing_needs_to_be_set() -> None:
+    """R15.12, R18.42"""
     assert Settings.from_env({}).embedder_provider == "local"
 
 
@@ -56,6 +57,7 @@ def test_an_empty_variable_is_an_unset_one() -> None:
 
 
 def test_a_workspace_overrides_its_own_settings_only() -> None:
+    """R15.01"""
     base = Settings.from_env({})
     changed = base.for_workspace({"dedup_near": 0.8, "port": 1})
     assert (changed.dedup_near, changed.port) == (0.8, base.port)

@@ -46,12 +46,14 @@ WRITES = ["store", "update", "delete"]
     [("off", []), ("writes", WRITES), ("reads", [*WRITES, *READS]), ("verbose", [*WRITES, *READS])],
 )
 async def test_levels(client: AsyncClient, app: FastAPI, name: str, operations: list[str]) -> None:
+    """R13.06"""
     await level(client, name)
     await one_of_each(client)
     assert sorted(entry["operation"] for entry in await log(client, app)) == sorted(operations)
 
 
 async def test_writes_tell_ids_and_no_texts(client: AsyncClient, app: FastAPI) -> None:
+    """R13.04, R13.07"""
     memory_id = await one_of_each(client)
     found = await log(client, app)
     assert [entry["operation"] for entry in found] == ["delete", "update", "store"]
@@ -64,6 +66,7 @@ async def test_writes_tell_ids_and_no_texts(client: AsyncClient, app: FastAPI) -
 
 
 async def test_reads_tell_the_question_and_what_it_found(client: AsyncClient, app: FastAPI) -> None:
+    """R13.07"""
     await level(client, "reads")
     memory_id = await store(client, "Drinks green tea")
     body = {"query": "tea for kim.weber@example.org", "user_id": "alice"}
@@ -104,6 +107,7 @@ async def test_it_tells_what_narrowed_a_read_but_no_words_of_it(
 async def test_matches_from_another_channel_are_recorded(
     client: AsyncClient, app: FastAPI, embedder: AngleEmbedder
 ) -> None:
+    """R2.07"""
     await level(client, "reads")
     for text, cosine in (("Known everywhere", 0.9), ("Known in atlas", 0.8), ("what is known", 1.0)):
         embedder.place(text, cosine)
@@ -117,6 +121,7 @@ async def test_matches_from_another_channel_are_recorded(
 
 
 async def test_filters_and_pages(client: AsyncClient, app: FastAPI) -> None:
+    """R13.08"""
     ids = [await store(client, f"Fact with number {number}", user_id=f"u{number % 2}") for number in range(5)]
     assert len(await log(client, app, user_id="u0")) == 3
     assert [each["affected_ids"] for each in await log(client, app, memory_id=ids[2])] == [[ids[2]]]

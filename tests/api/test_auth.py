@@ -30,6 +30,7 @@ async def made(client: AsyncClient, *rights: str, **more: Any) -> str:
 
 
 async def test_three_places(anonymous: AsyncClient, tenant: Tenant) -> None:
+    """R2.09"""
     for headers in ({"Authorization": f"Bearer {tenant.key}"}, {"authorization": f"bearer {tenant.key}"}):
         assert (await anonymous.get(LIST, headers=headers)).status_code == 200
     assert (await anonymous.get(LIST, headers={"X-API-Key": tenant.key})).status_code == 200
@@ -68,6 +69,7 @@ async def test_bearer_before_header_before_query(anonymous: AsyncClient, tenant:
     ],
 )
 async def test_401(anonymous: AsyncClient, headers: dict[str, Any]) -> None:
+    """R2.08, R16.02"""
     answer = await anonymous.get(LIST, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -188,6 +190,7 @@ async def test_whoami(client: AsyncClient, app: FastAPI, tenant: Tenant) -> None
 
 
 async def test_a_keys_own_scope_counts_when_none_is_given(client: AsyncClient, app: FastAPI) -> None:
+    """R2.10"""
     key = await made(client, "memory:read", "memory:write", user_id="iris", channel="garden")
     async with client_of(app, key) as iris:
         stored = await iris.post("/v1/memories", json={"content": "Feeds the heron"})
@@ -213,6 +216,7 @@ async def test_a_keys_own_scope_counts_when_none_is_given(client: AsyncClient, a
     ],
 )
 async def test_a_missing_scope_has_its_sentence(client: AsyncClient, method: str, path: str, body: Any) -> None:
+    """R2.01, R18.38"""
     answer = await client.request(method, path, json=body)
     found = answer.json()
     assert answer.status_code == 400
@@ -221,6 +225,7 @@ async def test_a_missing_scope_has_its_sentence(client: AsyncClient, method: str
 
 
 async def test_open_routes_are_exactly_these(app: FastAPI, anonymous: AsyncClient) -> None:
+    """R2.08, R17.10"""
     open_ones = set()
     for path, operations in app.openapi()["paths"].items():
         for method in operations:

@@ -72,6 +72,7 @@ async def test_in_place_stays_in_place(resources: Resources, tenant: Tenant) -> 
 
 
 async def test_offline_the_same(client: AsyncClient) -> None:
+    """R3.21"""
     results = await corrected(client, "Actually, I live in Porto.", contradiction_policy="prefer_old")
     assert events(results) == ["ADD", "DELETE"]
     assert (await answer(client, "I live in Faro"))["results"][0]["event"] == "NONE"

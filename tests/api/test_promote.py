@@ -56,6 +56,7 @@ async def test_a_twin_in_global_is_taken(client: AsyncClient) -> None:
 
 
 async def test_the_audit_tells_why(client: AsyncClient) -> None:
+    """R13.07"""
     memory_id = await store(client, TEXT, channel="atlas")
     copy = await promote(client, memory_id, reason="ask kim.weber@example.org")
     entry = (await client.get("/v1/audit", params={"operation": "promote"})).json()["results"][0]

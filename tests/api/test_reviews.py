@@ -12,6 +12,7 @@ PORTO = {"event": "UPDATE", "id": 1, "text": "Lives in Porto"}
 
 
 async def test_supersede_keeps_both_and_ties_them(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
+    """R3.20, R3.21"""
     async with judged(resources, tenant, contradiction_policy="supersede") as (client, judge):
         old = await store(client, "Lives in Lisbon")
         judge.say("Lives in Porto", PORTO)
@@ -39,6 +40,7 @@ async def test_what_was_superseded_can_become_true_again(resources: Resources, t
 
 
 async def test_prefer_old_stores_nothing_but_the_verdict(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    """R3.20"""
     async with judged(resources, tenant, contradiction_policy="prefer_old") as (client, judge):
         old = await store(client, "Lives in Lisbon")
         before = await dump(tables, tenant.workspace_id)
@@ -51,6 +53,7 @@ async def test_prefer_old_stores_nothing_but_the_verdict(resources: Resources, t
 
 
 async def test_flagged_is_seen_by_reviews_only(resources: Resources, tenant: Tenant) -> None:
+    """R3.20"""
     async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
         old = await store(client, "Lives in Lisbon")
         judge.say("Lives in Porto", PORTO)

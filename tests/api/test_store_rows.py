@@ -155,6 +155,7 @@ async def test_what_differs_in_one_word_is_never_dropped(
 
 
 async def test_dedup_can_be_switched_off(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    """R3.28, A14"""
     for _ in range(3):
         assert (await store(client, STORED, dedup=False))["event"] == "ADD"
     assert (await tables.counts(tenant.workspace_id))["memory"] == 3
@@ -167,12 +168,14 @@ async def test_dedup_can_be_switched_off(client: AsyncClient, tenant: Tenant, ta
 
 @pytest.mark.parametrize(("length", "warned"), [(1, False), (500, False), (501, True), (2_001, True)])
 async def test_soft_limit(client: AsyncClient, length: int, warned: bool) -> None:
+    """R4.24: a warning above 500"""
     result = await store(client, "é" * length, use_llm=False)
     assert any(each.startswith("long_content") for each in result["warnings"]) is warned
 
 
 @pytest.mark.parametrize(("length", "status"), [(1_999, 201), (2_000, 201), (2_001, 400)])
 async def test_hard_limit(client: AsyncClient, tenant: Tenant, tables: Tables, length: int, status: int) -> None:
+    """R4.24: refused above 2,000"""
     body = {"content": "ab " * (length // 3) + "x" * (length % 3), **USER, "limits": "strict"}
     answer = await client.post("/v1/memories", json=body)
     assert answer.status_code == status
@@ -229,6 +232,7 @@ async def test_a_text_without_findings_is_kept_byte_for_byte(client: AsyncClient
     ],
 )
 async def test_the_patterns_reach_five_of_seven(client: AsyncClient, text: str, kind: str) -> None:
+    """R1.05, R4.16, R4.18, R18.46"""
     result = await store(client, text)
     assert (result["type"], result["classification_source"]) == (kind, "regex")
     assert 0.6 <= result["type_confidence"] <= 0.95
@@ -242,6 +246,7 @@ async def test_the_patterns_reach_five_of_seven(client: AsyncClient, text: str, 
     ],
 )
 async def test_the_model_reaches_the_other_two(resources: Resources, tenant: Tenant, text: str, kind: str) -> None:
+    """R4.16, R18.46"""
     llm = ScriptedLlm(classify={"type": kind, "confidence": 0.8})
     async with with_llm(resources, tenant, llm) as client:
         result = await store(client, text)
@@ -286,6 +291,7 @@ async def test_an_unknown_type_is_context(resources: Resources, tenant: Tenant, 
 async def test_without_a_model_it_is_context_at_one_half(
     resources: Resources, tenant: Tenant, client: AsyncClient, more: dict[str, Any]
 ) -> None:
+    """R4.23"""
     llm = ScriptedLlm()
     async with with_llm(resources, tenant, llm) as with_model:
         result = await store(with_model if more else client, "Zebra crossing painted", **more)
@@ -320,6 +326,7 @@ async def test_an_explicit_type(client: AsyncClient) -> None:
     ],
 )
 async def test_importance_of_the_caller(client: AsyncClient, value: float, level: int, band: str) -> None:
+    """R1.07, R16.11"""
     result = await store(client, f"Importance {value}", importance=value, dedup=False)
     assert (result["importance"], result["importance_level"], result["importance_band"].lower()) == (value, level, band)
     kept = await read(client, result["id"])
@@ -327,6 +334,7 @@ async def test_importance_of_the_caller(client: AsyncClient, value: float, level
 
 
 async def test_importance_by_level_and_by_model(resources: Resources, tenant: Tenant) -> None:
+    """R4.11"""
     llm = ScriptedLlm(annotate={"importance": 8, "temporal": "persistent", "valid_until": None, "categories": ["a b"]})
     async with with_llm(resources, tenant, llm) as client:
         rated = await store(client, "Zebra crossing painted")
@@ -428,6 +436,7 @@ async def test_an_announced_secret_without_an_end_is_refused(
     body: dict[str, Any],
     field: str | None,
 ) -> None:
+    """R4.05"""
     answer = await client.post("/v1/memories", json={**body, **USER})
     if field is None:  # a tag of one word may also be taken for a mention
         assert answer.status_code in (201, 422)
@@ -441,6 +450,7 @@ async def test_an_announced_secret_without_an_end_is_refused(
 
 @pytest.mark.parametrize("text", ["I reset my password yesterday", "Uses a password manager"])
 async def test_a_mention_is_no_secret(client: AsyncClient, text: str) -> None:
+    """R4.05, B14"""
     assert (await store(client, text))["memory"] == text
 
 
@@ -450,6 +460,7 @@ async def test_a_mention_is_no_secret(client: AsyncClient, text: str) -> None:
 async def test_a_placeholder_while_the_embedder_is_down(
     client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables, embedder: AngleEmbedder
 ) -> None:
+    """R4.28"""
     embedder.down = True
     result = await store(client, "Feeds the heron at dawn")
     assert result["embedding"] == "placeholder"
@@ -474,6 +485,7 @@ async def test_a_placeholder_while_the_embedder_is_down(
 
 
 async def test_a_callers_vector_is_taken(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """R1.16, R3.24"""
     given = [3.0, 4.0] + [0.0] * (DIMENSION - 2)
     embedder.place("what", 0.6)
     embedder.place("what", 0.6, axis=0, side=1)
@@ -612,6 +624,7 @@ async def say(client: AsyncClient, messages: Any, **more: Any) -> dict[str, Any]
 
 
 async def test_messages_keep_order_roles_names_and_times(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    """R1.11, A7"""
     roles = ["system", "user", "assistant", "tool", "developer"]
     said = [
         {"role": role, "content": f"Line {place} by {role}", "name": f"N{place}", "timestamp": f"2023-05-0{place + 1}"}

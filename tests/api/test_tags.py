@@ -20,6 +20,7 @@ async def by_tag(client: AsyncClient, *tags: str, **params: Any) -> list[dict[st
 
 
 async def test_prefixes_find_what_is_below_them(client: AsyncClient) -> None:
+    """R5.03, R18.44"""
     slack = await store(client, "Deploys are announced on Fridays", tags=["slack:channel:general"])
     project = await store(client, "The service speaks REST", tags=["project:automem:api"])
     assert [each["id"] for each in await by_tag(client, "slack")] == [slack]
@@ -39,6 +40,7 @@ async def test_any_or_all(client: AsyncClient) -> None:
 
 
 async def test_the_important_come_first_then_the_latest(client: AsyncClient) -> None:
+    """R6.18"""
     minor = await store(client, "A minor one", tags=["x"], importance=0.2, timestamp="2026-01-03T00:00:00Z")
     early = await store(client, "An early one", tags=["x"], importance=0.8, timestamp="2026-01-01T00:00:00Z")
     late = await store(client, "A late one", tags=["x"], importance=0.8, timestamp="2026-01-02T00:00:00Z")
@@ -49,6 +51,7 @@ async def test_the_important_come_first_then_the_latest(client: AsyncClient) -> 
 
 
 async def test_what_it_is_tied_to_comes_along(client: AsyncClient) -> None:
+    """R6.19"""
     centre = await store(client, "The centre of it", tags=["x"])
     for number in range(7):
         other = await store(client, f"Neighbour with number {number}")

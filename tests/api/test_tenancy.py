@@ -80,6 +80,7 @@ async def test_the_stripper_strips(
 async def test_without_our_predicates_no_foreign_row_is_seen(
     database: Database, client: AsyncClient, other_client: AsyncClient, tenant: Tenant, stranger: Tenant, tables: Tables
 ) -> None:
+    """R2.03"""
     theirs = await stored(other_client, THEIRS, tags=["secret:ledger"], metadata={"k": "ledger"})
     shared = str(uuid4())
     await stored(other_client, THEIRS + " again", id=shared)
@@ -168,6 +169,7 @@ async def test_an_idempotency_key_is_a_workspaces_own(client: AsyncClient, other
 async def test_hard_filters_and_the_soft_one(
     client: AsyncClient, write: dict[str, str], read: dict[str, str], seen: bool
 ) -> None:
+    """R2.02, R2.06"""
     answer = await client.post("/v1/memories", json={"content": MINE, **write})
     assert answer.status_code == 201, answer.text
     listed = (await client.get("/v1/memories", params=read)).json()["results"]
@@ -282,6 +284,7 @@ async def test_cancelled_requests_leave_a_usable_pool(
 
 
 async def test_a_busy_pool_is_503_with_a_time_to_retry(owner_url: str, tenant: Tenant) -> None:
+    """R17.03"""
     access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
     database = Database.open(access, pool_size=1, pool_timeout_s=0.05)
     async with database.read(tenant.workspace_id):

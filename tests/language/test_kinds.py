@@ -53,6 +53,7 @@ def test_the_example_of_each_type(text: str, type_: MemoryType, source: KindSour
     ],
 )
 def test_the_table(text: str, type_: MemoryType, confidence: float) -> None:
+    """R4.19"""
     assert kinds.classify(text) == Kind(type_, confidence, KindSource.REGEX)
 
 
@@ -64,6 +65,7 @@ def test_the_table_matches_nothing(text: str) -> None:
 
 
 def test_every_pattern_of_the_row_stands() -> None:
+    """R4.18"""
     assert [len(patterns) for patterns in kinds.PATTERNS.values()] == [4, 5, 4, 3, 5, 4, 4]
     assert list(kinds.PATTERNS) == list(MemoryType)
 

@@ -42,6 +42,7 @@ class Table:
 
 
 async def test_the_same_question_is_asked_once_per_tenant() -> None:
+    """R17.11"""
     llm, table = Scripted(Reply('["likes tea"]', usage=Usage(10, 4))), Table()
     with spending(Limits(max_calls=9, max_tokens=9_000, deadline_s=9)) as budget:
         await CachedLlm(llm, table, ONE).complete(ASK)
