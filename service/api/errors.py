@@ -120,6 +120,8 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     if found[0]["type"] == "json_invalid":
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
     field, message = said(found, _field)
+    if not field and "json" not in request.headers.get("content-type", "json"):
+        message = "is not said to be JSON: send Content-Type: application/json"
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 

@@ -87,6 +87,8 @@ def dedup(operation: Operation) -> Dedup:
 def outcome(
     draft: Draft, event: Event, operation: Operation, place: StoredTurn, *, text: str | None, old: str | None = None
 ) -> Outcome:
-    """What became of the draft; `memory_id` is the operation's target."""
+    """What became of the draft; `memory_id` is the operation's target. A new row is new, also where it replaces one."""
     target = operation.target.id if operation.target else None
-    return Outcome(draft, event, dedup(operation), target, text, old, place.conversation_id)
+    nearest = max((each.similarity for each in draft.seen), default=None)
+    seen = Dedup(DedupAction.STORED_NEW, None, nearest) if event is Event.ADD else dedup(operation)
+    return Outcome(draft, event, seen, target, text, old, place.conversation_id)

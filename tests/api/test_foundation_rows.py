@@ -240,6 +240,13 @@ async def test_r16_01_a_wrong_type_is_said_in_words_of_json(client: AsyncClient,
     assert (await refusal(client, "POST", "/v1/memories", body))[2] == error
 
 
+async def test_r16_01_a_body_that_is_not_said_to_be_json_is_told_how(client: AsyncClient) -> None:
+    sent = b'{"content": "x", "user_id": "alice"}'
+    answer = await client.post("/v1/memories", content=sent, headers={"Content-Type": "text/plain"})
+    assert (answer.status_code, answer.json()["field"]) == (400, "body")
+    assert answer.json()["error"] == "body: is not said to be JSON: send Content-Type: application/json"
+
+
 async def test_r16_01_settings_are_refused_in_the_same_words(client: AsyncClient) -> None:
     for settings, field, words in (
         ({"timezone": "Mars"}, "settings.timezone", "must be an IANA time zone"),
@@ -282,3 +289,14 @@ async def test_r4_05_a_rejected_message_is_named_as_one(client: AsyncClient) -> 
     curated = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})
     assert [each["memory"] for each in curated.json()["results"]] == ["User likes tea"]
     assert curated.json()["warnings"] == ["messages[1]: left out, pii_rejected."]
+
+
+@pytest.mark.parametrize("policy", ["flag_review", "supersede"])
+async def test_r4_10_what_is_kept_beside_is_stored_new(client: AsyncClient, policy: str) -> None:
+    await client.patch("/v1/workspaces/current", json={"settings": {"contradiction_policy": policy}})
+    for said in ("I live in Berlin.", "I moved to Rome."):
+        answer = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})
+    added = answer.json()["results"][0]
+    assert (added["event"], added["memory"]) == ("ADD", "User moved to Rome")
+    assert (added["dedup"]["action"], added["dedup"]["existing_id"]) == ("stored_new", None)
+    assert added["dedup"]["similarity"] is not None, "it was compared with what is known"
