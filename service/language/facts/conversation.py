@@ -116,6 +116,8 @@ def _of_clause(clause: Clause, number: int, speaker: str, told: Told, *, correct
     """Reads one clause; returns whether it was only a correcting cue ("No, sorry."), which then holds for the next."""
     expanded = person.expand(f"{clause.subject} {clause.text}".strip())
     meant = None if clause.question else _MEANT.match(expanded.strip(" .!"))
+    if meant and not cues.strip(meant["said"]).text:  # "Actually, no, I meant Malaga" takes back what was said before
+        meant = None
     bare = cues.strip(meant["said"] if meant and pronouns.with_subject(meant["said"], told.about) else expanded)
     correction = bare.correction or corrects
     if not bare.text:

@@ -131,6 +131,8 @@ def test_assistants_are_believed_when_confirmed(turns: tuple[str, ...], expected
     ("turns", "expected"),
     [
         (("My flight is on Tuesday.", "Sorry, I meant Thursday."), ["User's flight is on Thursday"]),
+        (("I live in Madrid.", "Actually, no, I meant Malaga."), ["User lives in Malaga"]),
+        (("I live in Madrid. Oh, sorry, no, I meant Malaga.",), ["User lives in Malaga"]),
         (("My name is not Bob, it's Rob.",), ["User's name is Rob"]),
         (("I have two cats. Correction: three cats.",), ["User has three cats"]),
         (("I work at Acme. Not Acme, Apex.",), ["User works at Apex"]),
