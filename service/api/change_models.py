@@ -113,7 +113,7 @@ class PromoteIn(Body):
 class RelationIn(Body):
     """An edge from the memory of the path to `target_id`."""
 
-    target_id: Id
+    target_id: Id = Field(examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
     type: RelationName = Field(examples=["DERIVED_FROM"])
     strength: Unit = 1.0
     properties: Metadata = Field(default_factory=dict)

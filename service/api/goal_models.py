@@ -79,7 +79,9 @@ class BlockIn(Body):
 
 
 class MemoriesIn(Body):
-    memory_ids: Annotated[list[Id], Field(min_length=1, max_length=100)]
+    memory_ids: Annotated[
+        list[Id], Field(min_length=1, max_length=100, examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]])
+    ]
 
 
 class GoalOut(Reply):

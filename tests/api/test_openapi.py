@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 from pydantic import BaseModel, TypeAdapter
 
-from service.api import goal_models, memory_models, procedure_models, search, working_models, workspaces
+from service import api
 
 
 @pytest.fixture
@@ -28,24 +30,73 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 
 
 STABLE = {
+    "abandon_goal",
+    "add_working_turn",
+    "block_goal",
+    "clear_working_context",
+    "complete_goal",
     "create_api_key",
+    "create_conversation",
+    "create_entity_relation",
+    "create_goal",
+    "create_relation",
     "create_workspace",
+    "delete_entity",
+    "delete_goal",
+    "delete_relation",
+    "delete_strategy",
+    "find_entity_path",
+    "find_strategies",
+    "get_active_goal",
+    "get_conversation",
+    "get_conversation_context",
+    "get_entity",
+    "get_entity_graph",
+    "get_goal",
     "get_memory",
     "get_memory_history",
     "get_operation",
+    "get_related_memories",
+    "get_strategy",
+    "get_timeline",
+    "get_tool_stats",
+    "get_user_profile",
+    "get_working_context",
     "get_workspace",
     "health",
     "list_api_keys",
+    "learn_strategy",
+    "list_channels",
+    "list_conversations",
+    "list_entities",
+    "list_entity_relations",
+    "list_goals",
     "list_memories",
+    "list_memories_by_tag",
+    "list_recent_turns",
+    "list_relations",
     "livez",
+    "merge_entities",
     "metrics",
+    "push_thought",
+    "put_user_profile",
     "readyz",
+    "recall",
+    "record_tool_invocation",
+    "reinforce_strategy",
     "revoke_api_key",
+    "search_entities",
     "search_memories",
     "search_memories_simple",
+    "search_turns",
+    "set_active_goal",
+    "set_working_item",
     "store_memories",
     "store_memory",
+    "store_turn",
+    "update_goal",
     "update_workspace",
+    "upsert_entity",
     "whoami",
 }
 """Names of SDK methods: a change breaks clients."""
@@ -136,12 +187,13 @@ def test_keys_can_be_given_in_three_places(document: dict[str, Any]) -> None:
 
 
 def models() -> list[type[BaseModel]]:
-    found = []
-    for module in (memory_models, search, workspaces, goal_models, procedure_models, working_models):
-        for each in vars(module).values():
-            if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__:
-                found.append(each)
-    return found
+    """Every body and reply of ours."""
+    found = set[type[BaseModel]]()
+    for part in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
+        for each in vars(importlib.import_module(part.name)).values():
+            if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == part.name:
+                found.add(each)
+    return sorted(found, key=lambda model: (model.__module__, model.__name__))
 
 
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
