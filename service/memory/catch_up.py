@@ -1,4 +1,4 @@
-"""Which goals and strategies were written while the embedder was away, and when do they get their vector?
+"""Which goals, strategies and entities were written while the embedder was away, and when do they get their vector?
 
 Whoever writes one without a vector queues a job in the same transaction. The job embeds all of its workspace that
 still wait, so a second one finds nothing to do. It is patient: a provider may be away for a day.
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Protocol
 from uuid import UUID
 
-from service.db import goals, queue, strategies
+from service.db import entity_rows, goals, queue, strategies
 from service.db.engine import Session
 from service.domain.job import NewJob
 from service.domain.text import CleanText
@@ -21,7 +21,7 @@ from service.resources import Resources
 WORDS_OF = "words_of"
 """Names, in the payload of an embed job, what it is for."""
 
-GOALS, STRATEGIES = "goals", "strategies"
+GOALS, STRATEGIES, ENTITIES = "goals", "strategies", "entities"
 BATCH = 100
 PATIENCE = 150
 """Attempts: with the longest wait of service/jobs/verdict.py, 10 minutes, about a day."""
@@ -39,7 +39,7 @@ class Rows(Protocol):
     ) -> int: ...
 
 
-KINDS: Mapping[str, Rows] = MappingProxyType({GOALS: goals, STRATEGIES: strategies})
+KINDS: Mapping[str, Rows] = MappingProxyType({GOALS: goals, STRATEGIES: strategies, ENTITIES: entity_rows})
 
 
 async def embed_later(session: Session, workspace_id: UUID, kind: str) -> None:

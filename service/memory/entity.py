@@ -19,10 +19,10 @@ from service.domain.entity import Entity, EntityRelation, EntityWish, Owner, dis
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.domain.text import CleanText
 from service.errors import Conflict, EmbeddingError, InvalidInput, NotFound, PiiRejected, PreconditionFailed
 from service.language import pii
 from service.language.relation_labels import normalise
+from service.memory import catch_up
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline.pii import clean_words
 from service.resources import Resources
@@ -46,8 +46,7 @@ async def upsert(
     """The entity of this name or alias as it is now, and whether it is new. Without a vector one is made of name and
     description (R8.06). Raises Conflict for an alias that is another's, PreconditionFailed for another version."""
     wish = await _clean(wish, res)
-    if vector is None:
-        vector = await _vector(owner, wish, res)
+    vector, is_late = (vector, False) if vector is not None else await _vector(owner, wish, res)
     async with plain_transaction(owner.workspace_id, res, request) as session:
         entity_id, is_new = await _found_or_made(session, owner, wish, res, expected)
         there = await entity_rows.get(session, Seen(owner.workspace_id, None), entity_id)
@@ -59,6 +58,9 @@ async def upsert(
         await entity_rows.change(session, owner, entity_id, wish, now=res.clock(), is_new=is_new)
         if vector is not None:
             await entity_rows.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
+        elif is_late:
+            await entity_rows.drop_vector(session, owner.workspace_id, entity_id)
+            await catch_up.embed_later(session, owner.workspace_id, catch_up.ENTITIES)
         found = await entity_rows.get(session, Seen(owner.workspace_id, None), entity_id)
         assert found is not None, "it is locked"
         await note(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
@@ -87,21 +89,20 @@ def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def _vector(owner: Owner, wish: EntityWish, res: Resources) -> Vector | None:
-    """Of name and description as they will be; None when nothing of them changes, or the embedder is away: the entity
-    is found by its name all the same."""
+async def _vector(owner: Owner, wish: EntityWish, res: Resources) -> tuple[Vector | None, bool]:
+    """Of name and description as they will be; None when nothing of them changes, or (True) when the embedder is away:
+    until a job has made it the entity is found by its name all the same."""
     async with res.db.read(owner.workspace_id) as session:
         known = await entity_rows.called(session, owner, wish.name)
         there = await entity_rows.get(session, Seen(owner.workspace_id, None), known) if known else None
     if there is not None and wish.description in (None, there.description):
-        return None
+        return None, False
     name = there.name if there else wish.name
-    text = f"{name}: {wish.description}" if wish.description else name
     try:
-        [made] = await res.embedder.embed(owner.workspace_id, [CleanText(text)])
+        [made] = await res.embedder.embed(owner.workspace_id, [entity_rows.words(name, wish.description)])
     except EmbeddingError:
-        return None
-    return made
+        return None, True
+    return made, False
 
 
 async def _found_or_made(

@@ -25,6 +25,7 @@ from service.domain.text import CleanText, Redaction
 from service.domain.working import Desk, Spoken
 from service.errors import Conflict, EmbeddingError, NotFound
 from service.language.tokens import estimate
+from service.memory.catch_up import PATIENCE
 from service.memory.store import write_transaction
 from service.memory.transactions import keep, note
 from service.memory.working import holding_turns
@@ -161,9 +162,7 @@ async def embed_later(
     """Queues the job that makes the vectors which are missing; by their words the turns are found at once."""
     if any(each.vector is None for each in said):
         payload = {TURNS_OF: str(conversation_id)}
-        await queue.enqueue(
-            session, workspace_id, [NewJob("embed", payload=payload, max_attempts=res.settings.job_max_attempts)]
-        )
+        await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=PATIENCE)])
 
 
 async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resources) -> int:

@@ -11,12 +11,13 @@ from sqlalchemy import text
 
 from service.db import goals as goal_rows
 from service.db.engine import Database
+from service.domain.entity import EntityWish, Owner
 from service.domain.request import Request
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
 from service.errors import EmbeddingError
 from service.jobs import embed
-from service.memory import goals, procedures
+from service.memory import entity, goals, procedures
 from service.memory.goals import NewGoal
 from service.memory.procedures import Lesson
 from service.providers.cache import CachedEmbedder
@@ -182,6 +183,25 @@ async def test_goals_and_strategies_written_without_an_embedder_get_their_vector
         sql = f"SELECT 1 - (embedding::halfvec <=> CAST(:v AS halfvec)) AS cosine FROM {table}_vector"
         (row,) = await fetch(database, workspace, sql, v=str(embedder.vector(words).tolist()))
         assert row.cosine == pytest.approx(1, abs=1e-3)
+
+
+async def test_an_entity_described_without_an_embedder_gets_its_vector_later(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
+) -> None:
+    owner, asked = Owner(workspace, "alice", "_global"), Request("request", uuid4())
+    await entity.upsert(owner, EntityWish("Zephyr", description="A boat"), None, res, asked)
+    embedder.down = True
+    await entity.upsert(owner, EntityWish("Zephyr", description="The build server"), None, res, asked)
+    sql = "SELECT 1 - (embedding::halfvec <=> CAST(:v AS halfvec)) AS cosine FROM entity_vector"
+    words = "Zephyr: The build server"
+    vector = str(embedder.vector(words).tolist())
+    assert await fetch(database, workspace, sql, v=vector) == []
+    (job,) = [job for job in await jobs_of(worker_database, "embed") if job.workspace_id == workspace]
+    embedder.down = False
+    await embed.run(replace(job_for(workspace, None, "embed"), payload=job.payload), res)
+    assert embedder.seen[-1] == words
+    (row,) = await fetch(database, workspace, sql, v=vector)
+    assert row.cosine == pytest.approx(1, abs=1e-3)
 
 
 async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_words(
