@@ -60,7 +60,9 @@ async def recall_bundle(
     facts = [each.memory for each in found.facts]
     if body.reinforce:
         used(facts, [each.entity.id for each in found.entities])
-    note("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens)
+    techniques = {name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None
+    asked_for = {"max_tokens": body.max_tokens, "techniques": techniques}
+    note("recall", scope, facts, query=text, channels=channels, **asked_for)
     if found.turns:
         turns = [each.turn for each in found.turns]
         note("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.top_k)

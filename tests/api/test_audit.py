@@ -89,6 +89,15 @@ async def test_verbose_tells_all_that_was_asked(client: AsyncClient, app: FastAP
     assert asked == {"limit": 3, "validity": "exclude"}
 
 
+async def test_r7_23_a_recall_tells_its_techniques_too(client: AsyncClient, app: FastAPI) -> None:
+    await level(client, "verbose")
+    await client.post("/v1/recall", json={"query": "tea", "user_id": "alice"})
+    (entry,) = await log(client, app, operation="retrieve")
+    asked = entry["metadata"]["asked"]
+    assert asked["techniques"].keys() == {"hybrid", "entity_centric"}
+    assert all(each.keys() == {"ms", "count"} for each in asked["techniques"].values())
+
+
 async def test_it_tells_what_narrowed_a_read_but_no_words_of_it(
     client: AsyncClient, app: FastAPI, tables: Tables
 ) -> None:
