@@ -74,8 +74,14 @@ _OWN_VERB = re.compile(
     rf"|[Rr]emember|[Nn]ote|[Gg]ive|[Hh]elp|[Tt]ell|[Ss]how|[Ww]rite|[Mm]ake|[Ff]ind|[Ss]uggest|[Rr]ecommend"
     rf"|[Ee]xplain|[Pp]lan|[Bb]ook|[Ll]ist|[Cc]reate|[Ss]end|[Cc]heck|[Dd]on['’]t|[Aa]void|[Nn]ever|[Aa]lways)\b",
 )
+# "I work at Acme, live in Rome, and have a dog": before the last of a list there is only a comma
+_LISTED = (
+    r"live (?:in|at|near|on|with)|work (?:at|for|as|in|on|from|with)|study (?:at|in|law|medicine)"
+    r"|(?:have|own) (?:a|an|my|no|two|three|four|five)"
+)
 _SAME_SUBJECT = re.compile(
-    r"(?:\s*,)?\s+(?:and|but|or|yet|and then|but then|then)\s+(?P<adverbs>(?:(?:also|now|then|currently|usually"
+    rf"(?:(?P<comma>\s*,\s+)(?=(?:{_LISTED})\s)|(?:\s*,)?\s+(?:and|but|or|yet|and then|but then|then)\s+)"
+    r"(?P<adverbs>(?:(?:also|now|then|currently|usually"
     r"|always|never|really|still|just|recently|sometimes|often|mostly"
     r"|even|only|finally|later|absolutely|definitely|am|have"
     r" been)\s+)*)(?P<verb>[a-z]+(?:n['’]t)?)\s+(?P<after>[$€£]?[\w'’-]+)"
@@ -109,6 +115,8 @@ _WITH = {
     "walk": "my the to every",
     "look": "after for forward",
     "care": "about for",
+    "deploy": "with to on",
+    "swim": "in on at every",
     "manage": "a the my",
     "lead": "a the",
 }
@@ -235,6 +243,8 @@ def _goes_on(before: str, match: re.Match[str]) -> bool:
     word, after = match.group("verb").replace("’", "'"), match.group("after").lower()
     if _BARE_VERB.search(before):
         return False
+    if match.group("comma"):
+        return not _governed(before) and not _STARTS_OPEN.match(before)
     known = verbs.form(word)
     past = known is not None and (known.shape == "past" or word == "quit")
     if _governed(before) and not (past or word.endswith("n't") or word == "am"):

@@ -36,6 +36,25 @@ def test_r18_43_an_introduction_gives_four_facts() -> None:
 @pytest.mark.parametrize(
     ("turn", "expected"),
     [
+        (
+            "I work at Acme as a designer, live in Oslo, and have a dog named Rex.",
+            ["User works at Acme as a designer", "User lives in Oslo", "User has a dog named Rex"],
+        ),
+        (
+            "We use Postgres 16 in production and deploy with Kubernetes.",
+            ["User uses Postgres 16 in production", "User deploys with Kubernetes"],
+        ),
+        ("I like jazz, live music and tea.", ["User likes jazz", "User likes live music", "User likes tea"]),
+        ("I want to move, live in Rome and work at Acme.", ["User wants to move, live in Rome and work at Acme"]),
+    ],
+)
+def test_a_list_of_what_one_does_is_cut(turn: str, expected: list[str]) -> None:
+    assert texts(turn) == expected
+
+
+@pytest.mark.parametrize(
+    ("turn", "expected"),
+    [
         ("My name is Bob", ["User's name is Bob"]),
         ("i watch birds and my wife paints", ["User watches birds", "User's wife paints"]),
         ("My wife and I moved to Oslo when I was thirty", ["User and their wife moved to Oslo when they were thirty"]),
