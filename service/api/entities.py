@@ -26,7 +26,7 @@ from service.api.deps import (
 )
 from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
-from service.api.reads import NoteOf
+from service.api.reads import CountsOf, NoteOf
 from service.api.wire import Channel
 from service.db import entity_rows
 from service.db.entity_rows import Found, Seen
@@ -131,6 +131,7 @@ async def search_entities(
     scope: ScopeOf,
     res: ResourcesOf,
     note: NoteOf,
+    counts: CountsOf,
     q: Annotated[str, Query(min_length=1, max_length=1_000, examples=["acme"])],
     type: Annotated[str | None, Query(max_length=50)] = None,
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
@@ -149,7 +150,8 @@ async def search_entities(
         )
         hits = _ranked(found, res)[:limit]
         ids = [each.id for each in hits]
-        await entity_rows.count_read(session, who.workspace_id, ids, now=res.clock())
+        if counts:
+            await entity_rows.count_read(session, who.workspace_id, ids, now=res.clock())
     by_id = {each.entity.id: each.entity for each in found}
     shown = [by_id[each] for each in ids]
     note("entities/search", scope, shown, query=question, kind="entity", channels=channels or (), limit=limit)

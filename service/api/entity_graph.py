@@ -16,6 +16,7 @@ from service.api import errors, replies
 from service.api.auth import Reader, Writer
 from service.api.deps import AgentId, ChannelName, IdempotencyOf, ResourcesOf, RunId, UserId, served
 from service.api.entities import be_seen, named_seen, some_scope
+from service.api.reads import CountsOf
 from service.api.wire import Time
 from service.db import entity_edges, entity_rows
 from service.db.engine import Session
@@ -49,6 +50,7 @@ async def list_entity_relations(
     name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case does not count")],
     who: Reader,
     res: ResourcesOf,
+    counts: CountsOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
@@ -71,7 +73,8 @@ async def list_entity_relations(
         found = await entity_edges.page(session, who.workspace_id, ids, way, after=after, limit=limit + 1)
         page = found[:limit]
         relations = await _shown(session, who.workspace_id, [each for each, _ in page])
-        await entity_rows.count_read(session, who.workspace_id, ids, now=res.clock())
+        if counts:
+            await entity_rows.count_read(session, who.workspace_id, ids, now=res.clock())
     more = None
     if len(found) > limit:
         last, way_of_last = page[-1]
@@ -159,6 +162,7 @@ async def delete_entity_relation(
 async def get_entity_graph(
     who: Reader,
     res: ResourcesOf,
+    counts: CountsOf,
     ids: Annotated[list[str], Query(description="Repeatable, or one comma-separated list")],
     depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, whatever their direction")] = 2,
     limit: Annotated[int | None, Query(ge=1, description="Nodes; at most graph_max_nodes")] = None,
@@ -187,7 +191,8 @@ async def get_entity_graph(
         )
         names = {each.id: each.name for each in nodes.values()}
         relations = await _shown(session, who.workspace_id, found.relations, names)
-        await entity_rows.count_read(session, who.workspace_id, starts, now=res.clock())
+        if counts:
+            await entity_rows.count_read(session, who.workspace_id, starts, now=res.clock())
     body = wire.GraphOut(
         nodes=[
             wire.NodeOut(**wire.fields(nodes[each.entity_id]), depth=each.depth)

@@ -25,7 +25,7 @@ from service.api.deps import (
 )
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
-from service.api.reads import NoteOf, ReinforceOf
+from service.api.reads import CountsOf, NoteOf, ReinforceOf
 from service.db import caches, history, memories, pages, scopes, visible
 from service.domain.access import Caller
 from service.domain.request import IdempotencyKey
@@ -210,7 +210,7 @@ async def list_memories(
     dependencies=OWN,
 )
 async def get_memory(
-    id: str, who: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf, response: Response
+    id: str, who: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf, counts: CountsOf, response: Response
 ) -> wire.MemoryOut:
     """Archived ones too. An id that is no UUID is simply not found. The ETag is what If-Match wants."""
     wanted = memory_id(id)
@@ -219,7 +219,8 @@ async def get_memory(
     if found is None:
         raise NotFound("There is no memory with this id.", field="id")
     note("get", found.scope, [found])
-    reinforce([found])
+    if counts:
+        used([found])
     response.headers["ETag"] = replies.etag(found.version)
     return shapes.memory(found)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from service.api.auth import CallerOf
 from service.api.deps import ResourcesOf
@@ -94,5 +94,14 @@ def _reinforce(request: Request, who: CallerOf, res: ResourcesOf) -> Reinforce:
     return count
 
 
+def _counts(
+    res: ResourcesOf,
+    reinforce: Annotated[bool, Query(description="Count what is shown as used; false for previews")] = True,
+) -> bool:
+    return reinforce and res.settings.reinforce
+
+
+CountsOf = Annotated[bool, Depends(_counts)]
+"""Does this read count as a use (B11)?"""
 ReinforceOf = Annotated[Reinforce, Depends(_reinforce)]
 NoteOf = Annotated[Note, Depends(_note)]

@@ -64,9 +64,17 @@ async def test_r7_24_what_recall_and_context_show_is_counted_as_used(
             shown = await client.get(f"/v1/conversations/{there}/context", params=params)
             assert [each["id"] for each in shown.json()["memories"]] == [memory_id]
         await app.state.uses.flush()
-        found = (await client.get(f"/v1/memories/{memory_id}")).json()
-        assert (found["access_count"], found["last_accessed"]) == (2, clock.now.isoformat())
-        assert (await client.get(f"/v1/entities/{entity['id']}")).json()["access_count"] == 1
+        preview = {"reinforce": "false"}
+        for _ in range(2):
+            found = (await client.get(f"/v1/memories/{memory_id}", params=preview)).json()
+            assert (found["access_count"], found["last_accessed"]) == (2, clock.now.isoformat())
+            await app.state.uses.flush()
+        for reads in ({}, preview):
+            for path in ("/v1/entities/search", "/v1/entities/graph", "/v1/entities/priya/relations"):
+                asked = {"search": {"q": "priya"}, "graph": {"ids": entity["id"]}}.get(path.rpartition("/")[2], {})
+                answer = await client.get(path, params={**ALICE, **asked, **reads})
+                assert answer.status_code == 200, answer.text
+        assert (await client.get(f"/v1/entities/{entity['id']}")).json()["access_count"] == 4
 
 
 async def test_searches_of_strategies_and_entities_stand_in_the_audit(client: AsyncClient, app: FastAPI) -> None:
