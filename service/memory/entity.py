@@ -203,9 +203,11 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
     request = await _owned(workspace_id, survivor, res, request)
     async with res.db.read(workspace_id) as session:
-        owner = await entity_rows.get(session, Seen(workspace_id, None), survivor)
+        there = await entity_rows.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
+    if survivor not in there:  # whose merges to wait for is not known; it may come back by an undo, but later
+        raise missing("source_id" if absorbed not in there else "target_id")
     async with plain_transaction(workspace_id, res, request) as session:
-        await merges.one_at_a_time(session, workspace_id, owner.user_id if owner else None)
+        await merges.one_at_a_time(session, workspace_id, there[survivor].user_id)
         await merges.lock_memories(session, workspace_id, absorbed)
         await entity_rows.lock(session, workspace_id, [absorbed, survivor])
         both = await entity_rows.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
@@ -228,11 +230,11 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: R
     async with res.db.read(workspace_id) as session:
         before = await merges.get(session, workspace_id, merge_id)
         owner = await entity_rows.get(session, Seen(workspace_id, None), before.entity_id) if before else None
-    if before is None:
+    if before is None or owner is None:
         raise NotFound("There is no merge with this id.", field="id")
     request = await _owned(workspace_id, before.entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
-        await merges.one_at_a_time(session, workspace_id, owner.user_id if owner else None)
+        await merges.one_at_a_time(session, workspace_id, owner.user_id)
         await merges.lock(session, workspace_id, merge_id)
         done = await merges.get(session, workspace_id, merge_id)
         if done is None:
