@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy import text
+from sqlalchemy import DateTime, Row, bindparam, text
 
 from service.db import nearest, scopes, visible
 from service.db.engine import Session
@@ -51,38 +52,39 @@ class Subject:
     graph_enabled: bool | None = None
 
 
-# The memory before is among the last LATELY of its user, agent or run: by ix_memory_user, _agent or _run. Turns of one
-# request may share a moment; then their places in the conversation tell which came first.
-LATELY = 20
-RECENT = f"""
-    SELECT p.* FROM (
-        SELECT p.* FROM memory p
-        WHERE p.workspace_id = m.workspace_id AND {{owner}} AND (p.created_at, p.id) < (m.created_at, m.id)
-        ORDER BY p.created_at DESC, p.id DESC LIMIT {LATELY}
-    ) p
-"""  # noqa: S608 - our own parts
-SUBJECT = text(
-    f"""
+SUBJECT = text("""
     SELECT m.id, m.content, m.hash, m.user_id, m.channel, m."timestamp", m.agent_id, m.run_id, m.version,
-           m.role IS NOT NULL AS is_turn, before.id AS before_id, before."timestamp" AS before_at,
+           m.role IS NOT NULL AS is_turn, m.created_at, m.conversation_id, m.turn_index,
            (SELECT CAST(w.settings ->> 'graph_enabled' AS boolean) FROM workspace w
             WHERE w.workspace_id = :workspace) AS graph_enabled
-    FROM memory m LEFT JOIN LATERAL (
-        SELECT p.id, p."timestamp" FROM (
-            {RECENT.format(owner="p.user_id = m.user_id")}
-            UNION ALL {RECENT.format(owner="m.user_id IS NULL AND p.agent_id = m.agent_id")}
-            UNION ALL {RECENT.format(owner="m.user_id IS NULL AND m.agent_id IS NULL AND p.run_id = m.run_id")}
-        ) p
-        WHERE p.user_id IS NOT DISTINCT FROM m.user_id AND p.agent_id IS NOT DISTINCT FROM m.agent_id
-          AND p.run_id IS NOT DISTINCT FROM m.run_id AND p.channel = m.channel AND NOT p.archived
-          AND p."timestamp" >= m."timestamp" - make_interval(secs => :window_s)
-          AND (p."timestamp" < m."timestamp" OR (p."timestamp" = m."timestamp"
-               AND p.conversation_id = m.conversation_id AND p.turn_index < m.turn_index))
-        ORDER BY p."timestamp" DESC, p.turn_index DESC NULLS LAST, p.id DESC LIMIT 1
-    ) before ON :window_s > 0
-    WHERE m.workspace_id = :workspace AND m.id = :id
-    """  # noqa: S608 - our own parts
-)
+    FROM memory m WHERE m.workspace_id = :workspace AND m.id = :id
+""")
+
+# The memory before is among the last LATELY of its user, agent or run: by ix_memory_user, _agent or _run. Turns of one
+# request may share a moment; then their places in the conversation tell which came first. A statement per owner: one
+# for all three cost four times the planning.
+LATELY = 20
+BEFORE = f"""
+    SELECT p.id, p."timestamp" FROM (
+        SELECT p.id, p.user_id, p.agent_id, p.run_id, p.channel, p.archived, p."timestamp", p.conversation_id,
+               p.turn_index, p.created_at
+        FROM memory p
+        WHERE p.workspace_id = :workspace AND p.{{owner}} = :{{owner}} AND (p.created_at, p.id) < (:created_at, :id)
+        ORDER BY p.created_at DESC, p.id DESC LIMIT {LATELY}
+    ) p
+    WHERE p.user_id IS NOT DISTINCT FROM CAST(:user_id AS text)
+      AND p.agent_id IS NOT DISTINCT FROM CAST(:agent_id AS text)
+      AND p.run_id IS NOT DISTINCT FROM CAST(:run_id AS text) AND p.channel = :channel AND NOT p.archived
+      AND p."timestamp" >= :timestamp - make_interval(secs => :window_s)
+      AND (p."timestamp" < :timestamp OR (p."timestamp" = :timestamp
+           AND p.conversation_id = CAST(:conversation_id AS uuid) AND p.turn_index < CAST(:turn_index AS integer)))
+    ORDER BY p."timestamp" DESC, p.turn_index DESC NULLS LAST, p.id DESC LIMIT 1
+"""  # noqa: S608 - our own parts
+MOMENTS = [bindparam(name, type_=DateTime(timezone=True)) for name in ("created_at", "timestamp")]
+BEFORE_OF = {
+    owner: text(BEFORE.format(owner=owner)).bindparams(*MOMENTS) for owner in ("user_id", "agent_id", "run_id")
+}
+"""By what the scope is known by: its user, else its agent, else its run."""
 
 OWN_VECTOR = text("""
     SELECT embedding FROM memory_vector
@@ -140,11 +142,9 @@ ENRICHED = text("""
 
 async def subject(session: Session, workspace_id: UUID, memory_id: UUID, *, window_s: float) -> Subject | None:
     """The memory to enrich with the one before it, at most `window_s` seconds; None when it is gone."""
-    values = {"workspace": workspace_id, "id": memory_id, "window_s": window_s}
-    row = (await session.execute(SUBJECT, values)).one_or_none()
+    row = (await session.execute(SUBJECT, {"workspace": workspace_id, "id": memory_id})).one_or_none()
     if row is None:
         return None
-    before = Before(row.before_id, row.before_at) if row.before_id is not None else None
     return Subject(
         id=row.id,
         text=CleanText(row.content),
@@ -156,9 +156,21 @@ async def subject(session: Session, workspace_id: UUID, memory_id: UUID, *, wind
         run_id=row.run_id,
         version=row.version,
         is_turn=row.is_turn,
-        before=before,
+        before=await _before(session, workspace_id, row, window_s) if window_s > 0 else None,
         graph_enabled=row.graph_enabled,
     )
+
+
+async def _before(session: Session, workspace_id: UUID, row: Row[Any], window_s: float) -> Before | None:
+    owner = next((name for name in BEFORE_OF if getattr(row, name) is not None), None)
+    if owner is None:
+        return None
+    names = ("id", *BEFORE_OF, "channel", "timestamp", "created_at", "conversation_id", "turn_index")
+    values = {name: getattr(row, name) for name in names}
+    found = (
+        await session.execute(BEFORE_OF[owner], {**values, "workspace": workspace_id, "window_s": window_s})
+    ).one_or_none()
+    return Before(found.id, found.timestamp) if found else None
 
 
 async def neighbours(

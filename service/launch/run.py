@@ -33,7 +33,7 @@ PROBE_TIMEOUT_S = 2.0
 TAKEOVER_PATIENCE_S = 10.0  # the API of a killed supervisor frees the port as soon as it has seen its SIGTERM
 DRAIN_MARGIN_S = 5.0  # on top of the API's own limit, before it is killed
 WORKER_STOP_S = 30.0
-WORKER_NICE = 5  # on one machine whoever waits for an answer goes first; enrichment catches up when it is quiet
+WORKER_NICE = 10  # on one machine whoever waits for an answer goes first; enrichment catches up when it is quiet
 OWNER_ONLY = ("LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN")  # no business of API and worker
 
 
