@@ -171,9 +171,14 @@ class LocalEmbedder:
         return [vectors[at] for at in range(len(texts))]
 
     async def _vector(self, text: CleanText, *, query: bool) -> Vector:
-        windows, _ = await self._thread(lambda: self._encoder.cut(text, query=query))
-        parts = [await self._thread(self._encoder.run, pieces) for pieces in windows]
-        return parts[0] if len(parts) == 1 else unit(np.mean(parts, axis=0))
+        first, rest = await self._thread(self._begun, text, query)
+        parts = [first, *[await self._thread(self._encoder.run, pieces) for pieces in rest]]
+        return first if not rest else unit(np.mean(parts, axis=0))
+
+    def _begun(self, text: CleanText, query: bool) -> tuple[Vector, list[Pieces]]:
+        """The vector of the first window, and the other windows: most texts have none, and need a thread but once."""
+        windows, _ = self._encoder.cut(text, query=query)
+        return self._encoder.run(windows[0]), windows[1:]
 
     async def _thread(self, work: Callable[..., R], *args: Any) -> R:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
