@@ -340,10 +340,7 @@ async def _changed(
     def shape(found: Around) -> tuple[int, Mapping[str, Any]]:
         return status, full(found, res.clock()).model_dump(mode="json")
 
-    async def work() -> Response:
-        return replies.send(*shape(await verb(served(request, who, key, shape=shape))))
-
-    return await replies.once(who, key, res, work)
+    return await replies.changed(request, who, res, key, verb, shape)
 
 
 def gone(count: int) -> tuple[int, Mapping[str, Any]]:

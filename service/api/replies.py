@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from fastapi import Response
+from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from service.api.deps import answered_before
+from service.api.deps import answered_before, served
 from service.api.operations import Accepted
 from service.db.idempotency import Answer, Replay
 from service.domain.access import Caller
 from service.domain.request import IdempotencyKey
+from service.domain.request import Request as Served
 from service.resources import Resources
 
 KEY_CHARS = 255
 
 Body = Mapping[str, Any]
+Left = TypeVar("Left")
 
 
 async def once(
@@ -33,6 +35,22 @@ async def once(
         return await work()
     except Replay as replay:
         return again(replay.answer)
+
+
+async def changed(
+    request: Request,
+    who: Caller,
+    res: Resources,
+    key: IdempotencyKey | None,
+    verb: Callable[[Served], Awaitable[Left]],
+    shape: Callable[[Left], tuple[int, Body]],
+) -> Response:
+    """What the verb leaves, in its shape, once per Idempotency-Key; a repetition gets the very same answer."""
+
+    async def work() -> Response:
+        return send(*shape(await verb(served(request, who, key, shape=shape))))
+
+    return await once(who, key, res, work)
 
 
 def again(answer: Answer) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -17,14 +17,10 @@ from service.api.preconditions import ExpectedOf
 from service.api.reads import NoteOf
 from service.api.wire import Channel
 from service.db import strategies as rows
-from service.domain.access import Caller
 from service.domain.procedure import Fitting, Strategy
-from service.domain.request import IdempotencyKey
-from service.domain.request import Request as Served
 from service.memory import procedures
 from service.memory.procedures import Learned, Lesson, missing, strategy_id
 from service.pipeline.pii import clean_words
-from service.resources import Resources
 from service.retrieval import strategies
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"])
@@ -74,7 +70,7 @@ async def learn_strategy(
         body.success,
         body.from_conversation_id,
     )
-    return await _changed(request, who, res, key, lambda how: procedures.learn(lesson, res, how), learned)
+    return await replies.changed(request, who, res, key, lambda how: procedures.learn(lesson, res, how), learned)
 
 
 @router.get(
@@ -178,7 +174,7 @@ async def reinforce_strategy(
 ) -> Response:
     """Counts one more use, whoever else counts at the same time."""
     wanted = strategy_id(id)
-    return await _changed(
+    return await replies.changed(
         request,
         who,
         res,
@@ -206,20 +202,6 @@ async def delete_strategy(
     async def work() -> Response:
         how = served(request, who, key, shape=gone)
         return replies.send(*gone(await procedures.remove(who.workspace_id, wanted, res, how, expected=expected)))
-
-    return await replies.once(who, key, res, work)
-
-
-async def _changed(
-    request: Request,
-    who: Caller,
-    res: Resources,
-    key: IdempotencyKey | None,
-    verb: Callable[[Served], Awaitable[Learned]],
-    shape: Callable[[Learned], tuple[int, Mapping[str, Any]]],
-) -> Response:
-    async def work() -> Response:
-        return replies.send(*shape(await verb(served(request, who, key, shape=shape))))
 
     return await replies.once(who, key, res, work)
 

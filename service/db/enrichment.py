@@ -14,11 +14,11 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import DateTime, Row, bindparam, text
 
 from service.db import nearest, scopes, visible
 from service.db.engine import Session
+from service.db.vectors import Half
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 
@@ -89,7 +89,7 @@ BEFORE_OF = {
 OWN_VECTOR = text("""
     SELECT embedding FROM memory_vector
     WHERE workspace_id = :workspace AND memory_id = :id AND generation = :generation AND kind = 'text'
-""").columns(embedding=HALFVEC())
+""").columns(embedding=Half())
 
 # pk_memory
 UNEMBEDDED = text("""

@@ -14,13 +14,13 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.vectors import Half
 from service.domain.entity import CALLER, Entity, EntityWish, Owner, key
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
@@ -96,12 +96,12 @@ VECTOR = text("""
     INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
     VALUES (:workspace, :id, :generation, :vector)
     ON CONFLICT (workspace_id, entity_id, generation) DO UPDATE SET embedding = excluded.embedding
-""").bindparams(bindparam("vector", type_=HALFVEC()))
+""").bindparams(bindparam("vector", type_=Half()))
 
 LATE_VECTOR = text("""
     INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
     VALUES (:workspace, :id, :generation, :vector) ON CONFLICT DO NOTHING
-""").bindparams(bindparam("vector", type_=HALFVEC()))
+""").bindparams(bindparam("vector", type_=Half()))
 DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id")
 UNEMBEDDED = text(f"""
     SELECT e.id, e.name, e.description FROM entity e
@@ -280,7 +280,7 @@ async def search(
     """  # noqa: S608 - our own parts
     statement = text(query)
     if vector is not None:
-        statement = statement.bindparams(bindparam("question", type_=HALFVEC()))
+        statement = statement.bindparams(bindparam("question", type_=Half()))
     rows = await session.execute(statement.columns(properties=JSONB()), values)
     return [Found(_entity(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in rows]
 

@@ -20,13 +20,14 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector, SparseVector
-from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
+from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
 from service.db import goal_pull
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import TERM_DIMENSIONS
+from service.db.vectors import Half
 from service.domain.query import VectorPath
 
 # The query's weights are put together in SQL, from counts of this very snapshot: a sparse vector of IDFs (Lucene's
@@ -302,7 +303,7 @@ def _candidates(scope: str, vectors: str, rows: str, generation: int, *, timed: 
     )
     times = [bindparam("asked_at", type_=DateTime(timezone=True))] if timed else []
     return typed(text(shape)).bindparams(
-        bindparam("question", type_=HALFVEC()), bindparam("asked", type_=SPARSEVEC(TERM_DIMENSIONS)), *times
+        bindparam("question", type_=Half()), bindparam("asked", type_=SPARSEVEC(TERM_DIMENSIONS)), *times
     )
 
 
@@ -312,7 +313,7 @@ def _signals(scope: str, rows: str, generation: int) -> TextClause:
     shape = typed(text(SIGNALS.format(scope=scope, rows=rows, generation=int(generation), **goals)))
     sparse = SPARSEVEC(TERM_DIMENSIONS)
     return shape.bindparams(
-        bindparam("question", type_=HALFVEC()),
+        bindparam("question", type_=Half()),
         bindparam("asked_own", type_=sparse),
         bindparam("asked_near", type_=sparse),
     )

@@ -17,7 +17,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from pgvector import HalfVector, SparseVector
-from pgvector.sqlalchemy import HALFVEC, SPARSEVEC
+from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, Text, TextClause, bindparam, text
 from sqlalchemy.types import ARRAY
 
@@ -26,6 +26,7 @@ from service.db.conditions import typed
 from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Where
 from service.db.tables import TERM_DIMENSIONS
+from service.db.vectors import Half
 from service.domain.query import VectorPath
 
 OVERFETCH: Final = 4
@@ -159,7 +160,7 @@ def _shape(
         scope=scope, vectors=vectors, rows=rows, generation=int(generation), dimension=int(dimension or 0)
     )
     kinds: dict[str, Any] = {
-        "question": HALFVEC(),
+        "question": Half(),
         "asked_own": SPARSEVEC(TERM_DIMENSIONS),
         "asked_near": SPARSEVEC(TERM_DIMENSIONS),
         "asked_at": DateTime(timezone=True),

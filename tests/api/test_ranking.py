@@ -431,7 +431,6 @@ async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbed
     assert (await why(client, early))["reasons"] == ["not_yet_valid"]
     for unknown in (elsewhere, uuid4()):
         assert (await why(client, unknown))["reasons"] == ["unknown"]
-    await client.patch(f"/v1/memories/{first}", json={"archived": True})
     answer = await client.post("/v1/memories/search", json={"tags": ["far"], **USER, "explain_id": first})
     assert (answer.status_code, answer.json()["field"]) == (400, "explain_id")
 
