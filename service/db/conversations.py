@@ -128,11 +128,14 @@ class Source:
     end: int | None = None
 
 
+# A memory that merely said the same may be erased this moment by a bulk delete, which takes no scope lock.
 LINK = text("""
     INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
     SELECT :workspace, s.memory_id, s.turn_id, s.start, s."end"
     FROM unnest(CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:starts AS integer[]), CAST(:ends AS integer[]))
         AS s (memory_id, turn_id, start, "end")
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
+    ORDER BY s.memory_id, s.turn_id FOR KEY SHARE OF m
     ON CONFLICT DO NOTHING
 """).bindparams(bindparam("workspace", type_=Uuid()))
 

@@ -95,7 +95,9 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
         try:
             told = (*warnings, *_odd(facts))
             outcomes = await _write(conversation, said, vectors, facts, told, res, request, decide_inside=last)
-        except Stale:
+        except (Stale, write.Gone):
+            if last:
+                raise
             continue
         return Curated(outcomes, told)
     raise AssertionError("the last attempt decides inside the lock")

@@ -39,7 +39,7 @@ async def store(draft: Draft, res: Resources, request: Request) -> Outcome:
     for _ in range(DECISIONS):
         try:
             return await _write(draft, res, request)
-        except Stale:
+        except (Stale, write.Gone):
             draft = await run(AGAIN, replace(draft, dedup=None, judgement=None, merged=None), res)
     if draft.settled:  # the pipeline stopped early, and the duplicate may be gone by now
         draft = await run(ANNOTATED, replace(draft, dedup=None), res)

@@ -25,6 +25,10 @@ EMBED_FIRST = 10
 """Priority of jobs that make a memory findable over those that embellish it."""
 
 
+class Gone(Conflict):
+    """The memory that was to change was erased meanwhile: a bulk delete takes no scope lock. Who can, decides again."""
+
+
 async def add(session: Session, placed: Sequence[Placed], res: Resources, *, ruling_id: UUID | None = None) -> None:
     """New memories with everything that belongs to them but the audit, which the verbs write per request."""
     if not placed:
@@ -56,7 +60,7 @@ async def update(
     workspace_id = new.scope.workspace_id
     was = await snapshots.take(session, workspace_id, target, generation=res.generation)
     if was is None:
-        raise Conflict("The memory that was to be updated is gone.")
+        raise Gone("The memory that was to be updated is gone.")
     old = await memories.replace_text(session, target, new, generation=res.generation, now=res.clock())
     if old.turn_index is not None:  # the text of a turn also stands in the context of those after it
         places = await contexts.places(session, workspace_id, [target])
@@ -94,7 +98,7 @@ async def retire(
     """Archives a memory that is no longer true: a curator may retire, never erase. History says DELETE (A10)."""
     was = await snapshots.take(session, scope.workspace_id, target, generation=res.generation)
     if was is None:
-        raise Conflict("The memory that was to be retired is gone.")
+        raise Gone("The memory that was to be retired is gone.")
     await memories.archive(session, scope.workspace_id, target, now=res.clock())
     text = str(was.before["content"])
     change = history.Change(target, Event.DELETE, scope, text, None, was.before, was.vector, was.generation)
@@ -120,7 +124,7 @@ async def supersede(
     """
     was = await snapshots.take(session, scope.workspace_id, target, generation=res.generation)
     if was is None:
-        raise Conflict("The memory that was to be superseded is gone.")
+        raise Gone("The memory that was to be superseded is gone.")
     now = res.clock()
     await revisions.outdate(session, scope.workspace_id, target, now=now)
     text = str(was.before["content"])
