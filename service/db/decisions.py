@@ -124,9 +124,10 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, li
 
 
 async def together(session: Session, workspace_id: UUID, decided: Decided) -> list[Decided]:
-    """The decision with the others of its ruling, in their order."""
+    """The decision with the others of its ruling, in their order, as they are now; nothing when they are purged."""
     if decided.ruling_id is None:
-        return [decided]
+        now = await get(session, workspace_id, decided.id)
+        return [] if now is None else [now]
     rows = await session.execute(OF_RULING, {"workspace": workspace_id, "id": decided.ruling_id})
     return [_decided(workspace_id, row) for row in rows]
 

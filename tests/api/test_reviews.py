@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
@@ -123,3 +125,15 @@ async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Ta
         assert await dump(tables, tenant.workspace_id) == before
         assert await events(client, result["id"]) == ["ADD", "DELETE"]
         assert (await client.post("/v1/reviews/nonsense/accept")).status_code == 404
+
+
+async def test_the_same_word_at_once_is_one_word(resources: Resources, tenant: Tenant) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        answers = await asyncio.gather(*(client.post(f"/v1/reviews/{review['id']}/accept") for _ in range(6)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert await events(client, old) == ["ADD", "UPDATE"]
+        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 409

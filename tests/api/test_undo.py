@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from httpx2 import AsyncClient
@@ -112,3 +113,15 @@ async def test_another_workspace_and_nonsense_find_no_decision(
     assert (await undo(other_client, decision["id"])).status_code == 404
     assert (await undo(other_client, "nonsense")).status_code == 404
     assert (await other_client.get(f"/v1/memories/{added['id']}/decisions")).status_code == 404
+
+
+async def test_many_who_undo_at_once_get_one_answer(resources: Resources, tenant: Tenant) -> None:
+    """Each has read the decision before the first of them has taken it back."""
+    async with judged(resources, tenant) as (client, judge):
+        await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", {"event": "UPDATE", "id": 1, "text": "Lives in Porto"})
+        [changed] = await tell(client, "I have moved to Porto")
+        decision = (await decided(client, changed["id"]))[-1]["id"]
+        answers = await asyncio.gather(*(undo(client, decision) for _ in range(8)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert await events(client, changed["id"]) == ["ADD", "UPDATE", "UPDATE"]
