@@ -144,6 +144,7 @@ async def start_anew(workspace_id: UUID, res: Resources, request: Request) -> Fo
     """Empties the workspace; `deleted` counts memories. Much becomes an operation."""
     own = request.idempotency.key if request.idempotency else ""
     async with plain_transaction(workspace_id, res, request) as session:
+        await reset.call_off(session, workspace_id)
         count, newest, until = await reset.measure(session, workspace_id)
         if count > AT_ONCE and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
 from service.db.engine import Database
+from service.domain.job import Job
+from service.jobs import ingest
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
@@ -74,3 +76,26 @@ async def test_very_much_is_an_operation(
     assert (await client.get(answer.json()["url"])).json()["result"] == {"deleted": 2_101}
     assert await left(tables, tenant) == {}
     assert (await client.get(f"/v1/memories/{memory_id}/history")).status_code == 404
+
+
+async def test_what_was_accepted_before_is_not_stored_after(
+    client: AsyncClient, tables: Tables, tenant: Tenant, resources: Resources
+) -> None:
+    """Nor by a worker that has it in its hands already; and no job keeps words of what is gone."""
+    body = {"messages": "The Pandion nests in the mast", "infer": False, "user_id": "iris", "tags": ["Pandion"]}
+    accepted = await client.post("/v1/memories", json=body, headers={"Prefer": "respond-async"})
+    assert accepted.status_code == 202
+    await store(client, "Feeds the Pandion")
+    operation = accepted.json()["operation_id"]
+    held = await tables.fetch("SELECT request FROM operation WHERE id = $1", UUID(operation))
+
+    assert (await client.post("/v1/reset")).json() == {"deleted": 1}
+    assert await tables.holding("Pandion") == []
+    assert await tables.fetch("SELECT kind FROM job WHERE workspace_id = $1", tenant.workspace_id) == []
+    await tables.fetch(
+        "INSERT INTO operation (workspace_id, id, kind, state, request) VALUES ($1, $2, 'record', 'running', $3)",
+        *(tenant.workspace_id, UUID(operation), held[0]["request"]),
+    )
+    payload = {"operation_id": operation}
+    await ingest.run(Job(tenant.workspace_id, UUID(operation), "ingest", None, payload, 1, 3, "t"), resources)
+    assert await listed(client, user_id="iris") == set()
