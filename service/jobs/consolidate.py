@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from service.db import conversations
+from service.db import caches, conversations
 from service.db.idempotency import Replay
 from service.domain.job import Counts, Job
 from service.domain.memory import Outcome
@@ -34,10 +34,10 @@ async def run(job: Job, res: Resources) -> Counts | None:
     if found is None:
         return None
     key = IdempotencyKey(f"job:{job.id}", str(job.id), REMEMBERED_S)
+    wanted = later.again(kept, *found, res.clock())
     try:
-        curated = await curate(
-            later.again(kept, *found, res.clock()), res, Request(f"job:{job.id}", None, key, _answer)
-        )
+        with caches.holding():  # what a model says of a conversation that is erased meanwhile must not stay
+            curated = await curate(wanted, res, Request(f"job:{job.id}", None, key, _answer))
     except Replay:
         return None
     return {"facts": len(curated.outcomes)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from service.db import operations
+from service.db import caches, operations
 from service.db.idempotency import Replay
 from service.domain.job import Counts, Job
 from service.domain.memory import Event, Outcome
@@ -46,10 +46,11 @@ async def _store(operation_id: UUID, conversation: Conversation, res: Resources)
     key = IdempotencyKey(f"operation:{operation_id}", str(operation_id), FOREVER_S)
     try:
         request = Request(f"operation:{operation_id}", None, key, _answer)
-        if conversation.infer:
-            curated = await curate(conversation, res, request)
-            return _answer(curated.outcomes, curated.warnings)[1]
-        outcomes = await record(conversation, res, request)
+        with caches.holding():  # what a model says of a conversation that is erased meanwhile must not stay
+            if conversation.infer:
+                curated = await curate(conversation, res, request)
+                return _answer(curated.outcomes, curated.warnings)[1]
+            outcomes = await record(conversation, res, request)
     except Replay as replay:
         return replay.answer.body
     return _answer(outcomes)[1]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from httpx2 import AsyncClient
+from sqlalchemy.exc import IntegrityError
 
 from service.domain.job import Job
-from service.jobs import enrich, ingest
+from service.errors import LlmError
+from service.jobs import consolidate, enrich, ingest
+from service.providers.protocols import Ask, Reply
 from service.resources import Resources
-from tests.api.conftest import Tables, client_of
+from tests.api.conftest import Tables, client_of, with_llm
 from tests.api.helpers import opened, said, store
-from tests.api.judging import dump, judged, tell
+from tests.api.judging import Judge, dump, judged, tell
 from tests.conftest import Tenant
 
 CANARY = "Zanzibarine"
@@ -194,3 +200,32 @@ async def _of_bob(tables: Tables, tenant: Tenant) -> list[str]:
         )
         found += [row["row"] for row in rows]
     return found
+
+
+class Late(Judge):
+    """Away at first; asked again, it answers when the user it is asked about has just been erased."""
+
+    client: AsyncClient | None = None
+
+    async def complete(self, ask: Ask) -> Reply:
+        if self.client is None:
+            raise LlmError("away")
+        await self.client.delete("/v1/memories", params={"user_id": "alice", "purge": True})
+        return await super().complete(ask)
+
+
+async def test_what_a_model_says_of_the_erased_is_not_kept(
+    resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    """A job had the conversation in its hands already."""
+    late = Late()
+    late.say(f"Owns a {CANARY}", {"event": "ADD"})
+    async with with_llm(resources, tenant, late) as client:
+        assert await tell(client, f"I own a {CANARY}") == []
+        kept = "SELECT id, payload::text AS payload FROM job WHERE workspace_id = $1 AND kind = 'consolidate'"
+        [row] = await tables.fetch(kept, tenant.workspace_id)
+        late.client = client
+        job = Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 3, "t")
+        with pytest.raises(IntegrityError):  # its turns are gone
+            await consolidate.run(job, replace(resources, llm=late))
+        assert await _holding(tables) == set()
