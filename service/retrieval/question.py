@@ -183,12 +183,15 @@ def _different(text: str) -> tuple[str, ...]:
 def _names(text: str, people: Iterable[str]) -> list[tuple[int, int, str]]:
     """Spans of speakers' names with the name as stored; a full name before its first word, none overlapping."""
     found: list[tuple[int, int, str]] = []
+    taken = bytearray(len(text))
     forms = sorted(((form, name) for name in people for form in _forms(name)), key=lambda pair: -len(pair[0]))
     for form, name in forms:
         for match in re.finditer(rf"(?<!\w){re.escape(form)}(?:['\u2019]s)?(?!\w)", text, re.IGNORECASE):
             clear = match.group()[0].isupper() or not _ordinary(form)
-            if clear and all(match.end() <= start or end <= match.start() for start, end, _ in found):
-                found.append((match.start(), match.end(), name))
+            start, end = match.span()
+            if clear and not any(taken[start:end]):
+                taken[start:end] = b"\1" * (end - start)
+                found.append((start, end, name))
     return found
 
 

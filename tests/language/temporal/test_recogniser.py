@@ -43,3 +43,25 @@ def test_a_failing_recogniser_leaves_our_own_findings(monkeypatch: pytest.Monkey
 )
 def test_it_is_asked_seldom(text: str, worth: bool) -> None:
     assert recogniser.worth_asking(text) is worth
+
+
+@pytest.mark.parametrize(
+    ("times", "asked"),
+    [
+        ("two weeks ago " * 4, True),  # its work doubles with each: with 28 of them it took 10 GB
+        ("two weeks ago " * 9, False),
+        ("2023-05-01 2023-05-03 " * 4, True),
+        ("2023-05-01 2023-05-03 " * 5, False),
+    ],
+)
+def test_it_is_never_asked_about_a_list_of_times(monkeypatch: pytest.MonkeyPatch, times: str, asked: bool) -> None:
+    seen: list[str] = []
+
+    class Listening:
+        def parse(self, text: str, reference: datetime) -> list[Any]:
+            seen.append(text)
+            return []
+
+    monkeypatch.setattr(recogniser, "_model", Listening)
+    assert temporal.find(f"It was {times}then", WEDNESDAY, LONDON)
+    assert bool(seen) is asked
