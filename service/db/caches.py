@@ -15,12 +15,20 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import bindparam, func, select, text
+from sqlalchemy import bindparam, select, text
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
+from service.db import direct
 from service.db.engine import Database, Session
-from service.db.tables import EmbeddingCache, LlmCache
+from service.db.tables import EmbeddingCache
 from service.providers.protocols import Vector
+
+# pk_llm_cache
+FIND = text("""
+    SELECT answer ->> 'text' AS answer FROM llm_cache
+    WHERE workspace_id = :workspace AND prompt_sha256 = :digest AND task = :task AND model = :model
+      AND expires_at > now()
+""")
 
 KEEP = text("""
     INSERT INTO llm_cache (workspace_id, prompt_sha256, task, model, answer, expires_at)
@@ -55,7 +63,7 @@ async def flush(session: Session, owner: UUID) -> None:
     held, vectors = _held.get() or {}, _held_vectors.get() or {}
     rows = [held.pop(key) for key in sorted(key for key in held if key[0] == owner)]
     if rows:
-        await session.execute(KEEP, rows)
+        await direct.many(session, KEEP, rows)
     keys = sorted(key for key in vectors if key[0] == owner)
     if keys:
         await _keep_vectors(session, {key: vectors.pop(key) for key in keys})
@@ -74,17 +82,10 @@ class AnswerTable:
         waiting = (_held.get() or {}).get((owner, prompt_sha256.hex()))
         if waiting is not None and (waiting["task"], waiting["model"]) == (task, model):
             return str(waiting["answer"]["text"])
-        async with self.db.read(owner) as session:
-            answer = await session.scalar(
-                select(LlmCache.answer["text"].astext).where(
-                    LlmCache.workspace_id == owner,
-                    LlmCache.prompt_sha256 == prompt_sha256.hex(),
-                    LlmCache.task == task,
-                    LlmCache.model == model,
-                    LlmCache.expires_at > func.now(),
-                )
-            )
-        return answer if isinstance(answer, str) else None
+        async with self.db.read(owner, by_key=True) as session:
+            values = {"workspace": owner, "digest": prompt_sha256.hex(), "task": task, "model": model}
+            row = await direct.first(session, FIND, values)
+        return row.answer if row is not None and isinstance(row.answer, str) else None
 
     async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None:
         if self.ttl_s == 0:
@@ -97,7 +98,7 @@ class AnswerTable:
             held[owner, digest] = row
             return
         async with self.db.begin(owner) as session:
-            await session.execute(KEEP, [row])
+            await direct.many(session, KEEP, [row])
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sqlalchemy import Boolean, DateTime, Integer, Row, Uuid, and_, bindparam, f
 from sqlalchemy.dialects.postgresql import insert as upsert
 from uuid_utils.compat import uuid7
 
+from service.db import direct
 from service.db import turns as rows
 from service.db.engine import Session
 from service.db.tables import Conversation, Turn
@@ -73,7 +74,7 @@ async def go_on(
         "turns": len(turns),
         "consolidated": consolidated,
     }
-    row = (await session.execute(GO_ON, values)).one()
+    [row] = await direct.fetch(session, GO_ON, values)
     first = row.turn_count - len(turns)
     stored = [StoredTurn(uuid7(), row.id, first + place) for place in range(len(turns))]
     await rows.add(session, replace(scope, run_id=name), list(zip(turns, stored, strict=True)), generation=generation)
@@ -155,7 +156,7 @@ async def link(session: Session, scope: Scope, sources: Sequence[Source]) -> Non
         "starts": [each.start for each in ordered],
         "ends": [each.end for each in ordered],
     }
-    await session.execute(LINK, values)
+    await direct.fetch(session, LINK, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from sqlalchemy import TextClause, delete, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from service.db import direct
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import MemoryEdge as Table
@@ -142,7 +143,7 @@ async def draw(
         "targets": [each.target_id for each in drawn],
         "strengths": [each.strength for each in drawn],
     }
-    await session.execute(DRAW, values)
+    await direct.fetch(session, DRAW, values)
 
 
 async def remove(

@@ -34,6 +34,24 @@ SHUTTING_DOWN = frozenset({"57P01", "57P02", "57P03"})
 LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError)
 RETRY_AFTER_S = 1.0
 
+KEPT_S = 60
+"""Seconds after which a kept statement is prepared, and its plan made, anew: so a plan from when a table was empty does
+not outlive that by much."""
+
+BY_KEY = (
+    "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; "
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
+)
+"""For statements whose best plan is the same for all values: rows by their key, one after the other. It is made once
+per connection, where making it anew each time cost more than running it. What is switched off keeps a plan that was
+made when a table was small, or one tenant's, from reading a whole table later."""
+
+BY_VALUES = (
+    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; "
+    "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
+)
+"""The connection's own settings again (roles.SESSION_SETTINGS)."""
+
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
     "uq_memory_dedup": lambda: Conflict("The scope holds an equal memory already.", field="content"),
@@ -83,26 +101,32 @@ class Database:
             pool_timeout=pool_timeout_s,
             hide_parameters=True,  # an error that is logged must not hold memory text
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are ours, see _transaction
+            pool_reset_on_return=None,  # and so is ROLLBACK
             connect_args=connect_arguments(access),
         )
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(vectors.register))
         return cls(engine, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
     @asynccontextmanager
-    async def begin(self, workspace_id: UUID, lock: str | None = None) -> AsyncIterator[Session]:
+    async def begin(
+        self, workspace_id: UUID, lock: str | None = None, *, by_key: bool = False
+    ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (db/locks.py); it travels with BEGIN, which saves a round trip.
+        `by_key`: its statements insert rows or find them by keys, so their plans are kept (BY_KEY).
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
-        settings = f"{self._write}; {lock}" if lock else self._write
+        settings = "; ".join(filter(None, (self._write, BY_KEY if by_key else None, lock)))
         async with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", settings, workspace_id) as session:
             yield session
 
     @asynccontextmanager
-    async def read(self, workspace_id: UUID = NIL_WORKSPACE) -> AsyncIterator[Session]:
-        """A short read-only transaction. The nil workspace sees no tenant's rows; functions before login use it."""
-        async with self._transaction("BEGIN READ ONLY", self._read, workspace_id) as session:
+    async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, by_key: bool = False) -> AsyncIterator[Session]:
+        """A short read-only transaction. The nil workspace sees no tenant's rows; functions before login use it.
+        `by_key`: as for `begin`."""
+        settings = f"{self._read}; {BY_KEY}" if by_key else self._read
+        async with self._transaction("BEGIN READ ONLY", settings, workspace_id) as session:
             yield session
 
     @asynccontextmanager
@@ -159,6 +183,11 @@ async def driver(session: Session) -> asyncpg.Connection[Any]:
     assert raw is not None
     connection: asyncpg.Connection[Any] = raw
     return connection
+
+
+async def plan_by_values(session: Session) -> None:
+    """From here on statements are planned for their values, whatever the transaction began with: a large scope's."""
+    await (await driver(session)).execute(BY_VALUES)
 
 
 async def _commit(session: Session) -> None:
@@ -231,7 +260,10 @@ def connect_arguments(access: Access) -> dict[str, Any]:
             "prepared_statement_name_func": lambda: "",
         }
     settings: Mapping[str, str] = {"application_name": "loxodon", **roles.SESSION_SETTINGS}
-    return {"server_settings": {**settings, **({"role": access.role} if access.role else {})}}
+    return {
+        "server_settings": {**settings, **({"role": access.role} if access.role else {})},
+        "max_cached_statement_lifetime": KEPT_S,
+    }
 
 
 async def find_access(url: str, *, wanted_role: str, own_login: bool, pooled: bool) -> Access:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import DateTime, Row, bindparam, text
+from sqlalchemy import DateTime, bindparam, text
 
-from service.db import nearest, scopes, visible
+from service.db import direct, nearest, scopes, visible
+from service.db.direct import Row
 from service.db.engine import Session
 from service.db.vectors import Half
 from service.domain.scope import Scope
@@ -142,7 +142,7 @@ ENRICHED = text("""
 
 async def subject(session: Session, workspace_id: UUID, memory_id: UUID, *, window_s: float) -> Subject | None:
     """The memory to enrich with the one before it, at most `window_s` seconds; None when it is gone."""
-    row = (await session.execute(SUBJECT, {"workspace": workspace_id, "id": memory_id})).one_or_none()
+    row = await direct.first(session, SUBJECT, {"workspace": workspace_id, "id": memory_id})
     if row is None:
         return None
     return Subject(
@@ -161,15 +161,13 @@ async def subject(session: Session, workspace_id: UUID, memory_id: UUID, *, wind
     )
 
 
-async def _before(session: Session, workspace_id: UUID, row: Row[Any], window_s: float) -> Before | None:
+async def _before(session: Session, workspace_id: UUID, row: Row, window_s: float) -> Before | None:
     owner = next((name for name in BEFORE_OF if getattr(row, name) is not None), None)
     if owner is None:
         return None
     names = ("id", *BEFORE_OF, "channel", "timestamp", "created_at", "conversation_id", "turn_index")
     values = {name: getattr(row, name) for name in names}
-    found = (
-        await session.execute(BEFORE_OF[owner], {**values, "workspace": workspace_id, "window_s": window_s})
-    ).one_or_none()
+    found = await direct.first(session, BEFORE_OF[owner], {**values, "workspace": workspace_id, "window_s": window_s})
     return Before(found.id, found.timestamp) if found else None
 
 
@@ -226,17 +224,17 @@ async def lock_unchanged(
 ) -> frozenset[UUID]:
     """Locks these memories, the subject among them; returns those that are there: not the subject when its text
     changed."""
-    rows = (await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})).all()
+    rows = await direct.fetch(session, LOCK, {"workspace": workspace_id, "ids": list(ids)})
     return frozenset(row.id for row in rows if row.id != subject.id or row.hash == subject.hash)
 
 
 async def count_attempt(session: Session, workspace_id: UUID, memory_id: UUID, attempts: int) -> None:
     """Shows in the memory that enrichment was tried `attempts` times (3 at most, R1.03)."""
-    await session.execute(COUNT_ATTEMPT, {"workspace": workspace_id, "id": memory_id, "attempts": attempts})
+    await direct.fetch(session, COUNT_ATTEMPT, {"workspace": workspace_id, "id": memory_id, "attempts": attempts})
 
 
 async def mark_enriched(
     session: Session, workspace_id: UUID, memory_id: UUID, *, summary: str | None, attempts: int, now: datetime
 ) -> None:
     values = {"workspace": workspace_id, "id": memory_id, "summary": summary, "attempts": attempts, "now": now}
-    await session.execute(ENRICHED, values)
+    await direct.fetch(session, ENRICHED, values)

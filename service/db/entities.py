@@ -14,6 +14,7 @@ from uuid import UUID
 from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
+from service.db import direct
 from service.db.engine import Session
 from service.domain.entity import Named, Owner, key
 
@@ -89,7 +90,7 @@ REMOVE_UNNAMED = text("""
 
 async def known(session: Session, owner: Owner, *, limit: int) -> dict[str, Named]:
     """Casefolded names and aliases → the entity they mean; an entity's own name wins over another's alias."""
-    rows = (await session.execute(KNOWN, {**_owner(owner), "limit": limit})).all()
+    rows = await direct.fetch(session, KNOWN, {**_owner(owner), "limit": limit})
     found = {alias.casefold(): Named(row.name, row.type) for row in rows for alias in row.aliases}
     return found | {row.name_key: Named(row.name, row.type) for row in rows}
 
@@ -101,7 +102,8 @@ async def add(
     new = {key(each.name): each for each in named}
     if not new:
         return
-    await session.execute(
+    await direct.fetch(
+        session,
         INSERT,
         {
             **_owner(owner),
@@ -121,7 +123,7 @@ async def link(
     """Makes the memory name exactly these entities, as far as `extracted_by` is concerned; returns their ids by key."""
     keys = sorted({key(each.name) for each in named})
     values = {**_owner(owner), "memory_id": memory_id, "keys": keys, "extracted_by": extracted_by}
-    return {row.key: row.id for row in await session.execute(LINK, values)}
+    return {row.key: row.id for row in await direct.fetch(session, LINK, values)}
 
 
 async def lock_unnamed(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:

@@ -19,6 +19,7 @@ from sqlalchemy.sql.selectable import TextualSelect
 from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
+from service.db import direct
 from service.db.conditions import typed
 from service.db.engine import Session
 from service.domain.entity import EntityRelation, Neighbourhood, Reached, Route
@@ -259,7 +260,7 @@ class End:
 
 async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, End]:
     """The entities among `ids` that there are; they cannot go before the transaction ends."""
-    rows = await session.execute(LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await direct.fetch(session, LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids)})
     return {row.id: End(row.user_id, row.channel, row.name) for row in rows}
 
 
@@ -307,13 +308,13 @@ async def say(
     }
     if told:
         made = {"ids": [uuid7() for _ in told], "labels": [each.label for each in told]}
-        await session.execute(SAID, {**values, **made, "confidence": confidence, "now": now})
-    await session.execute(EVIDENCE, values)
+        await direct.fetch(session, SAID, {**values, **made, "confidence": confidence, "now": now})
+    await direct.fetch(session, EVIDENCE, values)
 
 
 async def hold_as_told(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
     """Makes the relations that this memory tells hold as long as the memories that tell them."""
-    await session.execute(AS_TOLD, {"workspace": workspace_id, "memory_id": memory_id, "now": now})
+    await direct.fetch(session, AS_TOLD, {"workspace": workspace_id, "memory_id": memory_id, "now": now})
 
 
 async def lock_said(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> None:

@@ -15,10 +15,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import SparseVector
-from sqlalchemy import Row, and_, delete, func, insert, select, text, update
+from sqlalchemy import DateTime, Row, and_, bindparam, delete, func, insert, select, text, update
 from sqlalchemy.sql import Select
 
-from service.db import entity_edges, visible
+from service.db import direct, entity_edges, visible
 from service.db.engine import Session
 from service.db.rows import Rows
 from service.db.tables import (
@@ -69,12 +69,12 @@ MAKE_WAY = text("""
     UPDATE memory SET dedup_key = NULL
     WHERE workspace_id = :workspace AND hash = ANY (CAST(:hashes AS text[])) AND dedup_key IS NOT NULL
       AND expires_at <= :now
-""")
+""").bindparams(bindparam("now", type_=DateTime(timezone=True)))
 
 
 async def make_way(session: Session, workspace_id: UUID, hashes: Sequence[str], *, now: datetime) -> None:
     """Takes expired rows with these texts out of the unique index."""
-    await session.execute(MAKE_WAY, {"workspace": workspace_id, "hashes": list(hashes), "now": now})
+    await direct.fetch(session, MAKE_WAY, {"workspace": workspace_id, "hashes": list(hashes), "now": now})
 
 
 async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, generation: int, now: datetime) -> Memory:

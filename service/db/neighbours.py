@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, TextClause, bindparam, select, text
+from sqlalchemy import TextClause, bindparam, select, text
 
-from service.db import filters, nearest, scopes, visible
+from service.db import direct, filters, nearest, scopes, visible
 from service.db.conditions import Condition, typed
-from service.db.engine import Session
+from service.db.direct import Row
+from service.db.engine import Session, plan_by_values
 from service.db.tables import Memory
 from service.db.vectors import Half
 from service.domain.draft import Draft, EmbeddingStatus, Neighbour
@@ -46,20 +46,21 @@ async def of_draft(
         **nearest.parameters(target, draft.vector, limit=limit, exact_rows=exact_rows),
         "hash": draft.hash,
     }
-    shown = (await session.execute(_beside(target.scope.sql, here.sql, wanted.sql, generation), values)).all()
+    shown = await direct.fetch(session, beside(target.scope.sql, here.sql, wanted.sql, generation), values)
     equals = [row for row in shown if row.arm == "equal"]
     if equals:
         return tuple(_neighbour(row, 1.0) for row in equals)
     if not any(row.arm == "large" for row in shown):
         return tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in shown)
+    await plan_by_values(session)
     found = await nearest.find(session, target, draft.vector, limit=limit, exact_rows=exact_rows)
     rows = await _texts(session, draft.scope.workspace_id, [each.id for each in found])
     return tuple(_neighbour(rows[each.id], similarity(each.cosine)) for each in found if each.id in rows)
 
 
 # Most scopes are small: for them one statement tells all, and costs a third of the planning of nearest.SHAPE. A scope
-# of more than `exact_rows` rows answers with the one row 'large'. Uses ix_memory_hash and ix_memory_vector_user, _agent
-# or _run.
+# of more than `exact_rows` rows answers with the one row 'large'. Uses ix_memory_hash, ix_memory_vector_user, _agent or
+# _run, and pk_memory, whatever the values: so its plan is kept (Database.read, by_key).
 BESIDE = """
 WITH counted AS (
     SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {scope} AND {vectors} LIMIT :exact_rows + 1) AS few
@@ -78,20 +79,20 @@ ORDER BY distance
 
 
 @lru_cache(maxsize=64)
-def _beside(scope: str, here: str, wanted: str, generation: int) -> TextClause:
+def beside(scope: str, here: str, wanted: str, generation: int) -> TextClause:
     vectors = f"v.generation = {int(generation)} AND v.kind = 'text'"
     filled = BESIDE.format(scope=scope, here=here, wanted=wanted, vectors=vectors)
     return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
 
 
-def _neighbour(row: Row[Any], similarity: float) -> Neighbour:
+def _neighbour(row: Row, similarity: float) -> Neighbour:
     return Neighbour(row.id, CleanText(row.content), row.hash, row.version, similarity)
 
 
 async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
     """The live row with this hash that takes part in deduplication. Uses ix_memory_hash."""
     here = scopes.exactly("m", scope) & _live("m", now)
-    row = (await session.execute(_with_hash(here.sql), {**here.values, "hash": wanted})).one_or_none()
+    row = await direct.first(session, _with_hash(here.sql), {**here.values, "hash": wanted})
     return _neighbour(row, 1.0) if row else None
 
 
@@ -121,8 +122,8 @@ def _live(alias: str, now: datetime) -> Condition:
 TEXTS = typed(text("SELECT id, content, hash, version FROM memory WHERE workspace_id = :workspace AND id = ANY(:ids)"))
 
 
-async def _texts(session: Session, workspace_id: UUID, ids: list[UUID]) -> dict[UUID, Row[Any]]:
+async def _texts(session: Session, workspace_id: UUID, ids: list[UUID]) -> dict[UUID, Row]:
     if not ids:
         return {}
-    rows = await session.execute(TEXTS, {"workspace": workspace_id, "ids": ids})
+    rows = await direct.fetch(session, TEXTS, {"workspace": workspace_id, "ids": ids})
     return {row.id: row for row in rows}

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from sqlalchemy import text
-from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
+from service.db import direct
 from service.db.engine import Session
 from service.db.rows import Rows
 from service.db.tables import Job as Table
@@ -39,7 +39,7 @@ ENQUEUE = text("""
 # ix_job_ready for the lanes and within a lane, ix_job_running for leases that ran out
 CLAIM = text(
     "SELECT * FROM claim_jobs(:worker, CAST(:kinds AS text[]), :limit, :lease_s, :after_workspace, :after_kind)"
-).columns(payload=JSONB)
+)
 
 EXTEND = text("""
     UPDATE job SET lease_until = now() + make_interval(secs => :lease_s)
@@ -92,7 +92,8 @@ async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) 
     """Adds jobs in one statement; they exist when the caller's transaction commits. Wake the workers after that."""
     if not jobs:
         return
-    await session.execute(
+    await direct.fetch(
+        session,
         ENQUEUE,
         {
             "workspace": workspace_id,
@@ -114,7 +115,8 @@ async def claim(
 
     Also frees jobs whose lease ran out: to be claimed again, or dead after their last attempt. As loxodon_worker only.
     """
-    rows = await session.execute(
+    rows = await direct.fetch(
+        session,
         CLAIM,
         {
             "worker": worker,
@@ -158,7 +160,8 @@ async def extend(session: Session, worker: str, jobs: Sequence[Job], lease_s: fl
 
 async def settle(session: Session, endings: Sequence[Ending]) -> set[UUID]:
     """Writes how attempts ended, and the same into their job_run rows; returns the ids whose fence still held."""
-    rows = await session.scalars(
+    rows = await direct.fetch(
+        session,
         SETTLE,
         {
             "workspaces": [ending.job.workspace_id for ending in endings],
@@ -172,7 +175,7 @@ async def settle(session: Session, endings: Sequence[Ending]) -> set[UUID]:
             "taken_back": [0 if ending.counted else 1 for ending in endings],
         },
     )
-    return set(rows)
+    return {row.id for row in rows}
 
 
 async def unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from service.db import edges, enrichment, entity_edges
 from service.db import entities as table
-from service.db.engine import Session
+from service.db.engine import Session, plan_by_values
 from service.db.enrichment import Subject
 from service.db.entity_edges import Said
 from service.domain.entity import LLM, RULES, Named, Owner, display_name, key, type_name
@@ -50,7 +50,7 @@ async def run(job: Job, res: Resources) -> None:
         async with res.db.begin(job.workspace_id) as session:
             await enrichment.count_attempt(session, job.workspace_id, job.memory_id, job.attempts)
     window_s = res.settings.occurred_before_window_s
-    async with res.db.read(job.workspace_id) as session:
+    async with res.db.read(job.workspace_id, by_key=True) as session:
         subject = await enrichment.subject(session, job.workspace_id, job.memory_id, window_s=window_s)
         if subject is None:
             return
@@ -108,6 +108,7 @@ async def _near(session: Session, job: Job, subject: Subject, res: Resources) ->
     elif subject.is_turn:
         return {}
     else:
+        await plan_by_values(session)
         found = await enrichment.neighbours(
             session,
             job.workspace_id,
@@ -134,7 +135,7 @@ async def _write(
 ) -> None:
     owner, workspace_id = _owner(job.workspace_id, subject), job.workspace_id
     drawn = _associations(subject, near, res) if graph else []
-    async with res.db.begin(workspace_id) as session:
+    async with res.db.begin(workspace_id, by_key=True) as session:
         ends = [subject.id, *(each.source_id if each.target_id == subject.id else each.target_id for each in drawn)]
         there = await enrichment.lock_unchanged(session, workspace_id, subject, ends)
         if subject.id not in there:

@@ -203,7 +203,7 @@ async def _ruled(facts: Sequence[Considered], res: Resources) -> list[Considered
     """Each fact with the memories nearest to it and a ruling; some rulings wait for a model at the same time."""
     if not facts:
         return []
-    async with res.db.read(facts[0].draft.scope.workspace_id) as session:
+    async with res.db.read(facts[0].draft.scope.workspace_id, by_key=True) as session:
         seen = [await _nearest(session, each.draft, res) for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
     turn = asyncio.Semaphore(RULINGS_AT_ONCE)

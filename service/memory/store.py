@@ -49,7 +49,7 @@ async def store(draft: Draft, res: Resources, request: Request) -> Outcome:
 @asynccontextmanager
 async def write_transaction(scope: Scope, res: Resources, request: Request) -> AsyncIterator[Session]:
     """The write's transaction, its scope locked and its idempotency key taken. Raises idempotency.Replay."""
-    async with res.locks.turn(scope), res.db.begin(scope.workspace_id, locks.of_scope(scope)) as session:
+    async with res.locks.turn(scope), res.db.begin(scope.workspace_id, locks.of_scope(scope), by_key=True) as session:
         if request.idempotency:
             await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
         yield session

@@ -23,7 +23,7 @@ async def compare(draft: Draft, res: Resources) -> Draft:
     """The draft with the neighbours it saw; with a verdict where none of them needs a decision."""
     if not draft.options.dedup:
         return replace(draft, dedup=NEW)
-    async with res.db.read(draft.scope.workspace_id) as session:
+    async with res.db.read(draft.scope.workspace_id, by_key=True) as session:
         seen = await neighbours.of_draft(
             session,
             draft,

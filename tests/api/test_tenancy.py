@@ -12,13 +12,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID, uuid4
 
 import pytest
 from httpx2 import AsyncClient
-from sqlalchemy import event, text
+from sqlalchemy import Dialect, TextClause, event, text
 
-from service.db import memories, pages, scopes
+from service.db import direct, memories, pages, scopes
 from service.db.engine import Access, Database, find_access
 from service.db.roles import APP, OWNER
 from service.domain.scope import Scope
@@ -29,6 +30,7 @@ from tests.conftest import Tenant
 
 MINE, THEIRS = "Waters the cactus on Mondays", "Hides the ledger behind the stove"
 SCOPE = {"user_id": "iris"}
+COMPILED = direct.compiled
 PREDICATE = re.compile(r"(?:\w+\.)?workspace_id = (\$\d+)(?:::UUID)?")
 
 
@@ -37,17 +39,25 @@ def without_tenant_predicates(database: Database) -> Iterator[list[int]]:
     """Every `workspace_id = $n` becomes true; yields how many there were."""
     taken: list[int] = []
 
-    def strip(_c: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> Any:
-        stripped, count = PREDICATE.subn(r"(\1::uuid IS NOT NULL)", statement)
+    def stripped(statement: str) -> str:
+        found, count = PREDICATE.subn(r"(\1::uuid IS NOT NULL)", statement)
         if count and not statement.lstrip().upper().startswith("INSERT"):
             taken.append(count)
-            return stripped, parameters
-        return statement, parameters
+            return found
+        return statement
+
+    def strip(_c: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> Any:
+        return stripped(statement), parameters
+
+    def compiled(statement: TextClause, dialect: Dialect) -> Any:
+        text, parameters = COMPILED(statement, dialect)
+        return stripped(text), parameters
 
     engine = database.engine.sync_engine
     event.listen(engine, "before_cursor_execute", strip, retval=True)
     try:
-        yield taken
+        with patch.object(direct, "compiled", compiled):
+            yield taken
     finally:
         event.remove(engine, "before_cursor_execute", strip)
 

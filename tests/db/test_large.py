@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import text
 
-from service.db import hybrid, large, nearest, scopes, termstats
+from service.db import direct, hybrid, large, nearest, neighbours, scopes, termstats, visible
 from service.db.conditions import Condition
 from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
@@ -327,3 +328,24 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: Store) ->
     assert store.ids[1499] == found.arms["time"][0]
     assert places[0] < 1499 < places[-1]
     assert places[-1] - places[0] <= 24
+
+
+async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: Store) -> None:
+    """It does not depend on the values, so a big user's and a small one's are the same."""
+    scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
+    live = visible.live("m") & visible.alive("m", now)
+    target = nearest.Target(scopes.exactly("v", scope), live, 1)
+    statement = neighbours.beside(target.scope.sql, (scopes.exactly("m", scope) & live).sql, live.sql, 1)
+    async with database.read(store.workspace, by_key=True) as session:
+        wanted, parameters = direct.compiled(statement, session.dialect)
+        raw = await driver(session)
+        await raw.execute(f"PREPARE kept AS {wanted}")
+        rows = await raw.fetch(f"EXPLAIN EXECUTE kept({', '.join(['NULL'] * len(parameters))})")
+        await raw.execute("DEALLOCATE kept")
+    plan = "\n".join(row[0] for row in rows)
+    for far in ("Seq Scan", "Hash Join", "Merge Join", "hnsw"):
+        assert far not in plan, plan
+    assert plan.count("_user_id_idx on memory_vector") == 2, plan
+    assert plan.count("Index Scan using pk_memory on") == 1, plan
+    equal = re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan)
+    assert equal is not None, plan

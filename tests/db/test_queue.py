@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID, uuid4
 
+import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
 
 from service.db import queue
 from service.db.engine import Database
@@ -121,7 +121,7 @@ async def test_the_application_may_neither_claim_nor_see_the_jobs_of_others(
     database: Database, worker_database: Database, workspace: UUID, kind: JobName
 ) -> None:
     await add(database, workspace, NewJob(kind))
-    with pytest.raises(DBAPIError, match="permission denied"):
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
         await claim(database, kind)
     assert await rows(database, kind) == []
     assert len(await rows(worker_database, kind)) == 1

@@ -37,10 +37,12 @@ class Away(Database):
         self.is_away = True
 
     @asynccontextmanager
-    async def begin(self, workspace_id: UUID, lock: str | None = None) -> AsyncIterator[Session]:
+    async def begin(
+        self, workspace_id: UUID, lock: str | None = None, *, by_key: bool = False
+    ) -> AsyncIterator[Session]:
         if self.is_away:
             raise StoreUnavailable("away")
-        async with self.real.begin(workspace_id, lock) as session:
+        async with self.real.begin(workspace_id, lock, by_key=by_key) as session:
             yield session
 
 
