@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -23,7 +22,6 @@ REPORTS: dict[str, str | None] = {
     "entities": None,
     "curator": None,
 }
-LATER = frozenset({"curator"})  # comes with the curator's own corpus; until then it is silently absent
 DONE, FAILED, NO_FOLDER = 0, 1, 2
 
 
@@ -49,8 +47,6 @@ def printed(name: str, folder: Path) -> bool:
         print(f"{title}\nnot there: {path}\n")
         return True
     report = _report(name)
-    if report is None:
-        return True
     print(title, flush=True)
     began = time.perf_counter()
     try:
@@ -62,11 +58,8 @@ def printed(name: str, folder: Path) -> bool:
     return True
 
 
-def _report(name: str) -> Callable[..., str] | None:
-    module = f"bench.evals.{name}"
-    if name in LATER and importlib.util.find_spec(module) is None:
-        return None
-    found: Callable[..., str] = importlib.import_module(module).report
+def _report(name: str) -> Callable[..., str]:
+    found: Callable[..., str] = importlib.import_module(f"bench.evals.{name}").report
     return found
 
 

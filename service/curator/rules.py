@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from service.language import attributes, contrast, opposites, wordlists
+from service.language import attributes, contrast, opposites, quantities, wordlists
 from service.language.attributes import Clause
 from service.language.lexemes import lexemes
 
@@ -51,6 +51,7 @@ _MAX_MERGED_WORDS = 5
 _TOKEN = re.compile(r"\S+")
 _SPEAKER = "user"  # "User likes tea" and "I like tea" say the same
 _EDGE = ".,;:!?\"'()"
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _HE, _SHE = frozenset({"he", "him", "his"}), frozenset({"she", "her", "hers"})
 _HOLDER = re.compile(r"\b(?:is|are) (?:now |currently )?[A-Z]\w")
 # A text with one of these says less than the same text without it.
@@ -85,6 +86,7 @@ def decide_pair(new: str, old: str, similarity: float) -> PairDecision:
 
 
 def _side(text: str) -> _Side:
+    text = opposites.levelled(text)
     words = (word for word in lexemes(text) if word not in ("", _SPEAKER))
     return _Side(text, opposites.canonical(words), attributes.clause(text), contrast.signature(text))
 
@@ -118,10 +120,15 @@ def _same_subject(new: _Side, old: _Side) -> bool:
 def _overlap(new: _Side, old: _Side) -> float:
     """Shared content words over all of them, 0..1; figures and points in time aside, which have rules of their own."""
     a, b = (
-        {word for word in side.words if not word[0].isdigit() and word not in side.signature.times}
+        {word for word in side.words if not _figure(word, side) and word not in side.signature.times}
         for side in (new, old)
     )
     return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def _figure(word: str, side: _Side) -> bool:
+    """Whether a word is a figure; "two" only where the speaker is the subject: "two cows" are no "three cows"."""
+    return word[0].isdigit() or (not side.clause.subject and any(quantities.numbers(word)))
 
 
 def _repeated(new: _Side, old: _Side, reason: str | None) -> PairDecision | None:
@@ -178,11 +185,15 @@ def _newer_value(new: _Side, old: _Side, reason: str | None) -> PairDecision | N
     if slot is not None and slot == attributes.single_valued(old.text):
         return _replace(new, f"newer value of {' '.join(slot).strip()}")
     if reason in ("number", "time", "unit") and _overlap(new, old) >= SAME_FRAME:
-        another_day = new.clause.past and old.clause.past and new.signature.times != old.signature.times
+        another_day = new.clause.past and old.clause.past and _when(new) != _when(old)
         return _keep("another occasion") if another_day else _replace(new, f"newer {reason}")
     if reason == "name" and _is_role(new) and _is_role(old):
         return _replace(new, "newer holder of the same role")
     return None
+
+
+def _when(side: _Side) -> tuple[frozenset[str], list[str]]:
+    return side.signature.times, _YEAR.findall(side.text)
 
 
 def _is_role(side: _Side) -> bool:

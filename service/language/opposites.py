@@ -7,6 +7,7 @@ all inflections of its words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from service.language.lexemes import lexemes
@@ -40,6 +41,19 @@ _OPPOSITES = """
     stable / unstable
 """
 
+_LEVEL = (
+    (re.compile(r"\b(?:two|2) times\b", re.IGNORECASE), "twice"),
+    (re.compile(r"\b(?:one|1) time (?=an?\b|per\b)", re.IGNORECASE), "once "),
+    (re.compile(r"\b(?:can't|cannot|can not) (?:stand|bear|tolerate|abide|stomach)\b", re.IGNORECASE), "hates"),
+    (re.compile(r"\bwould (?:rather|sooner) (?:get|have|be|use|take|do|drink|eat)?\b", re.IGNORECASE), "prefers"),
+    (
+        re.compile(r"\b(?:is|are) (?:fond of|keen on|crazy about|into|a (?:big |huge )?fan of)\b", re.IGNORECASE),
+        "likes",
+    ),
+    (re.compile(r"\bon (?:my|his|her|their) own\b|\bby (?:my|him|her|them)sel(?:f|ves)\b", re.IGNORECASE), "alone"),
+    (re.compile(r"\b(?:wakes?|gets?|is) up (?:at|around)\b", re.IGNORECASE), "rises at"),
+)
+
 _CANON = {
     _stem(word): _stem(group.split()[0]) for group in _SYNONYMS.split(";") for word in group.split() if lexemes(word)
 }
@@ -52,6 +66,13 @@ def _pairs() -> Iterable[frozenset[str]]:
 
 
 _OPPOSED = frozenset(_pairs())
+
+
+def levelled(text: str) -> str:
+    """Returns the text with phrases of several words in the words that say the same: "two times", "can't stand"."""
+    for phrase, word in _LEVEL:
+        text = phrase.sub(word, text)
+    return text
 
 
 def canonical(stems: Iterable[str]) -> tuple[str, ...]:

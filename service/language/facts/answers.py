@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from service.language import sentences
 from service.language.common_words import FUNCTION_WORDS
-from service.language.facts import claims, cues, person, verbs, wordbook
+from service.language.facts import claims, cues, person, questions, verbs, wordbook
 
 MAX_CHARS = 400  # of a question or a claim
 MAX_WORDS = 9  # of a reply that leaves its verb to the question
@@ -101,7 +101,11 @@ def read(asked: str, reply: str) -> list[Answer]:
     """Returns what `reply` says only together with `asked`, the assistant's turn before it; both as written."""
     said = [asked[start:end][:MAX_CHARS] for start, end in sentences.split(asked)]
     last = next(
-        (each for each in reversed(said) if each.rstrip().endswith("?") and re.search(r"\byou", each, re.IGNORECASE)),
+        (
+            each
+            for each in reversed(said)
+            if each.rstrip().endswith("?") and re.search(r"\byou|^\W*any ", each, re.IGNORECASE)
+        ),
         "",
     )
     yes, no = _YES.match(reply) is not None, _NO.match(reply) is not None
@@ -170,9 +174,12 @@ def _filled(question: str, fragment: str) -> str | None:
     for pattern, template in _QUESTIONS:
         match = pattern.search(question)
         if match:
+            whole = questions.statement(question, fragment) if template.startswith(("I VERB", "PAST")) else None
+            if whole:
+                return whole
             asked = match.groupdict().get("x", "") or ""
             return _sentence(template, fragment, asked)
-    return None
+    return questions.statement(question, fragment)
 
 
 def _sentence(template: str, fragment: str, asked: str) -> str | None:

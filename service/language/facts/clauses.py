@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
-from service.language import sentences, wordlists
-from service.language.facts import verbs
+from service.language import wordlists
+from service.language.facts import bullets, run_ons, verbs
 
 MAX_CHARS = 20_000  # of one message; what people say of themselves stands at the head of what they paste
 MAX_SENTENCES = 200
@@ -42,6 +43,9 @@ _POSSESSED = (
     rf"(?:my|our) (?:[\w-]+ ){{1,4}}?(?:is|are|was|were|has|have|had|will|does|doesn['’]t|isn['’]t|can['’]t"
     rf"|{_FINITE}|\w+ed)\b"
 )
+_GROUP = r"(?:[\w-]+ ){0,2}?(?:\w+s|children|people) (?:(?:all|both|also|never|always) )?"
+_DO = rf"(?:{'|'.join(verbs.bases())})\b"
+_MANY = rf"(?:my|our) {_GROUP}{_DO}"
 _NAMED = rf"the (?:[\w-]+ ){{1,3}}?(?:is|are|was|were|has|have|will|{_FINITE})\b"
 _OTHERS = r"(?:he|she|they|it)(?:['’](?:s|re|ve|ll|d))?\b"
 _ASKING = (
@@ -55,7 +59,7 @@ _NEW_SUBJECT = re.compile(
     rf"|then|also)|though|although|while|whereas)\s*,?\s+"
     rf"(?=(?:also |now |then |currently |actually |really |recently |today |lately |sometimes |these days,? "
     rf"|nowadays,? |right now,? |at the moment,? |last (?:week|month|year),? |in \d{{4}},? )*(?:{_I}"
-    rf"|{_POSSESSED}|{_NAMED}|{_OTHERS}))"
+    rf"|{_POSSESSED}|{_MANY}|{_NAMED}|{_OTHERS}))"
     rf"|\s*,\s+(?=(?:also |now |currently |actually |recently )*(?:{_I}|{_POSSESSED}|(?:he|she|they"
     rf"|it)(?:['’](?:s|re|ve|ll|d))?\b))"
     rf"|\s*[;]\s*|\s+[—–-]+\s+|\s*—\s*|\s*\.\.\.+\s*|\s*…\s*|\s+\(|\)\s*,?\s*"
@@ -68,7 +72,8 @@ _STARTS_OPEN = re.compile(
     re.IGNORECASE,
 )
 _OWN_VERB = re.compile(
-    rf"(?<!\w)(?:{_I})\s+\w|\b(?:[Ii][’'](?:m|ve|d|ll)|[Ii]m)\b|\b(?:is|are|was|were|has|have|had|does|do|did|am"
+    rf"\b(?i:(?:my|our|the) {_GROUP}{_DO})"
+    rf"|(?<!\w)(?:{_I})\s+\w|\b(?:[Ii][’'](?:m|ve|d|ll)|[Ii]m)\b|\b(?:is|are|was|were|has|have|had|does|do|did|am"
     rf"|will|lives?|works?)\b|\w(?:['’]s|n['’]t)\b|\b(?:{_FINITE})\b|^\W*(?:[Ww]ait|[Nn]o|[Ss]orry|[Oo]ops"
     rf"|[Nn]ope|[Yy]es|[Yy]eah)\b.{{0,25}}$|^\W*(?:[Cc]all|[Uu]se|[Kk]eep|[Pp]lease"
     rf"|[Rr]emember|[Nn]ote|[Gg]ive|[Hh]elp|[Tt]ell|[Ss]how|[Ww]rite|[Mm]ake|[Ff]ind|[Ss]uggest|[Rr]ecommend"
@@ -138,7 +143,8 @@ _TAG = re.compile(
 )
 _INVERTED = re.compile(
     r"^\W*(?:(?:so|and|but|hey|hi|ok|okay|well|also|hello|oh|please|then|btw|by the way|actually)[\s,]+)*"
-    r"(?:what|whats|who|whom|whose|where|how|why|which|when (?:is|are|was|will|do|does|did|should|can)"
+    r"(?:what(?! I (?:\w+ )?(?:love|like|enjoy|hate|dislike|need|want|miss|prefer|fear)\b[^?]*$)"
+    r"|whats|who|whom|whose|where|how|why|which|when (?:is|are|was|will|do|does|did|should|can)"
     r"|(?:do|does|did|is|are|was|were|am|can|could|would|will|shall|should|may|have|has|had|isn['’]t|aren['’]t"
     r"|don['’]t|doesn['’]t|didn['’]t|can['’]t|couldn['’]t|won['’]t|wouldn['’]t)"
     r"\s+(?:i|you|we|they|he|she|it|there|this|that|the|my|your|these|those|anyone|someone|an?)\b|any (?:idea"
@@ -161,10 +167,14 @@ def quiet(text: str) -> str:
 
 def of_message(text: str) -> Iterator[Clause]:
     """Yields the clauses of a message in order; `text` must have passed `quiet`."""
-    for start, whole in sentences.split(text)[:MAX_SENTENCES]:
+    for start, whole, heading in islice(bullets.lines(text), MAX_SENTENCES):
         end = min(whole, start + MAX_SENTENCE_CHARS)
-        for clause in of_sentence(text[start:end], start):
-            yield replace(clause, sentence=text[start:end])
+        sentence = text[start:end]
+        if heading:
+            yield Clause(sentence, start, end, heading, sentence=sentence)
+            continue
+        for clause in of_sentence(sentence, start):
+            yield replace(clause, sentence=sentence)
 
 
 def of_sentence(sentence: str, offset: int = 0) -> Iterator[Clause]:
@@ -196,6 +206,7 @@ def _pieces(sentence: str, questions: set[int]) -> Iterator[tuple[int, int]]:
         [
             *((m.start(), m.end(), False) for m in _NEW_SUBJECT.finditer(sentence)),
             *((m.start(), m.end(), True) for m in _TO_QUESTION.finditer(sentence) if m.start() in questions),
+            *((start, end, False) for start, end in run_ons.starts(sentence)),
         ]
     )
     for start, end, _asks in cuts:

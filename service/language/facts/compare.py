@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from service.language.facts import compare_slots, values, wordbook
+from service.language.facts import changes, compare_slots, endings, values, verbs, wordbook
 from service.language.facts.compare_slots import apart
 from service.language.facts.fact import USER, Fact
 from service.language.facts.phases import Phase, Side, side
@@ -21,9 +21,14 @@ def relate(new: Fact, old: Fact) -> Relation | None:
     if _bare(new.text) == _bare(old.text):
         return Relation(Kind.SAME, "same text")
     a, b = side(new), side(old)
+    change = changes.changed(a, b)
+    if change:
+        return change
     if not _one_subject(a, b):
         return _of_companion(a, b) or Relation(Kind.APART, "another subject")
-    found = _changed_over(a, b) or _fulfilled(a, b)
+    found = _changed_over(a, b) or _fulfilled(a, b) or _left(a, b) or _same_partner(a, b)
+    if not found and changes.another_pace(a, b):
+        return Relation(Kind.NEWER, "done at another pace")
     if found:
         return found
     if a.slot and _family(a.slot) == _family(b.slot):
@@ -46,8 +51,15 @@ def _one_subject(a: Side, b: Side) -> bool:
         for s in (a, b)
     )
     return first == second or (
-        first != USER and second != USER and (first.startswith(f"{second} ") or second.startswith(f"{first} "))
+        first != USER
+        and second != USER
+        and (first.startswith(f"{second} ") or second.startswith(f"{first} ") or _same_name(first, second))
     )
+
+
+def _same_name(a: str, b: str) -> bool:
+    """Whether one is the other's name: "user's daughter ana", "ana"."""
+    return any(whole.startswith("user's ") and whole.endswith(f" {name}") for whole, name in ((a, b), (b, a)))
 
 
 def _family(slot: str) -> str:
@@ -122,6 +134,8 @@ def _changed_over(a: Side, b: Side) -> Relation | None:
 
 
 _DONE = frozenset({"goal", "project"})
+_ANY_ONE = frozenset(values.stems("trip new used good nice cheap better another second-hand first"))
+_TRAVEL = frozenset(values.stems("visit go travel fly see trip"))
 _DROPPED = re.compile(
     r"\b(?:cancel\w*|call(?:s|ed)? off|abandon\w*|postpon\w*|decided (?:not to|against)|gave up on|drop(?:s|ped)"
     r"|scrap\w*|complet\w*|finish\w*|achiev\w*|reach\w*)\b",
@@ -133,23 +147,65 @@ def _fulfilled(a: Side, b: Side) -> Relation | None:
     """A goal that was reached or dropped: "ran the marathon" ends "wants to run a marathon"."""
     if b.slot not in _DONE or not b.stands or (a.slot in _DONE and not (a.said.past or a.said.perfect)):
         return None
-    aim = set(values.stems(b.value))
+    aim = set(values.stems(re.split(r", | for | with ", b.value)[0])) - _ANY_ONE
     told = set(values.stems(f"{a.said.verb} {a.said.rest}"))
+    back = re.match(r"(?:finally |just |now )?(?:back|home) from (.+)", a.said.rest) if a.said.verb == "be" else None
+    if back and b.said.holds and aim - _TRAVEL and aim - _TRAVEL <= set(values.stems(back.group(1))):
+        return Relation(Kind.NEWER, "the trip was made")
     if not aim or not (a.said.past or a.said.perfect):
         return None
-    aim.discard("trip")
     if aim <= told or (_DROPPED.search(a.fact.text) and len(aim & told) * 2 >= len(aim)):
         return Relation(Kind.NEWER, "the aim was reached or dropped")
     return None
+
+
+def _left(a: Side, b: Side) -> Relation | None:
+    """ "Dropped out of their PhD" ends "is doing a PhD", "left the Labour party" the membership in it."""
+    over = set(values.stems(endings.over(a.said)))
+    was = frozenset(values.stems(f"{b.said.verb} {b.said.rest}"))
+    if not over or not b.stands or b.said.verb in _PARTICIPATING or not over <= was:
+        return None
+    return Relation(Kind.ENDS, "left or given up") if endings.leaves(a.said, was) else None
+
+
+_PARTNERS = frozenset(f"relationship:{kin}" for kin in wordbook.SPOUSES)
+
+
+def _same_partner(a: Side, b: Side) -> Relation | None:
+    """ "Wife Mina" after "girlfriend Mina"."""
+    if {a.slot, b.slot} <= _PARTNERS and a.slot != b.slot and a.stands and b.stands and a.value == b.value:
+        return Relation(Kind.NEWER, "the same partner")
+    return None
+
+
+_PARTICIPATING = frozenset({"visit", "want", "plan", "like", "love", "hate"})
+
+
+def _agents(text: str) -> set[str]:
+    """What a doer does: "a smoker" smokes."""
+    doers = (word.strip(",.").lower() for word in text.split())
+    return {
+        stem
+        for word in doers
+        if word.endswith("er")
+        for verb in (word[:-1], word[:-2], word[:-3])
+        if (known := verbs.form(verb)) and known.shape == "base"
+        for stem in values.stems(verb)
+    }
 
 
 def _ended(a: Side, b: Side) -> Relation | None:
     """ "Quit smoking" ends "smokes a pack a day"; "no longer runs" ends "runs every morning"."""
     if a.phase not in (Phase.OVER, Phase.DENIED) or not b.stands or not a.said.verb:
         return None
-    about, was = set(values.stems(a.said.rest)), set(values.stems(f"{b.said.verb} {b.said.rest}"))
+    about, was = (
+        set(values.stems(a.said.rest)),
+        set(values.stems(f"{b.said.verb} {b.said.rest}")) | _agents(b.said.rest),
+    )
     if a.said.verb == "quit" and about and about <= was:
         return Relation(Kind.ENDS, "given up")
+    if a.phase is Phase.OVER and set(values.stems(a.said.verb)) & _agents(b.said.rest) and about <= was:
+        return Relation(Kind.ENDS, "no longer so")
     same_verb = a.said.verb == b.said.verb and a.said.verb not in ("be", "have", "do", "get", "go", "make", "take")
     if same_verb and about <= was and (about or a.phase is Phase.OVER):
         return Relation(Kind.ENDS, "no longer so")

@@ -157,9 +157,8 @@ _MORE = re.compile(r"\b(?:another|second|third|also|one more|too)\b", re.IGNOREC
 
 
 def _pet(a: Side, b: Side) -> Relation | None:
-    kinds = [wordbook.animal(side.value) for side in (a, b)]
-    singular = [(kind or "").removesuffix("s") for kind in kinds]
-    if singular[0] != singular[1] or _MORE.search(a.fact.text):
+    kinds = [wordbook.species(side.value) for side in (a, b)]
+    if kinds[0] != kinds[1] or _MORE.search(a.fact.text):
         return apart("another animal")
     names = [
         {word for word in side.value.split() if word[:1].isupper() and word.lower() not in wordbook.ANIMALS}

@@ -20,9 +20,11 @@ from service.language.facts import (
     person,
     pronouns,
     reading,
+    spelling,
     statement,
     talk,
     wishes,
+    wording,
 )
 from service.language.facts.clauses import Clause
 from service.language.facts.fact import Certainty, Fact, Message
@@ -70,10 +72,11 @@ def _asked_about(asked: str) -> pronouns.About | None:
 
 
 def _of_turn(text: str, number: int, speaker: str, told: Told) -> None:
-    quiet = clauses.quiet(text)
-    answered = bool(told.asked) and _answer(quiet, number, speaker, told)
+    told.written = spelling.mend(clauses.quiet(text))
+    mended = told.written.text
+    answered = bool(told.asked) and _answer(mended, number, speaker, told)
     corrects = False
-    for clause in islice(clauses.of_message(quiet), int(answered), None):
+    for clause in islice(clauses.of_message(mended), int(answered), None):
         if not talk.supposed(clause.sentence):
             corrects = _of_clause(clause, number, speaker, told, corrects=corrects)
 
@@ -119,6 +122,8 @@ def _of_clause(clause: Clause, number: int, speaker: str, told: Told, *, correct
     if meant and not cues.strip(meant["said"]).text:  # "Actually, no, I meant Malaga" takes back what was said before
         meant = None
     bare = cues.strip(meant["said"] if meant and pronouns.with_subject(meant["said"], told.about) else expanded)
+    if not clause.question:
+        bare = replace(bare, text=wording.straight(bare.text))
     correction = bare.correction or corrects
     if not bare.text:
         return correction and not clause.question

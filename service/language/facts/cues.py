@@ -15,6 +15,7 @@ there|everyone|everybody|folks|guys|team|assistant|claude|again
 oh(?: my)?(?: god| gosh)?|ah+|wow|well|so|ok|okay|alright|all right|yeah
 yes|yep|yup|sure|right|exactly|correct|absolutely
 ha(?:ha)+|lol|hm+|um+|uh+|er+|huh|aw+|yay|ugh|cool|great|nice|perfect|awesome|amazing|interesting|indeed|true|totally
+brilliant(?=\W)|excellent(?=\W)|fantastic(?=\W)|wonderful(?=\W)|lovely(?=\W)|good(?=[,!.])
 really(?= i\b)|honestly|frankly|basically|obviously|of course|clearly|anyways?
 also|and|but|plus|then|besides|moreover|additionally
 by the way|btw|fyi|for (?:your|the) (?:information|record|context)|for (?:context|reference|background)
@@ -99,9 +100,14 @@ _CLOSINGS = re.compile(
     r"|fyi|actually|ok|okay"
     r"|to be honest|in fact|of course|for sure|as you know|i guess|i think|i believe|i suppose|imo|if that helps"
     r"|just so you know|if you (?:must|want to) know"
+    r"|(?:nice|pleased|good) to meet you|not (?:\w+ )?sure(?: yet| though)?|no idea"
+    r" (?:why|yet)|or (?:something|so|whatever)(?: like that)?|and stuff|i hope|hopefully|if possible"
     r"|as i (?:said|mentioned)(?: before| earlier)?|by the by|xd|anyway|remember|correct|i mean|hehe|:\)|:d|;\)"
     r"|:\())+\s*$",
     re.IGNORECASE,
+)
+_FILLER = re.compile(
+    r"^((?:I|we|my \w+)(?: (?:am|have|do|is|was))?) (?:actually|basically|honestly|literally|obviously) (?=\w)", re.I
 )
 _PICTURES = re.compile(r"[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]+|[:;]-?[)(DP](?!\w)|<3")
 _END = ' \t\n.!?,;:…-–—"”'
@@ -141,7 +147,7 @@ def strip(clause: str) -> Bare:
         text = text[found.end() :].lstrip(_END)
     correction = correction or _CORRECTING.search(text) is not None
     unsure = unsure or _UNSURE.search(text) is not None
-    text = _CLOSINGS.sub("", text).strip(_END)
+    text = _FILLER.sub(r"\1", _CLOSINGS.sub("", text)).strip(_END)
     if opinion and text and not re.match(r"(?:I|my)\b", text, re.IGNORECASE):
         text = f"I think {text}"
     return Bare(text, correction, unsure, greeted)

@@ -80,6 +80,9 @@ def slot(s: Statement) -> tuple[str, str] | None:
 def read(s: Statement) -> Job | None:
     """Returns the parts of a statement about work, None when it is about something else."""
     rest = _TAIL.sub("", f" {s.rest}").strip(" ,.")
+    living = re.match(r"(?P<what>.*?)\s*\bfor a living\b", s.rest, re.IGNORECASE)
+    if living and s.subject and "'s " not in s.subject:
+        return Job(role=f"{s.verb} {living['what']}".strip(), new=not s.past)
     by_verb = _VERBS.get(s.verb)
     noun = s.subject.rpartition("'s ")[2]
     noun = re.sub(r"^(?:new|current|day|main|first|dream|last) ", "", noun)

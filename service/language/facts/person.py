@@ -57,8 +57,9 @@ _PREPARED = (
 )
 _EXPANSIONS = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in _PREPARED)
 _COUPLE = re.compile(
-    r"^(?:(?:my|our) ((?:[\w-]+ ){0,2}?[\w-]+) and I|(?:me|I) and my ((?:[\w-]+ ){0,2}?[\w-]+))\b", re.I
+    r"^(?:(?:my|our) ((?:[\w-]+ ){0,2}?[\w-]+) and (?:I|me)|(?:me|I) and my ((?:[\w-]+ ){0,2}?[\w-]+))\b", re.I
 )
+_NAMED_COUPLE = re.compile(r"^(?:(?P<a>[A-Z][\w'-]+) and (?:I|me)|(?:[Mm]e|I) and (?P<b>[A-Z][\w'-]+))\b(?! [A-Z])")
 _SAME_IN_PAST = wordlists.words("put cut hit set let read bet cost shut spread split")
 _PAST_TIME = re.compile(
     r"\b(?:ago|yesterday|last (?:\w+)|in (?:19|20)\d\d|once|when I was|as a (?:kid|child))\b", re.IGNORECASE
@@ -101,19 +102,24 @@ def third_person(clause: str, speaker: str = "User", hearer: str = "the assistan
     `hearer`: who "you" is.
     """
     text, couple = clause.strip().rstrip(".!,;: "), _COUPLE.match(clause.strip())
+    named = None if couple else _NAMED_COUPLE.match(text)
     state = _State(
-        speaker, hearer, couple is not None or _speaker_leads(text), past=_PAST_TIME.search(text) is not None
+        speaker, hearer, (couple or named) is not None or _speaker_leads(text), past=_PAST_TIME.search(text) is not None
     )
     start = ""
     if couple:
         start = f"{speaker} and their {couple.group(1) or couple.group(2)}"
         text, state.named, state.awaits = text[couple.end() :], True, "they"
+    if named:
+        start = f"{speaker} and {named['a'] or named['b']}"
+        text, state.named, state.awaits = text[named.end() :], True, "they"
     pieces: list[str] = []
     at = 0
     for match in _WORD.finditer(text):
         pieces += [text[at : match.start()], _word(match.group(), state, nothing_before=not pieces and not start)]
         at = match.end()
     told = start + "".join(pieces) + text[at:]
+    told = told.replace(f" {speaker} {speaker} ", f" {speaker} that {speaker} ")
     return told[:1].upper() + told[1:]
 
 

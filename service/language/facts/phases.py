@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.domain.temporal import TemporalTag
-from service.language.facts import compare_jobs, statement
+from service.language.facts import compare_jobs, slots, statement
 from service.language.facts.fact import Fact
 from service.language.facts.reading import LASTING
 from service.language.facts.statement import Statement
@@ -51,7 +51,9 @@ def side(fact: Fact) -> Side:
     """Returns a fact as the rules look at it."""
     said = statement.parse(fact.text)
     job = compare_jobs.job(fact.text) if fact.slot == "job" else None
-    if said.ended and said.past:
+    if fact.slot == "dislikes" and said.verb in slots.UNBEARABLE and not said.ended:
+        phase = Phase.NOW
+    elif said.ended and said.past:
         phase = Phase.OVER
     elif said.ended or said.negative:
         phase = Phase.OVER if said.ended else Phase.DENIED

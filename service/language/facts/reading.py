@@ -52,10 +52,15 @@ def fact(text: str, parsed: Statement, reading: Reading | None, certainty: Certa
         subject=subject,
         slot=slot,
         value=value,
-        polarity="positive" if parsed.holds else "negative",
+        polarity="positive" if parsed.holds or _only_in_form(parsed, slot) else "negative",
         certainty=certainty,
         temporal_tag=tag(text, parsed, lasting=reading is not None),
     )
+
+
+def _only_in_form(parsed: Statement, slot: str | None) -> bool:
+    """Whether "can't stand olives" denies nothing: it says what is disliked."""
+    return slot == "dislikes" and parsed.verb in slots.UNBEARABLE and not parsed.ended
 
 
 def _owned_attribute(parsed: Statement, reading: Reading) -> bool:

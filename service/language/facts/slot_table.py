@@ -36,7 +36,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("origin", "be", r"raised in (?P<v>.+)"),
     ("age", "be", r"(?P<v>\d{1,3})(?: years?(?: old| of age)?| yo| y/o|-years?-old)?(?: now)?$"),
     ("age", "be", r"a (?P<v>\d{1,3})[- ]years?[- ]old\b.*"),
-    ("age", "turn", r"(?P<v>\d{1,3})\b.*"),
+    ("age", "turn", rf"(?P<v>\d{{1,3}}|{NUMBER}|(?:\w+teen|\w+ty)(?:-\w+)?)\b.*"),
     ("name", "be", rf"(?:named|called) (?P<v>{NAME})"),
     ("nickname", "go", rf"by (?P<v>{NAME})"),
     ("native_language", "be", r"a native (?P<v>\w+) speaker"),
@@ -88,6 +88,8 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("goal", "want plan hope aim intend dream wish aspire", r"(?:to|on|of|about) (?P<v>.+)"),
     ("goal", "save train prepare", r"(?:up )?(?:for|to) (?P<v>.+)"),
     ("goal", "look", r"(?:for|to) (?P<v>.+)"),
+    ("goal", "wait apply study", r"(?:for|to|at) (?P<v>.+)"),
+    ("goal", "be", r"on (?:the|a) waiting list for (?P<v>.+)|waiting for (?P<w>.+)"),
     ("goal", "plan", r"(?P<v>an? .+)"),
     (
         "work_mode",

@@ -7,6 +7,7 @@ value ends the older; all others gather. What no row reads has no slot, and is s
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
 from service.language import wordlists
@@ -34,6 +35,9 @@ class Reading(NamedTuple):
     slot: str
     value: str
 
+
+UNBEARABLE = wordlists.words("stand bear tolerate abide stomach")
+"""What one "can't" is disliked: a denial in form alone."""
 
 _TASTE = wordlists.words("like love enjoy adore")
 _GET = wordlists.words("have own adopt get buy rescue keep")
@@ -63,7 +67,7 @@ def read(s: Statement) -> Reading | None:
     for reader in (_possession, jobs.slot, _diet, _company, _language, _taste, _table):
         found = reader(s)
         if found and found[1].strip(" ,.") not in ("", "it", "that", "this", "them"):
-            return Reading(found[0], _trimmed(*found))
+            return Reading(found[0], trimmed(*found))
     return None
 
 
@@ -78,8 +82,8 @@ _WHEN = re.compile(
 )
 
 
-def _trimmed(slot: str, value: str) -> str:
-    """The value without the time and the reason behind it."""
+def trimmed(slot: str, value: str) -> str:
+    """Returns the value of a slot ("" for none) without the time and the reason behind it."""
     value = value.strip(" ,.")
     if slot in ("birthday", "habit", "job") or slot.startswith("attribute:"):
         return value
@@ -119,10 +123,15 @@ def _settled(slot: str, value: str, s: Statement) -> tuple[str, str] | None:
     return slot, value
 
 
+_NOW = re.compile(r"[\s,]+(?:now|nowadays|these days|at the moment|right now|currently|again)$", re.IGNORECASE)
+
+
 def _possession(s: Statement) -> tuple[str, str] | None:
     """ "User's name is Bob": the subject itself names the attribute."""
-    if s.verb != "be" or not s.rest:
+    rest = _NOW.sub("", s.rest)
+    if s.verb != "be" or not rest:
         return None
+    s = replace(s, rest=rest)
     owner, mark, noun = s.subject.rpartition("'s ")
     if owner.startswith("user's ") and noun == "name":
         return _related(owner.removeprefix("user's "), s.rest)
@@ -140,9 +149,15 @@ def _possession(s: Statement) -> tuple[str, str] | None:
         related = _related(noun, s.rest)
         if related:
             return related
-    aged = re.match(r"(\d{1,3})(?: years?(?: old)?| months? old| weeks? old)?(?: now)?$", s.rest)
-    if aged and mark and (wordbook.kin(noun) or wordbook.animal(noun)):
+    aged = re.match(
+        r"(?:almost |nearly |about |only )?(\d{1,3})(?P<unit> years?(?: old)?| months? old| weeks? old)?$", s.rest
+    )
+    named = s.subject[:1].isupper() and len(s.subject.split()) == 1
+    if aged and ((mark and (wordbook.kin(noun) or wordbook.animal(noun))) or (named and aged["unit"])):
         return "age", s.rest
+    described = re.match(rf"(?:an? )?(?P<what>[\w -]+?) (?:named|called) (?P<name>{slot_table.NAME})$", s.rest)
+    if mark and described and wordbook.animal(noun) and wordbook.animal(described["what"]):
+        return "pet", f"{described['what']} {described['name']}"
     if _NAMED.match(s.rest):
         return "name", _NAMED.match(s.rest)["name"]  # type: ignore[index]
     return (f"attribute:{noun}", s.rest) if _measured(s.rest) and not s.progressive else None
@@ -245,9 +260,7 @@ def _language(s: Statement) -> tuple[str, str] | None:
 
 
 def _taste(s: Statement) -> tuple[str, str] | None:
-    if s.verb == "stand" and s.able and s.negative:
-        return "dislikes", s.rest
-    if s.verb == "bear" and s.able and s.negative:
+    if s.verb in UNBEARABLE and s.able and s.negative:
         return "dislikes", s.rest
     if s.verb in _TASTE and s.rest:
         return ("goal", s.rest.removeprefix("to ")) if s.wish else ("likes", s.rest.removeprefix("to "))

@@ -63,6 +63,9 @@ _DOUBT = re.compile(
     re.IGNORECASE,
 )
 _KEYED = re.compile(r"^([A-Za-z][A-Za-z ]{2,24}):\s+(\S.*)$")
+_WHILE = re.compile(
+    r"(?<=\w) (?:these days|right now|at the moment|at present|nowadays|currently|now|this (?:year|month|week|season))$"
+)
 _FRONTED = re.compile(
     r"^(?:(?:in|on|since|from|as of|starting|until|after|before|for|at|during|every|last|next|this|these|most|by"
     r"|back in|up until|a few|two|three|one|\d+|some|when|while|now that|growing up|nowadays"
@@ -82,6 +85,7 @@ def parse(text: str) -> Statement:
     text = _DOUBT.sub(r"\1", text)
     text = _FRONTED.sub("", text)
     subject, predicate = _subject(text)
+    subject = _WHILE.sub("", subject)
     ended, again = _ANY_MORE.search(predicate), _AGAIN.search(predicate)
     predicate = _AGAIN.sub("", _ANY_MORE.sub("", predicate))
     found = _predicate(predicate.split(), Statement(subject))
@@ -230,6 +234,8 @@ def _perfect(rest: list[str]) -> bool:
     following = next(
         (w.lower() for w in rest if w.lower() not in ("not", "never") and not person.is_adverb(w.lower())), ""
     )
+    if following == "cut" and {"down", "back", "out"} & set(rest[:4]):
+        return True
     return following not in _NO_PARTICIPLES and (
         following == "been" or _is(following, "past", "participle") or following in ("become", "come", "run")
     )
@@ -253,6 +259,8 @@ def _be(rest: list[str], s: Statement) -> Statement:
         return _predicate(rest[2:], replace(s, future=True))
     if low == "about" and rest[1:2] == ["to"]:
         return _predicate(rest[2:], replace(s, future=True))
+    if low == "back" and rest[1:2] == ["to"] and len(rest) > 2 and _is(rest[2].lower(), "ing"):
+        return replace(s, verb=verbs.lemma(rest[2].lower()), rest=" ".join(rest[3:]), begun=True)
     if low == "originally":
         return replace(s, verb="be", rest=" ".join(rest[1:]))
     if re.search(
@@ -284,6 +292,8 @@ def _main(low: str, rest: list[str], s: Statement) -> Statement:
         inner = rest[skip].lower() if rest[skip:] else ""
         if _is(inner, "base" if skip else "ing"):
             return replace(s, verb=verbs.lemma(inner), rest=" ".join(rest[skip + 1 :]), begun=True)
+    if verb == "cut" and rest[:2] in (["down", "to"], ["back", "to"]) and len(rest) > 2 and _is(rest[2].lower(), "ing"):
+        return replace(s, verb=verbs.lemma(rest[2].lower()), rest=" ".join(rest[3:]), begun=True)
     if (
         verb in ("go", "get")
         and rest[:2] in (["back", "to"], ["back", "into"])

@@ -14,13 +14,19 @@ _INJECTION = re.compile(
     r"|everything|all|database|history|records?|context|guardrails)\b"
     r"|\b(?:system prompt|developer mode|jailbreak|you are now|act as|pretend|role-?play|respond only with"
     r"|output only|reveal your|new instructions?|as an ai|prompt injection)\b"
-    r"|\b(?:imagine|suppose|assume|let us say|hypothetically|for the sake of argument|for example|e\.g\.|in this"
-    r" (?:story|scenario|example|dialogue)|the (?:user|customer) (?:says|asks))\b",
+    r"|\b(?:imagine|suppose|assume|let us say|hypothetically|for the sake of argument|for example|e\.g\.|in"
+    r" (?:this|the|my|our|his|her) (?:story|scenario|example|dialogue|novel|book|game|film|movie|scene|dream|play"
+    r"|campaign|fanfic)|the (?:user|customer) (?:says|asks))\b",
     re.IGNORECASE,
 )
 _ORDERED = re.compile(
     r"^\W*(?:(?:please|now|just|you (?:must|should|have to)|assistant)[\s,:]+)*(?:ignore|disregard|forget|override"
     r"|bypass|delete|erase|wipe|drop|remove|clear|purge|reset|overwrite)\b",
+    re.IGNORECASE,
+)
+_SAY = re.compile(
+    r"^\W*(?:(?:ok|okay|so|and|but|now|well)\W+)*(?:let['’]?s (?:say|assume|pretend|imagine)|say|assuming|supposing"
+    r"|what if|pretend|picture this)[\s,:]+(?:that )?(?:I|we|my|our)\b",
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
@@ -61,7 +67,7 @@ _CHAT = re.compile(
 _REQUEST = re.compile(
     r"^I (?:\w+ly |just |also |really )*(?:(?:want|need|would (?:like|love|appreciate|prefer)|will need|am"
     r" hoping|expect|ask|wanted|hope) (?:for )?(?:you|your|the assistant|some (?:help|advice|ideas|tips"
-    r"|information|suggestions)|help|advice|assistance|ideas|an? (?:good |nice |quick |simple |short )*"
+    r"|information|suggestions)|help|advice|assistance|ideas|an? (?:(?!new\b|own\b)[\w-]+ ){0,3}?"
     r"(?:recipe|list|summary|plan for (?:today|tonight)|example|explanation|answer|poem|story|script|function"
     r"|recommendation|suggestion|hand|favou?r|second opinion|code|email template|paragraph|translation)|more"
     r" (?:information|details|help|ideas))\b"
@@ -89,7 +95,7 @@ def ordered(text: str) -> bool:
 
 def supposed(sentence: str) -> bool:
     """Returns whether a whole sentence only supposes something, or gives orders to whoever reads the memories."""
-    return _INJECTION.search(sentence) is not None
+    return _INJECTION.search(sentence) is not None or _SAY.match(sentence) is not None
 
 
 def statement(text: str) -> bool:

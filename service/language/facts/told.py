@@ -11,6 +11,7 @@ from service.language.facts.clauses import Clause
 from service.language.facts.fact import USER, Fact
 from service.language.facts.pronouns import About
 from service.language.facts.relation import Kind
+from service.language.facts.spelling import Mended
 
 _LOOKS_BACK = 3  # a correction concerns one of the latest facts
 _RATHER = re.compile(r"^(?:it is|that is|rather|but) (?P<value>.{1,40})$", re.IGNORECASE)
@@ -19,18 +20,20 @@ _RATHER = re.compile(r"^(?:it is|that is|rather|but) (?P<value>.{1,40})$", re.IG
 @dataclass(slots=True)
 class Told:
     """The facts so far. `asked`: the assistant's turn just before; `hearer`: who "you" is; `names`: people introduced,
-    lower-case."""
+    lower-case; `written`: the turn being read, whose spans are given as it was written."""
 
     facts: list[Fact] = field(default_factory=list)
     asked: str = ""
     hearer: str = "the assistant"
     about: About | None = None
     names: set[str] = field(default_factory=set)
+    written: Mended = field(default_factory=lambda: Mended(""))
 
     def take(self, found: Iterable[Fact], message: int, start: int, end: int, *, correction: bool = False) -> None:
         """Takes facts in, with where they were said."""
+        span = self.written.original(start), self.written.original(end)
         for each in found:
-            self._add(replace(each, correction=correction, message=message, start=start, end=end))
+            self._add(replace(each, correction=correction, message=message, start=span[0], end=span[1]))
 
     def _add(self, new: Fact) -> None:
         """Leaves out what is known; drops the earlier fact that the new one replaces or says more exactly."""
@@ -61,7 +64,7 @@ class Told:
             text = amend.amended(old.text, old.value, fragment)
             if text:
                 new = reading.read(text) or old
-                span = (clause.start, clause.end)
+                span = (self.written.original(clause.start), self.written.original(clause.end))
                 self.facts[at] = replace(
                     new, text=text, certainty="explicit", correction=True, message=message, start=span[0], end=span[1]
                 )
@@ -77,5 +80,7 @@ class Told:
         new = reading.read(old.text.replace(f"not {old.value}", found["value"]))
         if new is None or new.slot != old.slot:
             return False
-        self.facts[-1] = replace(new, correction=True, message=message, start=old.start, end=clause.end)
+        self.facts[-1] = replace(
+            new, correction=True, message=message, start=old.start, end=self.written.original(clause.end)
+        )
         return True

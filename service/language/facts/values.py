@@ -7,7 +7,7 @@ from enum import StrEnum
 from service.language import wordlists
 from service.language.facts import wordbook
 from service.language.lexemes import lexemes
-from service.language.opposites import canonical
+from service.language.opposites import canonical, levelled
 
 
 class Match(StrEnum):
@@ -40,7 +40,7 @@ _AS = _DIGITS | {
 
 def stems(text: str) -> tuple[str, ...]:
     """Returns the content words, synonyms made one, in order; "User", "now" and the like do not count."""
-    words = " ".join(_AS.get(word.lower(), word) for word in text.split())
+    words = " ".join(_AS.get(word.lower(), word) for word in levelled(text).split())
     return tuple(stem for stem in canonical(lexemes(words)) if stem not in _NOISE)
 
 

@@ -170,6 +170,11 @@ def finite() -> list[str]:
     )
 
 
+def bases() -> list[str]:
+    """Returns every listed base form, in order."""
+    return sorted(word for word, known in _table().items() if known.shape == "base")
+
+
 def past(base: str) -> str:
     """Returns the simple past: "go" gives "went"."""
     if base == "be":

@@ -146,6 +146,26 @@ def kin(noun_phrase: str) -> str | None:
     return _SAME_KIN.get(found, found) if found else None
 
 
+_SPECIES = {
+    each: species
+    for species, breeds in {
+        "dog": """dogs puppy puppies retriever labrador lab poodle beagle corgi husky dachshund bulldog terrier shepherd
+            collie spaniel pug dalmatian greyhound whippet chihuahua schnauzer rottweiler boxer""",
+        "cat": "cats kitten kittens tabby siamese persian",
+        "rabbit": "rabbits bunny bunnies",
+        "bird": "birds budgie cockatiel canary parrot parrots",
+        "horse": "horses pony",
+    }.items()
+    for each in breeds.split()
+}
+
+
+def species(noun_phrase: str) -> str | None:
+    """Returns the kind of animal that a phrase names: "golden retriever puppy" is a dog."""
+    found = animal(noun_phrase)
+    return _SPECIES.get(found, found.removesuffix("s")) if found else None
+
+
 def animal(noun_phrase: str) -> str | None:
     """Returns the animal that a short phrase names: "golden retriever puppy" is a puppy."""
     words = [word.strip(",.").lower() for word in noun_phrase.split()]

@@ -181,9 +181,11 @@ def _of_others(s: Statement, reading: Reading | None, names: frozenset[str]) -> 
     """People by name, and the affairs of the user: a project, a deadline, a trip."""
     words = s.subject.split()
     head = re.split(r" (?:of|for|with|in|at|to) ", s.subject)[0].split()
-    if not words or not head:
+    if not words or not head or "assistant" in map(str.lower, words):
         return False
     first, last = words[0], head[-1].lower().removesuffix("'s")
+    if _befell(s):
+        return True
     if words[-1].lower() in _STRAY or (first.endswith("ing") and first.lower() not in ("king",)):
         return False
     if first.lower() in FUNCTION_WORDS or not _says_something(s):
@@ -207,6 +209,23 @@ def _of_others(s: Statement, reading: Reading | None, names: frozenset[str]) -> 
         and (last in _MATTERS or mine)
         and (reading is not None or mine or bool(re.search(r"\d|[A-Z]", s.rest)))
     )
+
+
+_LIFE = re.compile(
+    r"(?:die|graduate|retire|give birth|be (?:born|pregnant|engaged|in (?:the )?hospital|sick|ill|diagnosed)|pass away"
+    r"|get (?:married|engaged|divorced|fired|hired|promoted|pregnant|sick)|break (?:his|her|their)|break up|split up"
+    r"|turn (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|\w+teen)\b|move (?:in|out|to|away"
+    r"|back)|stay with|come (?:over|back)|marry|lose (?:his|her|their))\b"
+)
+
+
+def _befell(s: Statement) -> bool:
+    """What happens in the life of people one knows: "Leila and Tom broke up"; not in history, with its years."""
+    people = s.subject.split()
+    named = 0 < len(people) <= 3 and all(
+        word == "and" or (word[:1].isupper() and could_be_name(word)) for word in people
+    )
+    return named and _LIFE.match(f"{s.verb} {s.rest}".strip()) is not None and not re.search(r"\b1\d{3}\b", s.rest)
 
 
 def _general(s: Statement) -> bool:

@@ -9,29 +9,42 @@ import pytest
 
 from bench.evals import curator
 
-TUNED = curator.rows(curator.CORPORA / "turns.jsonl", held_out=False)
-HELD_OUT = curator.rows(curator.CORPORA / "turns.jsonl", held_out=True)
+CORPUS = {
+    (turns, held_out): curator.rows(curator.CORPORA / f"{turns}.jsonl", held_out=held_out)
+    for turns in ("turns", "fresh-turns")
+    for held_out in (False, True)
+}
+EVERY_ROW = [row for rows in CORPUS.values() for row in rows]
 
 
-def test_the_corpus_is_large_enough() -> None:
-    assert len(TUNED) + len(HELD_OUT) >= 150
-    assert len(HELD_OUT) * 4 >= len(TUNED)
+@pytest.mark.parametrize(("turns", "size"), [("turns", 150), ("fresh-turns", 120)])
+def test_the_corpora_are_large_enough(turns: str, size: int) -> None:
+    assert len(CORPUS[turns, False]) + len(CORPUS[turns, True]) >= size
+    assert len(CORPUS[turns, True]) * 4 >= len(CORPUS[turns, False])
 
 
-@pytest.mark.parametrize(("part", "precision", "recall"), [("tuned", 0.97, 0.95), ("held out", 0.92, 0.84)])
-def test_floors(part: str, precision: float, recall: float) -> None:
-    score = curator.extraction(TUNED if part == "tuned" else HELD_OUT)["all"]
+@pytest.mark.parametrize(
+    ("turns", "held_out", "precision", "recall"),
+    [
+        ("turns", False, 0.97, 0.95),
+        ("turns", True, 0.92, 0.84),
+        ("fresh-turns", False, 0.90, 0.72),
+        ("fresh-turns", True, 0.82, 0.67),
+    ],
+)
+def test_floors(turns: str, *, held_out: bool, precision: float, recall: float) -> None:
+    score = curator.extraction(CORPUS[turns, held_out])["all"]
     assert score.precision >= precision
     assert score.recall >= recall
 
 
 def test_talk_and_hostile_texts_leave_nothing_behind() -> None:
-    scores = curator.extraction(TUNED + HELD_OUT)
-    assert scores["smalltalk"].found == 0
-    assert scores["injection"].found == 0
+    scores = curator.extraction(EVERY_ROW)
+    found = {kind: scores[kind].found for kind in ("smalltalk", "injection")}  # figures only: no held-out row is shown
+    assert found == {"smalltalk": 0, "injection": 0}
 
 
 def test_the_report_tells_both_parts() -> None:
     report = curator.report()
-    assert "extraction, held out" in report
-    assert "filing, held out" in report
+    assert "extraction, first, held out" in report
+    assert "filing, fresh, held out" in report

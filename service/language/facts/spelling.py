@@ -1,0 +1,98 @@
+"""How would a message read if its author had not typed it on a phone?
+
+"im 34 n hes 7, my moms bday is may 3, i luv cookin": left-out apostrophes and chat spellings are written out, so that
+no other rule need know them. Offsets of the mended text lead back to the message as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from service.language import wordlists
+from service.language.facts import verbs, wordbook
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A text and how it got longer or shorter: behind `ends[n]` in it, the original lies `shifts[n]` further."""
+
+    text: str
+    ends: tuple[int, ...] = ()
+    shifts: tuple[int, ...] = ()
+
+    def original(self, offset: int) -> int:
+        """Returns the offset in the text as it was written."""
+        at = bisect_right(self.ends, offset) - 1
+        return offset + (self.shifts[at] if at >= 0 else 0)
+
+
+_CHAT = """
+    u: you; ur: your; luv: love; bday: birthday; yrs: years; dunno: don't know; lemme: let me; cuz: because
+    coz: because; bc: because; thx: thanks; pls: please; plz: please; ppl: people; tmrw: tomorrow; esp: especially
+    abt: about; hubby: husband; gf: girlfriend; bf: boyfriend; tho: though; idk: I don't know; ofc: of course
+    whats: what's; thats: that's; heres: here's; theres: there's; wheres: where's; hes: he's; shes: she's
+    theyre: they're; youre: you're; weve: we've; theyve: they've; youve: you've; im: I'm; ive: I've; itll: it'll
+    wont: won't; aint: ain't; hadnt: hadn't; werent: weren't; dont: don't; doesnt: doesn't; didnt: didn't; cant: can't
+    isnt: isn't; wasnt: wasn't; arent: aren't; havent: haven't; hasnt: hasn't; couldnt: couldn't; wouldnt: wouldn't
+    shouldnt: shouldn't
+"""
+_WORDS = dict(pair.strip().split(": ") for pair in re.split(r";|\n", _CHAT) if pair.strip())
+_MISSING = wordlists.words("raisin cousin cabin origin margin plugin begin admin")
+_ONE = "|".join(sorted((re.escape(kin) for kin in wordbook.SINGLE_KIN), key=len, reverse=True))
+_TYPED = re.compile(
+    rf"(?P<kin>\b(?:my|our) (?:{_ONE}))(?P<own>s)(?= [a-z])"
+    r"|(?P<named>\bmy (?:first |last |full )?name)s(?= [a-z])"
+    r"|(?P<its>\bits)(?= (?:my|our|a|an|the|not|so|been|called|named|about|\d)\b)"
+    r"|(?P<had>\bid)(?= (?:like|love|rather|prefer|say|never|want|be)\b)"
+    r"|(?P<will>(?<![\w'’] )\bill)(?= (?:be|have|go|take|start|get|need|try|do|see|probably|never|let)\b)"
+    r"|(?P<n>(?<=\w )n)(?= \w)"
+    r"|(?P<ing>\b[a-z]{3,}in)['’]?(?![\w'’])"
+    r"|(?P<word>\b[a-z]{1,7}\b)(?!['’@.]\w|[-/])",
+    re.IGNORECASE,
+)
+_LOUD = re.compile(r"(?:^|(?<=[.!?]))[^a-z\n.!?]*\b(?:I|MY|WE)\b[^a-z\n.!?]*", re.MULTILINE)
+_LOUD_LETTERS = 8
+
+
+def mend(text: str) -> Mended:
+    """Returns the text with chat spellings written out."""
+    text = _LOUD.sub(_lowered, text)
+    pieces: list[str] = []
+    ends: list[int] = []
+    shifts: list[int] = []
+    at, length = 0, 0
+    for match in _TYPED.finditer(text):
+        instead = _instead(match)
+        if instead is None:
+            continue
+        piece = text[at : match.start()] + instead
+        pieces.append(piece)
+        at, length = match.end(), length + len(piece)
+        ends.append(length)
+        shifts.append(at - length)
+    return Mended("".join([*pieces, text[at:]]), tuple(ends), tuple(shifts))
+
+
+def _lowered(match: re.Match[str]) -> str:
+    shouted = match.group()
+    return shouted.lower() if sum(map(str.isalpha, shouted)) >= _LOUD_LETTERS else shouted
+
+
+def _instead(match: re.Match[str]) -> str | None:
+    written = match.group()
+    if match["kin"]:
+        return f"{match['kin']}'s"
+    if match["named"]:
+        return f"{match['named']} is"
+    if match["ing"]:
+        whole = verbs.form(f"{match['ing'].lower()}g")
+        return f"{match['ing']}g" if whole and whole.shape == "ing" and match["ing"].lower() not in _MISSING else None
+    for name, instead in (("its", "it's"), ("had", "I'd"), ("will", "I'll"), ("n", "and")):
+        if match[name]:
+            return instead
+    known = _WORDS.get(written.lower())
+    if known is None or (written.isupper() and len(written) > 1):
+        return None
+    return known[0].upper() + known[1:] if written[0].isupper() else known

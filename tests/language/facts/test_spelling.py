@@ -1,0 +1,40 @@
+"""Are messages typed on a phone written out, and do their offsets lead back to what was typed?"""
+
+from __future__ import annotations
+
+import pytest
+
+from service.language.facts import Message, extract, spelling
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("im 34 and hes 7", "I'm 34 and he's 7"),
+        ("my moms bday is may 3", "my mom's birthday is may 3"),
+        ("my names kwame", "my name is kwame"),
+        ("its my dog n i luv her", "it's my dog and i love her"),
+        ("i was cookin all day", "i was cooking all day"),
+        ("a cabin, a raisin and its door", "a cabin, a raisin and its door"),
+        ("I HATE PHONE CALLS. email only", "i hate phone calls. email only"),
+        ("I use AWS and GCP", "I use AWS and GCP"),
+        ("mail me at im@u.org", "mail me at im@u.org"),
+        ("my sons play chess", "my sons play chess"),
+    ],
+)
+def test_written_out(typed: str, written: str) -> None:
+    assert spelling.mend(typed).text == written
+
+
+def test_offsets_lead_back() -> None:
+    typed = "hes 7 n im 34 btw"
+    mended = spelling.mend(typed)
+    at = mended.text.index("34")
+    assert typed[mended.original(at) :].startswith("34")
+    assert mended.original(len(mended.text)) == len(typed)
+
+
+def test_a_fact_points_at_what_was_typed() -> None:
+    typed = "dont ask. im allergic to nuts"
+    (fact,) = extract([Message("user", typed)])
+    assert typed[fact.start : fact.end] == "im allergic to nuts"
