@@ -32,7 +32,10 @@ ObjectKind = Literal[
 
 
 def is_ours(name: str | None, kind: ObjectKind, _parents: object) -> bool:
-    """What autogenerate compares: not partitions (reflected as tables), nor indexes, nor Alembic's own table."""
+    """What autogenerate compares: not partitions (reflected as tables), nor indexes, nor Alembic's own table, nor
+    columns that Postgres fills by itself (Alembic cannot compare those)."""
+    if kind == "column":
+        return name not in GENERATED
     if kind == "table":
         return name not in NOT_MAPPED and not any(name and name.startswith(prefix) for prefix in PARTITION_PREFIXES)
     return kind != "index"
@@ -53,6 +56,7 @@ PARTITION_PREFIXES = (
     "conversation_log_",
     "tool_invocation_",
 )
+GENERATED = frozenset({"signs"})
 NOT_MAPPED = frozenset({"partitioned_table", "alembic_version"})
 
 

@@ -27,6 +27,7 @@ from service.settings import Settings
 from tests.conftest import new_tenant
 
 ROWS, SMALL, EXACT_ROWS = 3_000, 200, 500
+PART = 500  # into the graph at once, well inside the time that a statement has
 GROUPS = 60
 ARM = 100
 
@@ -46,8 +47,9 @@ MEMORIES = """
 """
 VECTORS = """
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, embedding)
-    SELECT $1, new.id, 1, 'text', CASE WHEN n % 16 = 0 THEN 'small' ELSE 'big' END, new.embedding::halfvec
-    FROM unnest($2::uuid[], $3::text[]) WITH ORDINALITY new (id, embedding, n) WHERE n % 150 <> 7
+    SELECT $1, new.id, 1, 'text', CASE WHEN (n + $4) % 16 = 0 THEN 'small' ELSE 'big' END, new.embedding::halfvec
+    FROM unnest($2::uuid[], $3::text[]) WITH ORDINALITY new (id, embedding, n)
+    WHERE (n + $4) % 150 <> 7
 """
 
 
@@ -74,7 +76,9 @@ async def store(database: Database, owner_url: str, settings: Settings) -> Async
         raw = await driver(session)
         await raw.execute(MEMORIES, tenant.workspace_id, ids)
         written = ["[" + ",".join(f"{value:.4f}" for value in vector) + "]" for vector in vectors]
-        await raw.execute(VECTORS, tenant.workspace_id, ids, written)
+        for begin in range(0, ROWS, PART):
+            part = slice(begin, begin + PART)
+            await raw.execute(VECTORS, tenant.workspace_id, ids[part], written[part], begin)
         await termstats.count(session, tenant.workspace_id)
     await _as_owner(owner_url, "ANALYZE memory", "ANALYZE memory_vector", "ANALYZE term_stat")
     yield Store(tenant.workspace_id, ids, vectors)
@@ -345,7 +349,7 @@ async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Da
     plan = "\n".join(row[0] for row in rows)
     for far in ("Seq Scan", "Hash Join", "Merge Join", "hnsw"):
         assert far not in plan, plan
-    assert plan.count("_user_id_idx on memory_vector") == 2, plan
+    assert len(re.findall(r"_user_id_\w*idx\w* on memory_vector", plan)) == 2, plan
     assert plan.count("Index Scan using pk_memory on") == 1, plan
     equal = re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan)
     assert equal is not None, plan

@@ -176,7 +176,10 @@ class EmbeddingGeneration(Table):
 
 
 class MemoryVector(Table):
-    """Vectors apart from the row: narrow for exact scans, a length per generation, the columns a search filters by."""
+    """Vectors apart from the row: narrow for exact scans, a length per generation, the columns a search filters by.
+
+    Postgres adds `signs` by itself, one bit per component, for the scope's btrees (migration 0021).
+    """
 
     __tablename__ = "memory_vector"
     __table_args__ = (
