@@ -5,7 +5,8 @@
 PATH: JSON lines. `kind=conversation`: id, sessions {id, datetime, turns {id, speaker, text, caption?}};
 `kind=question`: conversation_id, text, category, evidence (turn ids). Every session is one POST /v1/memories with
 infer=false; the user is the conversation, the run is the session, and turn number n was said n seconds after the
-session began. Then every question is searched for in its conversation. Prints aggregates, never texts.
+session began. The turns of a session without a `datetime` are facts: each is one POST with `content` alone. Then every
+question is searched for in its conversation. Prints aggregates, never texts.
 
 recall@k: the share of a question's evidence among the first k hits, as the mean over questions that have evidence.
 MRR: one over the rank of the first evidence, 0 when none is among the first 20.
@@ -69,13 +70,21 @@ async def load(client: Client, conversation: dict[str, Any], *, captions: bool) 
     found: Turns = {}
     count, spent_s = 0, 0.0
     for session in conversation["sessions"]:
-        body = _session(conversation["id"], session, captions=captions)
-        answer = _good(await client.post("/v1/memories", json.dumps(body).encode()))
-        for turn, result in zip(session["turns"], answer.json["results"], strict=True):
-            found.setdefault(result["id"], set()).add(turn["id"])
-        count += len(session["turns"])
-        spent_s += answer.ms / 1000
+        for turns, body in _stores(conversation["id"], session, captions=captions):
+            answer = _good(await client.post("/v1/memories", json.dumps(body).encode()))
+            for turn, result in zip(turns, answer.json["results"], strict=True):
+                found.setdefault(result["id"], set()).add(turn["id"])
+            count += len(turns)
+            spent_s += answer.ms / 1000
     return found, count, spent_s
+
+
+def _stores(user: str, session: dict[str, Any], *, captions: bool) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
+    """The requests that store a session, each with the turns it holds."""
+    turns = session["turns"]
+    if "datetime" in session:
+        return [(turns, _session(user, session, captions=captions))]
+    return [([turn], {"content": _said(turn, captions=captions), "user_id": user}) for turn in turns]
 
 
 def _session(user: str, session: dict[str, Any], *, captions: bool) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from bench.clients import LOST, Client
 from bench.ledger import KINDS, Ledger, Write, content_with_key
-from bench.load_conversations import Asked, _session
+from bench.load_conversations import Asked, _session, _stores, read
 from bench.sentences import distinct
 
 
@@ -48,6 +49,22 @@ def test_a_session_keeps_speakers_order_and_time() -> None:
         ("Ben", "assistant", "Yo [shares a cat]"),
     ]
     assert body["messages"][1]["timestamp"] == "2024-05-08T13:56:01+00:00"
+
+
+def test_facts_without_a_time_are_stored_one_by_one() -> None:
+    facts = [{"id": "F1", "text": "I drink tea."}, {"id": "F2", "text": "I ski."}]
+    stores = _stores("ann", {"id": "facts", "turns": facts}, captions=False)
+    assert [body for _, body in stores] == [{"content": each["text"], "user_id": "ann"} for each in facts]
+    assert [turns for turns, _ in stores] == [facts[:1], facts[1:]]
+
+
+@pytest.mark.parametrize(("name", "turns", "questions"), [("sessions", 178, 122), ("preferences", 278, 135)])
+def test_the_evidence_of_the_shipped_sets_exists(name: str, turns: int, questions: int) -> None:
+    conversations, asked = read(Path(__file__).parents[1] / "corpora" / f"{name}.jsonl")
+    known = {(each["id"], turn["id"]) for each in conversations for part in each["sessions"] for turn in part["turns"]}
+    assert (len(known), len(asked)) == (turns, questions)
+    assert all((each["conversation_id"], turn) in known for each in asked for turn in each["evidence"])
+    assert {each["held_out"] for each in asked} == {False, True}
 
 
 def _answer(write: Write, event: str = "ADD") -> dict[str, object]:
