@@ -12,7 +12,7 @@ from service.api.auth import Reader
 from service.api.connected import ConnectedOut, connected
 from service.api.deps import ResourcesOf, ScopeOf
 from service.api.memory_models import MemoryOut
-from service.api.reads import NoteOf
+from service.api.reads import CountsOf, NoteOf, ReinforceOf
 from service.api.wire import Reply
 from service.db import edges, important, memories, scopes, visible
 from service.domain.query import EVER, Narrow, TagMatch, TagMode
@@ -47,6 +47,8 @@ async def list_memories_by_tag(
     scope: ScopeOf,
     res: ResourcesOf,
     note: NoteOf,
+    used: ReinforceOf,
+    counts: CountsOf,
     tags_wanted: Annotated[list[str], Query(alias="tags", description="Repeatable, or one comma-separated list")],
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     tag_match: Annotated[TagMatch, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
@@ -70,6 +72,8 @@ async def list_memories_by_tag(
         found = await memories.get_many(session, who.workspace_id, [*ids, *(ends - set(ids))])
     listed = [found[each] for each in ids]
     note("by-tag", scope, listed, tags=list(wanted), tag_match=tag_match, tag_mode=tag_mode, limit=limit)
+    if counts:
+        used(listed)
     return TaggedPage(
         results=[
             TaggedOut(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from service.db import important, memories, scopes, visible
-from service.domain.memory import Hit
+from service.domain.memory import Hit, Memory
 from service.domain.query import Explained, Found, Query
 from service.resources import Resources
+from service.retrieval.fusion import Term
 
 
 async def listing(query: Query, res: Resources) -> Found:
@@ -15,6 +16,11 @@ async def listing(query: Query, res: Resources) -> Found:
         ids = await important.ids(session, rows, limit=query.limit)
         found = await memories.get_many(session, query.scope.workspace_id, ids)
     listed = [found[each] for each in ids if each in found]
-    hits = [Hit(each, each.importance.value, None) for each in listed if each.importance.value >= query.min_score]
+    hits = [_hit(each) for each in listed if each.importance.value >= query.min_score]
     explained = Explained({"important": len(ids)}, len(ids)) if query.explain else None
     return Found(tuple(hits), "none", explained=explained)
+
+
+def _hit(memory: Memory) -> Hit:
+    value = memory.importance.value
+    return Hit(memory, value, None, {"importance": Term(value, value, 1.0)})

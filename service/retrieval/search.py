@@ -174,7 +174,8 @@ def _placed(why: Why | None, ranked: Sequence[Ranked]) -> Why | None:
     at = next((at for at, hit in enumerate(ranked, 1) if hit.key == why.id), None)
     if at is None:
         return replace(why, reasons=why.reasons or ("moved_down",))
-    return replace(why, found=True, place=at, reasons=(), score=ranked[at - 1].score)
+    hit = ranked[at - 1]
+    return replace(why, found=True, place=at, reasons=(), score=hit.score, terms=hit.terms, factors=hit.factors)
 
 
 def _where(query: Query, res: Resources, now: datetime) -> Where:
@@ -272,7 +273,7 @@ def _rank(scene: Scene, measured: Sequence[Measured], limit: int) -> list[Ranked
         signals.weights(ranking),
         ranking.fusion,
         limit=limit * ALIKE_POOL if spread else limit,
-        explain=scene.query.explain,
+        explain=scene.query.explain or scene.query.explain_id is not None,
     )
     if not spread:
         return ranked

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -435,6 +436,67 @@ async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbed
     assert (answer.status_code, answer.json()["field"]) == (400, "explain_id")
 
 
+def recomputed(explained: dict[str, Any]) -> float:
+    terms, factors = explained["terms"].values(), explained["factors"].values()
+    return float(math.fsum(term["value"] * term["weight"] for term in terms) * math.prod(factors))
+
+
+async def test_every_other_reason(
+    client: AsyncClient, embedder: AngleEmbedder, clock: SetClock, tables: Tables
+) -> None:
+    """D9"""
+    plain = await store(client, embedder, "Plain", 0.5)
+    assert (await why(client, plain, start="2030-01-01"))["reasons"] == ["before_window"]
+    short = await store(client, embedder, "Short", 0.5, expires_at=(clock.now + timedelta(hours=1)).isoformat())
+    clock.forward(hours=2)
+    assert (await why(client, short))["reasons"] == ["expired"]
+    for change, reason in (("archived = true", "archived"), ("review_status = 'flagged'", "awaits_review")):
+        other = await store(client, embedder, f"To be {reason}", 0.5)
+        await tables.fetch(f"UPDATE memory SET {change} WHERE id = $1", UUID(other))
+        assert (await why(client, other))["reasons"] == [reason]
+        assert (await why(client, other, include_archived=True))["found"] is (reason == "archived")
+    late = await store(client, embedder, "Late", 0.5)
+    await tables.fetch("UPDATE memory SET embedding_status = 'queued' WHERE id = $1", UUID(late))
+    found = await why(client, late, min_score=1)
+    assert found["reasons"] == ["no_vector_yet", "below_min_score"]
+
+
+async def test_far_behind_all_arms(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """D9: more memories than an arm hands in, and one that is nearest to nothing."""
+    last = await store(client, embedder, "Nowhere near", 0.01)
+    for number in range(110):
+        await store(client, embedder, f"Number {number}", 0.5 + number / 1_000)
+    found = await why(client, last, limit=1)
+    assert (found["place"], found["reasons"]) == (111 - 10, ["not_a_candidate", "below_limit"])
+    assert recomputed(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "zscore", "rrf"])
+async def test_why_adds_up_where_diversity_moves_it(client: AsyncClient, embedder: AngleEmbedder, fusion: str) -> None:
+    """What is told of one memory is what is told of the hit."""
+    for at, content in enumerate(("The red boat sails", "The red boat sails on", "A cart of straw")):
+        await store(client, embedder, content, 0.9 - at / 10)
+    asked: dict[str, Any] = {"fusion": fusion, "diversity": 0.9, "explain": True}
+    hits = (await ask(client, **asked))["results"]
+    assert [hit["memory"] for hit in hits][1] == "A cart of straw"
+    for place, hit in enumerate(hits, 1):
+        found = await why(client, hit["id"], **asked)
+        assert (found["place"], found["score"], found["explain"]) == (place, hit["score"], hit["explain"])
+        assert recomputed(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
+        quiet = await why(client, hit["id"], **{**asked, "explain": False})
+        assert quiet["explain"] == hit["explain"]
+    repeated = hits[2]["id"]
+    moved = await why(client, repeated, **asked, limit=2)
+    assert (moved["found"], moved["reasons"]) == (False, ["moved_down"])
+
+
+async def test_a_listing_adds_up_too(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    await store(client, embedder, "At 0.9", 0.9, tags=["near"], importance=0.7)
+    answer = await client.post("/v1/memories/search", json={"tags": ["near"], **USER, "explain": True})
+    (hit,) = answer.json()["results"]
+    assert hit["score"] == recomputed(hit["explain"]) == 0.7
+
+
 # -- uses and limits ------------------------------------------------------------------------------------------------
 
 
@@ -463,6 +525,19 @@ async def test_hits_are_counted_as_used(
     assert (await client.get(f"/v1/memories/{miss}")).json()["access_count"] == 0
     await app.state.uses.flush()
     assert (await client.get(f"/v1/memories/{miss}")).json()["access_count"] == 1  # being read counts, too
+
+
+async def test_what_is_found_by_its_tag_is_counted_as_used(
+    counting: tuple[AsyncClient, Any], embedder: AngleEmbedder
+) -> None:
+    """R6.20"""
+    client, app = counting
+    hit = await store(client, embedder, "At 0.9", 0.9, tags=["near"])
+    for reinforce in ("true", "false"):
+        params = {"tags": "near", **USER, "reinforce": reinforce}
+        assert len((await client.get("/v1/memories/by-tag", params=params)).json()["results"]) == 1
+    await app.state.uses.flush()
+    assert (await client.get(f"/v1/memories/{hit}")).json()["access_count"] == 1
 
 
 async def test_entities_of_the_question_are_counted_as_used(
