@@ -58,20 +58,31 @@ class HttpReranker:
 
         body = request(self._wire, self._model, question, [text[:MAX_CHARS] for text in texts])
         try:
-            async with asyncio.timeout(self._timeout_s):
-                answer = await self._client.post(self._url, json=body)
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._client.stream("POST", self._url, json=body) as answer,
+            ):
+                if answer.status_code != 200:
+                    raise RerankError(f"The reranker refused with status {answer.status_code}.")
+                content = await _limited(answer)
         except TimeoutError as exc:
             raise RerankError("The reranker did not answer in time.") from exc
         except httpx2.HTTPError as exc:
             raise RerankError("The reranker cannot be reached.") from exc
-        if answer.status_code != 200:
-            raise RerankError(f"The reranker refused with status {answer.status_code}.")
-        if len(answer.content) > MAX_ANSWER_BYTES:
-            raise RerankError("The reranker's answer is too long.")
-        return read(answer.content, len(texts))
+        return read(content, len(texts))
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+async def _limited(answer: httpx2.Response) -> bytes:
+    """The body, given up where it gets too long: it may never end."""
+    found = bytearray()
+    async for part in answer.aiter_bytes():
+        found += part
+        if len(found) > MAX_ANSWER_BYTES:
+            raise RerankError("The reranker's answer is too long.")
+    return bytes(found)
 
 
 def request(wire: str, model: str | None, question: str, texts: Sequence[str]) -> dict[str, object]:
@@ -108,9 +119,13 @@ def read(content: bytes, count: int) -> list[float | None]:
 
 def _number(entry: Mapping[str, object]) -> float | None:
     value = next((entry[name] for name in ("relevance_score", "score") if name in entry), None)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an int of hundreds of digits
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _logistic(value: float) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from service.errors import RerankError
 from service.providers.choose import open_reranker
-from service.providers.reranker import MAX_CHARS, HttpReranker
+from service.providers.reranker import MAX_ANSWER_BYTES, MAX_CHARS, HttpReranker
 from service.settings import Settings
 from tests.fakes.http_server import Answer, Cut, HttpServer, Request
 
@@ -87,6 +87,8 @@ BAD: list[Any] = [
     {"error": "overloaded"},
     b"[1e999]",
     b"[" * 99_999,
+    b'[{"index": 0, "score": %s}]' % (b"9" * 400),
+    b'{"results": [{"index": 0, "relevance_score": 0.5}], "more": "%s"}' % (b"x" * MAX_ANSWER_BYTES),
 ]
 
 
