@@ -28,7 +28,9 @@ class Weights(_Part):
     Chosen on LoCoMo's dev conversations, where halving or doubling any one of them moves recall@10 by less than 0.02.
     `rare` costs a little MRR there and is kept for ids and odd names, which it puts first although their vector is far
     away. `time_alone` and `entity_alone` take the place of `time` and `entity` when the question asks for nothing
-    else. No labelled set has measured `tag` and `goal`; without an active goal the latter takes no part.
+    else, `rare_alone` that of `rare` when at most three texts (or one in fifty) have a word of the question: then even
+    one that tells of the past (0.7) passes the nearest vector that tells of now (1.2). No labelled set has measured
+    `tag` and `goal`; without an active goal the latter takes no part.
     """
 
     text_lexical: Weight = Field(default=0.2, description="BM25 over the memory's own words")
@@ -40,6 +42,9 @@ class Weights(_Part):
     time: Weight = Field(default=0.6, description="Near the time asked for")
     time_alone: Weight = Field(default=4.0, description="The same when nothing but a time is asked for")
     rare: Weight = Field(default=2.0, description="Holds a rare name or id of the question")
+    rare_alone: Weight = Field(
+        default=4.0, description="The same, or any odd word, when hardly a text has a word of it"
+    )
     tag: Weight = Field(default=1.0, description="Has a wanted tag")
     entity: Weight = Field(default=0.3, description="Names an entity of the question")
     entity_alone: Weight = Field(default=4.0, description="The same when nothing but an entity is asked for")

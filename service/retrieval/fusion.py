@@ -67,6 +67,7 @@ class Asking:
     only_time: bool = False
     unasked: frozenset[str] = frozenset()
     only_entity: bool = False
+    only_rare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,8 @@ def _weighed(weights: Weights, asking: Asking) -> dict[str, float]:
         used["time"] = weights.time_alone
     if asking.only_entity:
         used["entity"] = weights.entity_alone
+    if asking.only_rare:
+        used["rare"] = weights.rare_alone
     return {name: 0.0 if name in asking.unasked else weight for name, weight in used.items()}
 
 

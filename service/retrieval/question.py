@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -89,7 +90,8 @@ class Question:
     """A question, taken apart.
 
     `embed`: what to embed as a query. `terms`: the different lexemes for BM25, in order. `rare`: for each name or id
-    its lexemes, all of them to be found in a text's own terms. `named`: the speakers named, as stored. `role`: whose
+    its lexemes, all of them to be found in a text's own terms; `odd`: the same for every word that is not of everyday
+    language. `named`: the speakers named, as stored. `role`: whose
     words are asked for when nobody is named. `asked`: the time asked for. `only_time`: nothing else is asked.
     `phrases`: what might be the name of an entity, as written. `looks_back`: it asks for what was, not for what is.
     """
@@ -98,6 +100,7 @@ class Question:
     embed: str
     terms: tuple[str, ...]
     rare: tuple[tuple[str, ...], ...] = ()
+    odd: tuple[tuple[str, ...], ...] = ()
     named: frozenset[str] = frozenset()
     role: Role | None = None
     asked: Asked | None = None
@@ -121,6 +124,7 @@ def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] =
         embed=bare if terms else text,
         terms=terms or _different(text),
         rare=_rare(bare),
+        odd=_odd(bare),
         named=named,
         role=None if named else _role(text),
         asked=asked,
@@ -154,9 +158,10 @@ def entity_match(named: Collection[str], worth: Mapping[str, float], asked: int)
     return min(1.0, sum(worth.get(name, 0.0) for name in named) / asked) if asked else 0.0
 
 
-def rare_match(question: Question, terms: Collection[str], rarity: Mapping[str, float]) -> float:
-    """Returns 0..1: how rare the rarest name or id is that a text holds in full; `rarity` of each lexeme, 0..1."""
-    whole = [group for group in question.rare if all(term in terms for term in group)]
+def rare_match(groups: Collection[tuple[str, ...]], terms: Collection[str], rarity: Mapping[str, float]) -> float:
+    """Returns 0..1: how rare the rarest of these names, ids or words is that a text holds in full; `rarity` of each
+    lexeme, 0..1."""
+    whole = [group for group in groups if all(term in terms for term in group)]
     return max((rarity.get(term, 0.0) for group in whole for term in group), default=0.0)
 
 
@@ -224,6 +229,13 @@ def _rare(text: str) -> tuple[tuple[str, ...], ...]:
         if (is_id or is_name) and (terms := tuple(dict.fromkeys(lexemes(word)))):
             found[terms] = None
     return tuple(found)
+
+
+def _odd(text: str) -> tuple[tuple[str, ...], ...]:
+    """Lexemes of each word or number that is not of everyday language, each once."""
+    words = (_POSSESSIVE.sub("", match.group()) for match in islice(_TOKEN.finditer(text), MAX_WORDS))
+    odd = (word for word in words if len(word) > 2 and not _ordinary(word) and not _ORDINAL.match(word))
+    return tuple(dict.fromkeys(terms for word in odd if (terms := tuple(dict.fromkeys(lexemes(word))))))
 
 
 def _phrases(text: str) -> tuple[str, ...]:

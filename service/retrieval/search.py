@@ -140,6 +140,7 @@ async def read(session: Session, ready: Ready, res: Resources) -> Answer:
     ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
     measured = await hybrid.signals(session, where, ids, prepared.ask, own=scene.own, near=scene.near)
     scene = await _with_standing(session, scene, ids)
+    scene = signals.with_odd(scene, measured, len(found.arms.get("text_lexical", ())))
     scene = replace(scene, goals=goals.pulls(measured, res.embedder.similarity))
     watch.lap("signals")
     ranked = _rank(scene, measured, max(query.limit, rerank.wanted(query, res)))
@@ -252,6 +253,7 @@ def _scene(query: Query, prepared: Prepared, found: Candidates, naming: Naming, 
         rarity={term: fusion.rarity(texts, found.own.get(number, 0.0)) for term, number in prepared.terms.items()},
         naming=naming,
         names=signals.worth(naming, texts),
+        texts=texts,
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 from uuid import UUID
@@ -26,7 +26,10 @@ TAGGED = {"current": 1.2, "past": 0.7}
 NEXT = 0.5
 """What an entity next to one that is asked for counts, at full strength of the relation."""
 
-WORDS = ("text_lexical", "context_lexical", "rare")
+MOST_FEW = 3
+"""Texts with a word of the question that are still hardly any, in a scope of hundreds."""
+
+WORDS = ("text_lexical", "context_lexical", "rare", "rare_alone")
 """What the technique `hybrid` adds to vectors."""
 
 
@@ -35,6 +38,7 @@ class Scene:
     """What all candidates have in common: the question, how it ranks, and what was counted in its scope.
 
     `own`, `near`: IDF by term number; `rarity`: of a lexeme, 0..1; `names`: what naming an entity is worth, 0..1;
+    `texts`: how many may be seen; `only_rare`: hardly one has a word of the question, so odd ones are rare;
     `goals`: how strongly active goals pull at each candidate, 0..1, empty without one.
     """
 
@@ -48,11 +52,32 @@ class Scene:
     naming: Naming = field(default_factory=Naming)
     names: Mapping[str, float] = field(default_factory=dict)
     standing: Mapping[UUID, Standing] = field(default_factory=dict)
+    only_rare: bool = False
+    texts: int = 0
     goals: Mapping[UUID, float] = field(default_factory=dict)
 
     @property
     def ranking(self) -> Ranking:
         return self.query.ranking
+
+
+def few(texts: int) -> int:
+    """So many of the texts are hardly any."""
+    return max(1, min(MOST_FEW, texts // 50))
+
+
+def with_odd(scene: Scene, measured: Iterable[Measured], worded: int) -> Scene:
+    """The scene, knowing whether an odd word stands in one of the hardly any texts (`worded`) that have a word of the
+    question."""
+    if not 0 < worded <= few(scene.texts):
+        return scene
+    found = (question.rare_match(scene.read.odd, _held(each, scene), scene.rarity) for each in measured)
+    return replace(scene, only_rare=any(value > 0 for value in found))
+
+
+def rare(scene: Scene) -> Collection[tuple[str, ...]]:
+    """What has to be found to the letter."""
+    return scene.read.odd if scene.only_rare else scene.read.rare
 
 
 def worth(naming: Naming, texts: int) -> dict[str, float]:
@@ -79,7 +104,7 @@ def asked(scene: Scene) -> Asking:
     applies = {
         "speaker": bool(read.named) or read.role is not None,
         "time": read.asked is not None,
-        "rare": bool(read.rare),
+        "rare": bool(rare(scene)),
         "tag": bool(scene.query.tags),
         "entity": bool(scene.names),
         "goal": bool(scene.goals),
@@ -90,13 +115,13 @@ def asked(scene: Scene) -> Asking:
         read.only_time,
         frozenset(name for name in applies if not applies[name]),
         bool(scene.names) and question.only_names(read, chain.from_iterable(scene.naming.said.values())),
+        scene.only_rare,
     )
 
 
 def of(each: Measured, scene: Scene) -> Signals:
     """The signals and factors of one candidate."""
     read = scene.read
-    held = {term for term, number in scene.terms.items() if number in each.terms}
     mentions = [_mention(kept) for kept in each.mentions] if read.asked else ()
     return Signals(
         key=each.id,
@@ -107,12 +132,17 @@ def of(each: Measured, scene: Scene) -> Signals:
         speaker=question.speaker_match(read, each.speaker, each.role),
         asking=_asking(each),
         time=question.time_match(read.asked, each.timestamp, mentions),
-        rare=question.rare_match(read, held, scene.rarity),
+        rare=question.rare_match(rare(scene), _held(each, scene), scene.rarity),
         tag=float(any(tag in each.tag_prefixes for tag in scene.query.tags)),
         entity=question.entity_match(scene.naming.memories.get(each.id, ()), scene.names, len(scene.naming.said)),
         goal=scene.goals.get(each.id, 0.0),
         factors=factors(each, scene),
     )
+
+
+def _held(each: Measured, scene: Scene) -> set[str]:
+    """The question's words that the text has."""
+    return {term for term, number in scene.terms.items() if number in each.terms}
 
 
 _seen: dict[tuple[UUID, int], float] = {}

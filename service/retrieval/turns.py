@@ -101,7 +101,7 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
             speaker=question.speaker_match(read, each.speaker, each.role),
             asking=asking(each.text),
             time=question.time_match(read.asked, each.timestamp),
-            rare=question.rare_match(read, turn_search.held(each, prepared.terms), rarity),
+            rare=question.rare_match(read.rare, turn_search.held(each, prepared.terms), rarity),
         )
         for each in looked.measured
     ]

@@ -99,7 +99,7 @@ async def test_without_explain_nothing_is_told(boats: AsyncClient) -> None:
 
 def only(**weights: float) -> dict[str, float]:
     names = ("text_lexical", "context_lexical", "text_vector", "context_vector", "speaker", "telling", "time", "rare")
-    return {**dict.fromkeys(names, 0.0), "entity": 0.0, "entity_alone": 0.0, **weights}
+    return {**dict.fromkeys(names, 0.0), "entity": 0.0, "entity_alone": 0.0, "rare_alone": 0.0, **weights}
 
 
 async def test_weights_decide(boats: AsyncClient) -> None:

@@ -73,9 +73,22 @@ def test_names_and_ids_are_rare(text: str, rare: bool) -> None:
 def test_a_rare_name_is_matched_in_full() -> None:
     asked = read("status of ZX-4471")
     rarity = {term: 0.5 for group in asked.rare for term in group} | {"zx-4471": 1.0}
-    assert question.rare_match(asked, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
-    assert question.rare_match(asked, {"zx", "4472", "zx-4472"}, rarity) == 0.0
-    assert question.rare_match(read("where do I work"), {"work"}, rarity) == 0.0
+    assert question.rare_match(asked.rare, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
+    assert question.rare_match(asked.rare, {"zx", "4472", "zx-4472"}, rarity) == 0.0
+    assert question.rare_match(read("where do I work").rare, {"work"}, rarity) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "odd"),
+    [
+        ("Where does the zirconium ledger lie?", {("zirconium",), ("ledger",)}),
+        ("what do you know about quetzalcoatlus", {("quetzalcoatlus",)}),
+        ("What did my friend say about the river?", set()),
+        ("the 3rd of May", set()),
+    ],
+)
+def test_odd_words(text: str, odd: set[tuple[str, ...]]) -> None:
+    assert set(read(text).odd) == odd
 
 
 @pytest.mark.parametrize(
