@@ -96,8 +96,13 @@ class Filter:
     until: datetime | None = None
 
 
+def new_rows(entries: Sequence[Entry]) -> Rows:
+    """Entries, to travel with what they tell of."""
+    return Rows(Table, [_row(entry) for entry in entries])
+
+
 async def append(session: Session, entries: Sequence[Entry]) -> None:
-    await rows.insert(session, Rows(Table, [_row(entry) for entry in entries]))
+    await rows.insert(session, new_rows(entries))
 
 
 async def page(

@@ -18,10 +18,11 @@ from sqlalchemy import Boolean, DateTime, Integer, Row, Uuid, and_, bindparam, f
 from sqlalchemy.dialects.postgresql import insert as upsert
 from uuid_utils.compat import uuid7
 
-from service.db import direct
-from service.db import turns as rows
+from service.db import direct, rows
+from service.db import turns as spoken
 from service.db.engine import Session
-from service.db.tables import Conversation, Turn
+from service.db.rows import Rows
+from service.db.tables import Conversation, MemorySource, Turn
 from service.db.turns import NewTurn, StoredTurn
 from service.domain import conversation as domain
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -57,8 +58,9 @@ async def go_on(
     *,
     generation: int,
     consolidated: bool = False,
-) -> list[StoredTurn]:
-    """Adds turns, at least one, at the end of a conversation, in order; begins it when it is new. Under the scope lock.
+) -> tuple[list[StoredTurn], tuple[Rows, ...]]:
+    """Gives turns, at least one, their places at the end of a conversation, in order; begins it when it is new. Under
+    the scope lock. The turns' rows are the caller's to insert before the transaction ends, with whatever goes along.
 
     `external_id` None: a conversation of its own. `consolidated`: the facts of these turns are stored with them.
     """
@@ -77,8 +79,8 @@ async def go_on(
     [row] = await direct.fetch(session, GO_ON, values)
     first = row.turn_count - len(turns)
     stored = [StoredTurn(uuid7(), row.id, first + place) for place in range(len(turns))]
-    await rows.add(session, replace(scope, run_id=name), list(zip(turns, stored, strict=True)), generation=generation)
-    return stored
+    said = list(zip(turns, stored, strict=True))
+    return stored, spoken.new_rows(replace(scope, run_id=name), said, generation=generation)
 
 
 def fresh_name() -> str:
@@ -94,7 +96,7 @@ async def put(session: Session, there: domain.Conversation, new: NewTurn, index:
         .where(Conversation.workspace_id == there.scope.workspace_id, Conversation.id == there.id)
         .values({**TOUCHED, "turn_count": func.greatest(Conversation.turn_count, index + 1)})
     )
-    await rows.add(session, there.scope, [(new, place)], generation=generation)
+    await rows.insert(session, *spoken.new_rows(there.scope, [(new, place)], generation=generation))
     return place
 
 
@@ -145,10 +147,7 @@ async def link(session: Session, scope: Scope, sources: Sequence[Source]) -> Non
     """Says which turn a memory came from, each pair once; of several spans the first."""
     if not sources:
         return
-    pairs: dict[tuple[UUID, UUID], Source] = {}
-    for each in sources:
-        pairs.setdefault((each.memory_id, each.turn_id), each)
-    ordered = [each for _, each in sorted(pairs.items(), key=itemgetter(0))]
+    ordered = _once(sources)
     values = {
         "workspace": scope.workspace_id,
         "memories": [each.memory_id for each in ordered],
@@ -157,6 +156,21 @@ async def link(session: Session, scope: Scope, sources: Sequence[Source]) -> Non
         "ends": [each.end for each in ordered],
     }
     await direct.fetch(session, LINK, values)
+
+
+def new_links(scope: Scope, sources: Sequence[Source]) -> Rows:
+    """The same as rows to insert, for turns that are new: nothing can be linked to them yet."""
+    named = [(each.memory_id, each.turn_id, each.start, each.end) for each in _once(sources)]
+    columns = ("workspace_id", "memory_id", "turn_id", "start", "end")
+    return Rows(MemorySource, [dict(zip(columns, (scope.workspace_id, *each), strict=True)) for each in named])
+
+
+def _once(sources: Sequence[Source]) -> list[Source]:
+    """Each pair of memory and turn once, in the order of their ids."""
+    pairs: dict[tuple[UUID, UUID], Source] = {}
+    for each in sources:
+        pairs.setdefault((each.memory_id, each.turn_id), each)
+    return [each for _, each in sorted(pairs.items(), key=itemgetter(0))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Dialect
@@ -33,18 +34,19 @@ class Rows:
 
 
 async def insert(session: Session, *groups: Rows) -> None:
-    """Inserts all of them: few rows in one statement, many table by table in the order given."""
-    groups = tuple(group for group in groups if group.values)
-    if not groups:
-        return
+    """Inserts all of them in the order given: neighbours of few rows in one statement, many rows table by table."""
     connection = await driver(session)
-    converted = [_converted(group, session.dialect) for group in groups]
-    if all(len(group.values) <= FEW for group in groups):
-        shape = tuple((group.table.__tablename__, tuple(group.values[0]), len(group.values)) for group in groups)
-        await connection.fetch(_statement(shape), *(value for rows in converted for row in rows for value in row))
-        return
-    for group, rows in zip(groups, converted, strict=True):
-        await connection.executemany(_statement(((group.table.__tablename__, tuple(group.values[0]), 1),)), rows)
+    filled = [group for group in groups if group.values]
+    for few, run in groupby(filled, key=lambda group: len(group.values) <= FEW):
+        together = list(run)
+        converted = [_converted(group, session.dialect) for group in together]
+        if few:
+            shape = tuple((each.table.__tablename__, tuple(each.values[0]), len(each.values)) for each in together)
+            await connection.fetch(_statement(shape), *(value for rows in converted for row in rows for value in row))
+            continue
+        for group, rows in zip(together, converted, strict=True):
+            one = _statement(((group.table.__tablename__, tuple(group.values[0]), 1),))
+            await connection.executemany(one, rows)
 
 
 @lru_cache(maxsize=256)

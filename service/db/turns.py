@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import aliased
 from uuid_utils.compat import uuid7
 
-from service.db import rows, scopes
+from service.db import scopes
 from service.db.conditions import Condition
 from service.db.engine import Session
 from service.db.memories import AVERAGE_LENGTH
@@ -94,12 +94,12 @@ def weigh(text: CleanText) -> Mapping[int, float]:
     return lexemes.weights(text, avgdl=AVERAGE_LENGTH)
 
 
-async def add(session: Session, scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> None:
-    """Inserts turns with vectors and log lines. `scope.run_id`: the conversation's external id."""
+def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> tuple[Rows, ...]:
+    """The rows of turns, vectors and log lines. `scope.run_id`: the conversation's external id."""
     vectors = [_vector(scope, place.id, new.vector, generation) for new, place in turns if new.vector is not None]
     said = [_row(scope, new, place) for new, place in turns]
     logged = [_logged(row) for row in said]
-    await rows.insert(session, Rows(Table, said), Rows(TurnVector, vectors), Rows(ConversationLog, logged))
+    return Rows(Table, said), Rows(TurnVector, vectors), Rows(ConversationLog, logged)
 
 
 async def page(

@@ -67,7 +67,7 @@ class Ledger:
             batch = self._endings[:BATCH]
             if not batch:
                 return
-            async with self._db.begin(NIL_WORKSPACE) as session:
+            async with self._db.begin(NIL_WORKSPACE, by_key=True) as session:
                 settled = await queue.settle(session, batch)
             del self._endings[: len(batch)]
         if len(settled) < len(batch):

@@ -125,7 +125,7 @@ class Worker:
         """Claims and starts what fits, group by group, each time another group first."""
         room, claimed = self._room(), []
         self._groups.rotate(1)
-        async with self._res.db.begin(NIL_WORKSPACE) as session:
+        async with self._res.db.begin(NIL_WORKSPACE, by_key=True) as session:
             for group in self._groups:
                 if room <= 0:
                     break

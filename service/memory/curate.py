@@ -17,9 +17,10 @@ from service.curator import extract, operations
 from service.curator.extract import Extracted
 from service.curator.operations import Ruling
 from service.curator.sourcing import Said
-from service.db import conversations, neighbours, queue
+from service.db import conversations, neighbours, queue, rows
 from service.db.conversations import Source
 from service.db.engine import Session
+from service.db.rows import Rows
 from service.db.turns import NewTurn, StoredTurn
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Neighbour, Options
 from service.domain.fact import Fact
@@ -267,7 +268,7 @@ async def _write(
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
-        places = await _turns(session, conversation, said, vectors, res, consolidated=True)
+        places, spoken = await _turns(session, conversation, said, vectors, res, consolidated=True)
         outcomes: list[Outcome] = []
         links: list[Source] = []
         touched: set[UUID | None] = set()
@@ -286,8 +287,12 @@ async def _write(
                 for one in made
                 if one.memory_id and one.event != "DELETE"
             )
-        await conversations.link(session, scope, links)
-        await write.note(session, scope, outcomes, request, res)
+        noted = write.noted(scope, outcomes, request, res)
+        if spoken:
+            await rows.insert(session, *spoken, conversations.new_links(scope, links), noted)
+        else:
+            await conversations.link(session, scope, links)
+            await rows.insert(session, noted)
         await keep_answer(session, scope.workspace_id, outcomes, request, warnings)
     return tuple(outcomes)
 
@@ -329,20 +334,21 @@ async def _turns(
     res: Resources,
     *,
     consolidated: bool,
-) -> list[StoredTurn]:
+) -> tuple[list[StoredTurn], tuple[Rows, ...]]:
+    """The places of the turns, and the rows of those that are new: to be inserted with what came of them."""
     scope = conversation.scope
     if conversation.stored is not None:
         await conversations.mark_consolidated(session, scope, conversation.stored)
-        return list(conversation.stored)
+        return list(conversation.stored), ()
     new = [
         NewTurn(*_spoken(draft), draft.clean, draft.timestamp, vector)
         for draft, vector in zip(said, vectors, strict=True)
     ]
-    stored = await conversations.go_on(
+    stored, spoken = await conversations.go_on(
         session, scope, conversation.external_id, new, generation=res.generation, consolidated=consolidated
     )
     await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new, res)
-    return stored
+    return stored, spoken
 
 
 def _spoken(draft: Draft) -> tuple[str, str | None]:
@@ -359,7 +365,8 @@ async def _kept_for_later(
         return Curated((), (*warnings, f"no_facts: {why}."))
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
-        places = await _turns(session, conversation, said, [None] * len(said), res, consolidated=False)
+        places, spoken = await _turns(session, conversation, said, [None] * len(said), res, consolidated=False)
+        await rows.insert(session, *spoken)
         kept = later.kept(conversation, said[0], places[0].conversation_id, places[0].index, places[-1].index)
         job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
         await queue.enqueue(session, scope.workspace_id, [job])

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import conversations, neighbours
+from service.db import conversations, neighbours, rows
 from service.db.conversations import Source, Tail
 from service.db.engine import Session
 from service.db.memories import Placed
@@ -101,7 +101,10 @@ async def _turns(
 ) -> list[StoredTurn]:
     scope = conversation.scope
     said = [_turn(draft) for draft in drafts]
-    stored = await conversations.go_on(session, scope, conversation.external_id, said, generation=res.generation)
+    stored, spoken = await conversations.go_on(
+        session, scope, conversation.external_id, said, generation=res.generation
+    )
+    await rows.insert(session, *spoken)
     await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, said, res)
     return stored
 

@@ -10,6 +10,7 @@ from service.db import audit, contexts, decisions, edges, history, memories, que
 from service.db.decisions import Cause
 from service.db.engine import Session
 from service.db.memories import Placed
+from service.db.rows import Rows
 from service.domain.draft import EmbeddingStatus, Judgement, NewMemory
 from service.domain.job import NewJob
 from service.domain.memory import Event, Outcome
@@ -165,9 +166,14 @@ def _seen(new: NewMemory) -> dict[str, object]:
 
 async def note(session: Session, scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Resources) -> None:
     """One audit entry per outcome, unless the workspace wants none (R13.06)."""
-    if res.settings.audit_level == "off":
-        return
+    await rows.insert(session, noted(scope, outcomes, request, res))
+
+
+def noted(scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Resources) -> Rows:
+    """The same as rows, to travel with others."""
     settings = res.settings
+    if settings.audit_level == "off":
+        return audit.new_rows([])
     thresholds = {"dedup_exact": settings.dedup_exact, "dedup_near": settings.dedup_near}
     entries = [
         audit.Entry(
@@ -184,7 +190,7 @@ async def note(session: Session, scope: Scope, outcomes: Sequence[Outcome], requ
         )
         for outcome in outcomes
     ]
-    await audit.append(session, entries)
+    return audit.new_rows(entries)
 
 
 def _added(new: NewMemory) -> history.Change:
