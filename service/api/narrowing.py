@@ -87,9 +87,12 @@ class NarrowIn(ScopedBody):
     @property
     def narrowed_by(self) -> list[str] | None:
         """The names of the options that were used, for the audit: their values may hold what a user wrote."""
-        fields = NarrowIn.model_fields.items()
-        used = [name for name, field in fields if getattr(self, name) != field.get_default(call_default_factory=True)]
-        return [name for name in used if name not in ScopedBody.model_fields] or None
+        given = [
+            name for name in NarrowIn.model_fields if name in self.model_fields_set - ScopedBody.model_fields.keys()
+        ]
+        fields = NarrowIn.model_fields
+        used = [name for name in given if getattr(self, name) != fields[name].get_default(call_default_factory=True)]
+        return used or None
 
 
 def narrow(body: NarrowIn, scope: Scope) -> Narrow:

@@ -22,7 +22,7 @@ from pgvector import HalfVector, SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
-from service.db import goal_pull
+from service.db import direct, goal_pull
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import TERM_DIMENSIONS
@@ -207,7 +207,8 @@ class Measured:
 
 async def speakers(session: Session, where: Where) -> list[str]:
     """Who speaks in the scope, by the names that clients gave."""
-    found = await session.execute(_speakers(where.scope.sql), {**where.scope.values, "exact_rows": where.exact_rows})
+    values = {**where.scope.values, "exact_rows": where.exact_rows}
+    found = await direct.fetch(session, _speakers(where.scope.sql), values)
     return [row.speaker for row in found]
 
 
@@ -219,7 +220,7 @@ async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, want
     near: dict[int, float] = {}
     arms: dict[str, list[UUID]] = {}
     texts = 0
-    for row in await session.execute(shape, values):
+    for row in await direct.fetch(session, shape, values):
         if row.arm == "read":
             if row.own > where.exact_rows:
                 return None
@@ -277,7 +278,7 @@ async def signals(
         "asked_own": SparseVector(dict(own), TERM_DIMENSIONS),
         "asked_near": SparseVector(dict(near), TERM_DIMENSIONS),
     }
-    rows = await session.execute(_signals(where.scope.sql, where.rows.sql, where.generation), values)
+    rows = await direct.fetch(session, _signals(where.scope.sql, where.rows.sql, where.generation), values)
     return [
         Measured(
             row.id,

@@ -21,7 +21,7 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, Text, TextClause, bindparam, text
 from sqlalchemy.types import ARRAY
 
-from service.db import termstats
+from service.db import direct, termstats
 from service.db.conditions import typed
 from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Where
@@ -106,7 +106,7 @@ async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, want
     shape, values = statement(where, ask, stats, arm=arm, wanted=wanted)
     arms: dict[str, list[UUID]] = {}
     path: VectorPath = "none" if ask.vector is None else "fallback"
-    for row in await session.execute(shape, values):
+    for row in await direct.fetch(session, shape, values):
         if row.arm == "hnsw":
             path = "hnsw"
         arms.setdefault("text_vector" if row.arm in ("hnsw", "fallback") else row.arm, []).append(row.id)

@@ -12,8 +12,9 @@ from datetime import datetime
 from functools import lru_cache
 from uuid import UUID
 
-from sqlalchemy import Row, TextClause, text
+from sqlalchemy import TextClause, text
 
+from service.db import direct
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 
@@ -90,7 +91,7 @@ async def find(
 ) -> Naming:
     """The memories that name one of these entities (casefolded names or aliases), the rarest names first."""
     values = {**scope.values, "names": list(names), "most": MAX_ENTITIES}
-    known = (await session.execute(_known("user_id" in scope.values), values)).all()
+    known = await direct.fetch(session, _known("user_id" in scope.values), values)
     if not known:
         return Naming()
     said: dict[str, frozenset[str]] = {}
@@ -108,7 +109,7 @@ async def find(
     }
     memories: dict[UUID, frozenset[str]] = {}
     texts: dict[str, float] = {}
-    for row in await session.execute(_linked(scope.sql, rows.sql), values):
+    for row in await direct.fetch(session, _linked(scope.sql, rows.sql), values):
         memories[row.memory_id] = frozenset(row.names)
         texts |= dict(zip(row.names, row.texts, strict=True))
     ids = tuple(dict.fromkeys(row.id for row in known))
@@ -116,8 +117,8 @@ async def find(
 
 
 async def _beside(
-    session: Session, scope: Condition, known: Sequence[Row[tuple[object, ...]]], now: datetime
-) -> Sequence[Row[tuple[object, ...]]]:
+    session: Session, scope: Condition, known: Sequence[direct.Row], now: datetime
+) -> Sequence[direct.Row]:
     values = {
         "workspace": scope.values["workspace"],
         "entities": [row.id for row in known],
@@ -126,7 +127,7 @@ async def _beside(
         "fan": FAN,
         "most": MAX_ENTITIES,
     }
-    return (await session.execute(_next(), values)).all()
+    return await direct.fetch(session, _next(), values)
 
 
 @lru_cache(maxsize=2)

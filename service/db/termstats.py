@@ -16,6 +16,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from service.db import direct
 from service.db.conditions import typed
 from service.db.engine import Session
 
@@ -89,7 +90,7 @@ class TermStats:
 async def read(session: Session, workspace_id: UUID, terms: Sequence[int]) -> TermStats:
     """The counts of these terms, smoothed."""
     values = {"workspace": workspace_id, "terms": [TEXTS, *terms]}
-    rows = await session.execute(READ, values)
+    rows = await direct.fetch(session, READ, values)
     found = {(row.own, row.term): (row.texts, row.contexts) for row in rows}
     texts, common = found.get((True, TEXTS), (0, 0))[0], found.get((False, TEXTS), (0, 0))[0]
 
