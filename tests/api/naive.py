@@ -17,7 +17,7 @@ GLOBAL = "_global"
 
 @dataclass(frozen=True)
 class Row:
-    """A memory, as far as it decides who sees it. `workspace`: 0 is the caller's."""
+    """A memory, as far as it decides who sees it. `workspace`: 0 is the caller's. `in_talk`: it has a context."""
 
     id: str
     workspace: int
@@ -39,6 +39,7 @@ class Row:
     archived: bool
     flagged: bool
     has_vector: bool
+    in_talk: bool
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ exact path and on the one by the vector index.
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -84,6 +85,7 @@ def make_row(dice: random.Random, number: int) -> Row:
         archived=dice.random() < 0.15,
         flagged=dice.random() < 0.05,
         has_vector=dice.random() < 0.9,
+        in_talk=number % 3 == 0,
     )
 
 
@@ -168,7 +170,8 @@ def columns(row: Row, workspaces: Sequence[UUID]) -> dict[str, Any]:
         "hash": content_hash(CleanText(row.content)),
         "terms": sorted(weights),
         "bm25": f"{{{sparse}}}/1000000000",
-        "context_terms": [],
+        "context_terms": sorted(weights) if row.in_talk else [],
+        "context_bm25": f"{{{sparse}}}/1000000000" if row.in_talk else None,
         "type_confidence": 1.0,
         "classification_source": "explicit",
         "importance_level": max(1, round(row.importance * 10)),
@@ -218,14 +221,40 @@ async def world(tables: Tables, tenant: Tenant, stranger: Tenant, embedder: Angl
             **key,
             **{name: each[name] for name in owned},
             "generation": 1,
-            "kind": "text",
+            "kind": kind,
             "embedding": str([round(float(value), 4) for value in embedder.vector(row.content)]),
         }
         for key, each, row in zip(keys, memories, rows, strict=True)
-        if row.has_vector
+        for kind in ("text", "context")
+        if row.has_vector and (kind == "text" or row.in_talk)
     ]
     await insert(tables, "memory_vector", vectors)
+    await name_them(tables, memories)
     return rows
+
+
+async def name_them(tables: Tables, memories: list[dict[str, Any]]) -> None:
+    """Every second memory names Zenobia, each tenant's own."""
+    entities = {each: uuid5(UUID(each), "Zenobia") for each in {each["workspace_id"] for each in memories}}
+    named = {"name": "Zenobia", "name_key": "zenobia", "type": "person", "extracted_by": "test"}
+    rows = [{"workspace_id": each, "id": str(entity), **named} for each, entity in entities.items()]
+    for row in rows:
+        names = ", ".join(row)
+        given = ", ".join(f"${at}" for at in range(1, len(row) + 1))
+        await tables.fetch(f"INSERT INTO entity ({names}) VALUES ({given})", *row.values())
+    links = [
+        {
+            "workspace_id": each["workspace_id"],
+            "memory_id": each["id"],
+            "entity_id": str(entities[each["workspace_id"]]),
+        }
+        for each in memories[::2]
+    ]
+    await tables.fetch(
+        "INSERT INTO memory_entity (workspace_id, memory_id, entity_id) SELECT workspace_id, memory_id, entity_id"
+        " FROM jsonb_populate_recordset(NULL::memory_entity, $1::jsonb)",
+        json.dumps(links),
+    )
 
 
 def query_of(case: Case, workspace_id: UUID) -> Query:
@@ -276,25 +305,64 @@ async def test_the_condition_says_what_the_model_says(
     assert sum(map(bool, lengths)) > CONDITIONS / 3, "most questions find nothing: they prove little"
 
 
-@pytest.mark.parametrize("exact_rows", [20_000, 3])
+def make_ranking(dice: random.Random) -> dict[str, Any]:
+    """What changes the order, and must not change who is seen."""
+    return {
+        "fusion": dice.choice(["weighted", "zscore", "rrf"]),
+        "diversity": dice.choice([0.0, 0.0, 0.5, 1.0]),
+        "factors": dice.choice([{}, {"importance": 1.0, "salience": 0.5, "recency": 1.0}]),
+        "techniques": {name: dice.random() < 0.7 for name in ("hybrid", "entity_centric")},
+        "prefer_tags": dice.choice([[], [dice.choice(TAGS)]]),
+        "explain": dice.random() < 0.5,
+    }
+
+
+def adds_up(hit: dict[str, Any]) -> bool:
+    """Do its terms and factors make its score?"""
+    terms, factors = hit["explain"]["terms"].values(), hit["explain"]["factors"].values()
+    made = math.fsum(term["value"] * term["weight"] for term in terms) * math.prod(factors)
+    return bool(abs(made - hit["score"]) <= 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("exact_rows", "down", "ways"),
+    [
+        (20_000, False, {"exact"}),
+        (3, False, {"hnsw", "fallback"}),
+        (20_000, True, {"none"}),
+        (3, True, {"none"}),
+    ],
+)
 async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
-    world: list[Row], resources: Resources, tenant: Tenant, clock: SetClock, exact_rows: int
+    world: list[Row],
+    resources: Resources,
+    tenant: Tenant,
+    clock: SetClock,
+    embedder: AngleEmbedder,
+    exact_rows: int,
+    down: bool,
+    ways: set[str],
 ) -> None:
-    """Exactly min(k, matching), whichever way the vectors are searched."""
+    """Exactly min(k, matching), whichever way the vectors are searched, or with the embedder away, however it is
+    ranked; and each score adds up."""
     clock.now = NOW
+    embedder.down = down
     settings = resources.settings.model_copy(update={"exact_scope_rows": exact_rows})
     dice = random.Random(exact_rows)
     paths: set[str] = set()
     async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:
         for number in range(SEARCHES):
             case, limit = (make_case(dice), dice.choice([1, 3, 10, 100])) if number % 10 else (WIDEST, 10)
-            question = " ".join(dice.sample([*WORDS, "slack", "last week", "-1"], 2))
-            body = {**case.ids, **case.options, "query": question, "limit": limit}
+            question = " ".join(dice.sample([*WORDS, "slack", "last week", "-1", "Zenobia"], 2))
+            body = {**case.ids, **case.options, **make_ranking(dice), "query": question, "limit": limit}
             answer = await client.post("/v1/memories/search", json=with_channel(body, case))
             assert answer.status_code == 200, answer.text
             paths.add(answer.json()["vector_path"])
-            check(answer.json()["results"], case, world, limit)
-    assert paths == ({"exact"} if exact_rows > 3 else {"hnsw", "fallback"})
+            hits = answer.json()["results"]
+            check(hits, case, world, limit)
+            assert all(adds_up(hit) for hit in hits if body["explain"]), body
+            assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    assert paths == ways
 
 
 async def test_a_list_and_a_listing_show_the_same(world: list[Row], client: AsyncClient, clock: SetClock) -> None:
