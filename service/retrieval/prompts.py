@@ -59,7 +59,7 @@ def self_query(text: CleanText, *, reference: datetime, timezone: str) -> Ask:
         "self_query",
         system,
         fenced(text),
-        _object(query=maybe, start=maybe, end=maybe, types=words, tags=words),
+        _object(start=maybe, end=maybe, types=words, tags=words, filters=maybe),
         0,
         300,
     )

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -30,7 +30,7 @@ from service.language import tags as tagging
 from service.language import temporal
 from service.language.statement import statement
 from service.providers.json_reply import parse_reply
-from service.providers.protocols import Vector
+from service.providers.protocols import Ask, Vector
 from service.resources import Resources
 from service.retrieval import prompts
 
@@ -59,6 +59,9 @@ class _Note(BaseModel):
     note: Any = None
 
 
+Said = TypeVar("Said", bound=BaseModel)
+
+
 class _Filters(BaseModel):
     start: Any = None
     end: Any = None
@@ -84,7 +87,7 @@ async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Used]
     if res.llm is not None:
         question = prompts.self_query(query.text, reference=reference, timezone=zone)
         try:
-            reply, _ = await asking.ask_for(res, query.scope.workspace_id, question, _Filters)
+            reply = await _asked(query, question, _Filters, res)
             found, how = _read(query, reply), _MODEL
         except LlmError:
             how = f"{_RULES}: {_FAILED}"
@@ -133,7 +136,7 @@ async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], Used
     how = _RULES
     if res.llm is not None:
         try:
-            reply, _ = await asking.ask_for(res, query.scope.workspace_id, prompts.expand(query.text), _Statements)
+            reply = await _asked(query, prompts.expand(query.text), _Statements, res)
             if told := _texts(reply.statements)[:MAX_STATEMENTS]:
                 return told, Used(_ms(began), len(told), _MODEL)
         except LlmError:
@@ -149,11 +152,17 @@ async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Used
     if res.llm is None:
         return [], Used(0.0, 0, _NO_MODEL)
     try:
-        reply, _ = await asking.ask_for(res, query.scope.workspace_id, prompts.hyde(query.text), _Note)
+        reply = await _asked(query, prompts.hyde(query.text), _Note, res)
     except LlmError:
         return [], Used(_ms(began), 0, f"skipped: {_FAILED}")
     told = _texts([reply.note])
     return told, Used(_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
+
+
+async def _asked(query: Query, question: Ask, shape: type[Said], res: Resources) -> Said:
+    """What the model says, soon: somebody waits for the search. Raises LlmError."""
+    soon = replace(question, deadline_s=min(question.deadline_s, res.settings.technique_timeout_s))
+    return (await asking.ask_for(res, query.scope.workspace_id, soon, shape))[0]
 
 
 def _texts(said: Sequence[object]) -> list[CleanText]:

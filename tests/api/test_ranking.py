@@ -341,6 +341,19 @@ async def test_a_model_that_fails_costs_no_answer(
     assert found["metrics"]["techniques"]["hyde"]["count"] == 0
 
 
+async def test_techniques_wait_for_a_model_no_longer_than_a_search_may(
+    boats: AsyncClient, resources: Resources, tenant: Tenant
+) -> None:
+    """And a model is asked for all that is read of its answer: `filters`, too, where the wire holds it to a schema."""
+    llm = ScriptedLlm(expand={"statements": []}, hyde={"note": ""}, self_query={})
+    async with with_llm(resources, tenant, llm) as client:
+        await ask(client, techniques={"query_expansion": True, "hyde": True, "self_query": True})
+    assert {each.task: each.deadline_s for each in llm.asked} == dict.fromkeys(("expand", "hyde", "self_query"), 5.0)
+    (asked,) = llm.of("self_query")
+    assert asked.schema is not None
+    assert asked.schema["required"] == ["start", "end", "types", "tags", "filters"]
+
+
 async def test_hyde_without_a_model_is_left_out_with_a_note(boats: AsyncClient) -> None:
     """R7.21"""
     found = await ask(boats, techniques={"hyde": True})
