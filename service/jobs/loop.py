@@ -107,39 +107,42 @@ class Worker:
                 await self._freed.wait()
                 continue
             try:
-                jobs = await self._claim()
+                more = await self._claim()
             except Exception as exc:  # Postgres is away, or a bug: neither may end the worker
                 log.warning("claiming failed: %s", verdict.describe(exc))
                 await _wait(stop, pause_s)
                 pause_s = min(2 * pause_s, PAUSE_S[1])
                 continue
             pause_s = PAUSE_S[0]
-            if not jobs:
+            if not more:
                 await _wait(self._bell, self._settings.worker_poll_s)
 
     def _room(self) -> int:
         slots = self._settings.worker_concurrency
         return portions.room(slots=slots, pace_s=self._pace_s, held=len(self._units))
 
-    async def _claim(self) -> list[Job]:
-        """Claims and starts what fits, group by group, each time another group first."""
-        room, claimed = self._room(), []
+    async def _claim(self) -> bool:
+        """Claims and starts what fits, group by group, each time another group first; whether more may be due. Asking
+        again when nothing can be made every second claim a vain one."""
+        room, claimed, more = self._room(), [], False
         self._groups.rotate(1)
         async with self._res.db.begin(NIL_WORKSPACE, by_key=True) as session:
             for group in self._groups:
                 if room <= 0:
+                    more = True
                     break
                 limit = self._settings.embed_batch if group.together else room
                 jobs = await queue.claim(
                     session, self.name, group.kinds, limit, self._settings.job_lease_s, after=self._lanes[group]
                 )
+                more = more or portions.cut_off(jobs, limit)
                 if jobs:
                     self._lanes[group] = (jobs[-1].workspace_id, jobs[-1].kind)
                     claimed.append((group, jobs))
                     room -= 1 if group.together else len(jobs)
         for group, jobs in claimed:
             self._start(group, jobs)
-        return [job for _, jobs in claimed for job in jobs]
+        return more
 
     def _start(self, group: Group, jobs: list[Job]) -> None:
         self._ledger.take(jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -45,6 +46,13 @@ def units(jobs: Sequence[Job], batch: int) -> list[Unit]:
         tuple(found[start : start + batch]) for found in joint.values() for start in range(0, len(found), batch)
     ]
     return alone + together
+
+
+def cut_off(jobs: Sequence[Job], limit: int) -> bool:
+    """Whether a claim of at most `limit` may have left due jobs behind: every lane gives no more than its share. What
+    another worker held meanwhile is its to start, or the next poll's to find."""
+    lanes = Counter((job.workspace_id, job.kind) for job in jobs)
+    return bool(lanes) and max(lanes.values()) >= -(-limit // len(lanes))
 
 
 def room(*, slots: int, pace_s: float, held: int) -> int:

@@ -55,3 +55,20 @@ def test_a_kind_that_runs_together_is_claimed_apart() -> None:
     tasks = {"a": Task(one), "b": Task(one, together=many), "c": Task(one)}
     assert portions.groups(tasks) == [Group(("a", "c"), False), Group(("b",), True)]
     assert portions.groups({"b": tasks["b"]}) == [Group(("b",), True)]
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "limit", "cut_off"),
+    [
+        (0, 0, 10, False),
+        (1, 0, 10, False),
+        (10, 0, 10, True),
+        (1, 0, 1, True),
+        (5, 1, 10, True),  # each of two lanes gives five, so the first may have more
+        (4, 4, 10, False),
+        (3, 2, 5, True),
+    ],
+)
+def test_a_claim_that_was_not_cut_off_left_nothing(of_a: int, of_b: int, limit: int, *, cut_off: bool) -> None:
+    jobs = [job(A) for _ in range(of_a)] + [job(B) for _ in range(of_b)]
+    assert portions.cut_off(jobs, limit) is cut_off
