@@ -21,6 +21,7 @@ from service.errors import LlmError
 from service.language import facts as offline
 from service.language.facts import talk
 from service.language.facts.fact import CONFIDENCE
+from service.language.facts.tongue import is_english
 from service.providers.json_reply import as_list, parse_reply
 from service.providers.protocols import Reply
 from service.resources import Resources
@@ -101,8 +102,14 @@ def by_rules(said: Sequence[Said]) -> Extracted:
     )
     if any(each.by_assistant for each in said):  # the user confirms a claim in the assistant's words
         found = sourcing.placed(found, said)
-    why = None if found else "no message states anything about the user; greetings, questions and small talk do not"
+    why = None if found else _why_none(said)
     return Extracted(found, "rules:1", (), why)
+
+
+def _why_none(said: Sequence[Said]) -> str:
+    if any(not each.by_assistant and not is_english(each.text) for each in said):
+        return "the rules read English only; facts of another language need a language model"
+    return "no message states anything about the user; greetings, questions and small talk do not"
 
 
 @dataclass(frozen=True, slots=True)

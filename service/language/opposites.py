@@ -26,7 +26,7 @@ _SYNONYMS = """
     config; repository repo; postgres postgresql; kubernetes k8s; javascript js; typescript ts; application app;
     documentation docs; tv television; phone telephone; bike bicycle; plane airplane; sick ill; sad unhappy; afraid
     scared; boss manager; coworker colleague; spouse partner; reside live dwell; mail email; drop fall; increase rise;
-    pup puppy; terrible awful
+    pup puppy; girlfriend gf; boyfriend bf; birthday bday; terrible awful
 """
 _OPPOSITES = """
     love like enjoy adore prefer / hate dislike avoid despise loathe detest; enable / disable; allow permit / forbid

@@ -14,11 +14,16 @@ _NOT = re.compile(
 _MAX_WORDS = 6
 _DAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?"
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_UNIT = (
+    r"mg|mcg|ml|kg|g|km|cm|mm|m|l|lbs?|k|hours?|hrs?|minutes?|mins?|days?|weeks?|months?|years?|euros?|dollars?|pounds?"
+)
 _KINDS = (
     re.compile(rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b"),
     re.compile(rf"\b{_DAY}\b", re.IGNORECASE),
     re.compile(rf"\b{_MONTH}\b"),
     re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm)\b|\b\d{1,2}:\d\d\b|\bnoon\b|\bmidnight\b", re.IGNORECASE),
+    re.compile(r"\b\d{1,2}(?:st|nd|rd|th)\b", re.IGNORECASE),
+    re.compile(rf"\b\d+(?:[.,]\d+)? ?(?:{_UNIT})\b|\b\d+(?:[.,]\d+)? ?%", re.IGNORECASE),
     re.compile(r"[$€£]?\b\d[\d.,]*\b|\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", re.IGNORECASE),
 )
 
@@ -38,6 +43,9 @@ def amended(earlier: str, value: str | None, fragment: str) -> str | None:
         if kind.fullmatch(new):
             found = kind.search(earlier)
             return earlier[: found.start()] + new + earlier[found.end() :] if found else None
+    described = re.match(r"(?P<what>[\w-]+) (?P<head>[\w-]+)$", new)
+    if described and (found := re.search(rf"\b(?:the|an?) (?P<was>[\w-]+) {re.escape(described['head'])}\b", earlier)):
+        return earlier[: found.start("was")] + described["what"] + earlier[found.end("was") :]
     names = re.findall(r"[A-Z][\w'-]+", new)
     if value and (names or len(new.split()) <= 2) and not re.match(r"(?:I|my|we|the assistant)\b", new, re.IGNORECASE):
         bare = re.sub(r"^(?:an?|the) ", "", value)

@@ -192,6 +192,8 @@ def _sentence(template: str, fragment: str, asked: str) -> str | None:
             else None
         )
     if template.startswith("I VERB"):
+        if asked == "have" and re.fullmatch(r"[\d.,]+", fragment):  # "Do you have a fever?" - "38.2"
+            return None
         verb = f"am {asked}" if asked.endswith("ing") or asked.startswith("working") else asked
         return f"I {verb} {fragment}"
     if template.startswith("PAST"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from service.language.facts import slots, values
+from service.language.facts import slots, values, wordbook
 from service.language.facts.fact import USER
 from service.language.facts.phases import Phase, Side
 from service.language.facts.relation import Kind, Relation
@@ -23,6 +23,11 @@ _REGRADED = re.compile(
     re.IGNORECASE,
 )
 _FIGURE = re.compile(r"(?<![\w.])\d+(?:[.,:]\d+)*(?![\w.]*\d)")
+_TONGUE = re.compile(
+    r"\bthe assistant to (?:always )?(?:answer|reply|respond|speak|write|talk|use)\b.*?"
+    rf"\b(?P<tongue>{'|'.join(sorted(wordbook.LANGUAGES))})\b",
+    re.IGNORECASE,
+)
 _NEW = re.compile(r"(?:an?|their|the) new (?P<noun>[\w-]+(?: [\w-]+)?)\b")
 _OFTEN = re.compile(
     r"\b(?:every|each) (?:other |second |single )?(?:\w+day|day|morning|evening|night|week|weekend|month|year)s?\b"
@@ -36,7 +41,7 @@ def changed(new: Side, old: Side) -> Relation | None:
     """Returns NEWER where the new sentence changes what the old one says, None where it is no such news."""
     if new.phase is Phase.DENIED or not (old.stands or _MOVED.search(old.fact.text)):
         return None
-    if _rescheduled(new, old) or _replaced(new, old):
+    if _rescheduled(new, old) or _replaced(new, old) or _retongued(new, old):
         return Relation(Kind.NEWER, "tells how it changed")
     graded = _regraded(new, old)
     return Relation(Kind.NEWER, "another figure", graded) if graded else None
@@ -67,6 +72,12 @@ def _replaced(new: Side, old: Side) -> bool:
     found = _NEW.match(slots.trimmed("", new.said.rest))
     owner, _, noun = old.said.subject.rpartition("'s ")
     return found is not None and owner == USER and found["noun"].lower() == noun
+
+
+def _retongued(new: Side, old: Side) -> bool:
+    """Whether the answers are wanted in another language than before."""
+    a, b = (_TONGUE.search(side.fact.text) for side in (new, old))
+    return a is not None and b is not None and a["tongue"].lower() != b["tongue"].lower()
 
 
 def another_pace(new: Side, old: Side) -> bool:

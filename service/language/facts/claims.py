@@ -38,6 +38,13 @@ _TAG = re.compile(
     r" i right|did i get that right|if i (?:remember|recall|understand) correctly)\W*$",
     re.IGNORECASE,
 )
+# "Since you live in Ghent, a walk might be nice?" asks about the walk
+_SUGGESTS = re.compile(
+    r"\W*(?:since|because|as|given|considering|if(?! I\b)|when|while|although|for|how about|what about)\b", re.I
+)
+_WHO = re.compile(
+    r",? who (?P<verb>is|has|lives|works|likes|loves|plays|owns|speaks|studies|teaches|runs|enjoys|prefers) "
+)
 _VOICE = (
     (r"\byou(?:['’]re| are)\b", "I am"),
     (r"\byou(?:['’]ve| have)\b", "I have"),
@@ -59,7 +66,10 @@ def made(said: list[str], last: str) -> list[str]:
 
 def of_sentence(sentence: str) -> str | None:
     """Returns what one sentence claims, None when it claims nothing."""
+    if _SUGGESTS.match(sentence):
+        return None
     bare = _TAG.sub("", sentence.strip().rstrip("?.! ")).strip()
+    bare = re.sub(r"\band that (?=you)", "and ", bare, flags=re.IGNORECASE)
     remembered = re.search(r"\b(?:remember|note|save|store|recall) that (?=you)", bare, re.IGNORECASE)
     if remembered:
         return _first_person(bare[remembered.end() :])
@@ -95,6 +105,11 @@ def _straight(aux: str, who: str, rest: str) -> str:
 
 
 def _first_person(text: str) -> str:
+    """ "You are a librarian who has a beagle" gives "I am a librarian, and I have a beagle"."""
+    who = _WHO.search(text)
+    if who:
+        verb = {"is": "am"}.get(who["verb"]) or verbs.lemma(who["verb"])
+        text = f"{text[: who.start()]}, and I {verb} {text[who.end() :]}"
     for pattern, instead in _VOICE:
         text = re.sub(pattern, instead, text, flags=re.IGNORECASE)
     return text
@@ -102,6 +117,8 @@ def _first_person(text: str) -> str:
 
 def denied(claim: str) -> str | None:
     """Returns the denial of a first-person claim, None where there is no simple one."""
+    if " still " in claim:
+        return claim.replace(" still ", " no longer ", 1)
     for pattern, instead in (
         (r"^I am\b", "I am not"),
         (r"^I was\b", "I was not"),

@@ -7,8 +7,9 @@ alone must decide; APART that both stand side by side.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from service.language.facts import changes, compare_slots, endings, values, verbs, wordbook
+from service.language.facts import changes, compare_slots, endings, lists, slots, values, verbs, wordbook
 from service.language.facts.compare_slots import apart
 from service.language.facts.fact import USER, Fact
 from service.language.facts.phases import Phase, Side, side
@@ -17,7 +18,24 @@ from service.language.facts.values import Match
 
 
 def relate(new: Fact, old: Fact) -> Relation | None:
-    """Returns what `new`, the later one, is to `old`; None where only the words can tell."""
+    """Returns what `new`, the later one, is to `old`; None where only the words can tell.
+
+    What ends one item of a list leaves the others: "collects maps and pens" without the pens.
+    """
+    found = _related(new, old)
+    if found is None or found.kind is not Kind.ENDS or found.text:
+        return found
+    denied = set(values.stems(new.text))
+    left = lists.without(old.text, lambda part: _names(part, denied))
+    return replace(found, text=left) if left else found
+
+
+def _names(part: str, denied: set[str]) -> bool:
+    words = set(values.stems(part))
+    return bool(words) and words <= denied
+
+
+def _related(new: Fact, old: Fact) -> Relation | None:
     if _bare(new.text) == _bare(old.text):
         return Relation(Kind.SAME, "same text")
     a, b = side(new), side(old)
@@ -130,7 +148,16 @@ def _changed_over(a: Side, b: Side) -> Relation | None:
         return None
     if a.said.verb == "move" and b.slot not in ("home", "tool", "job"):
         return None
-    return Relation(Kind.NEWER, "changed over from it")
+    return Relation(Kind.NEWER, "changed over from it", _with_the_new(a, b, gone, words))
+
+
+def _with_the_new(a: Side, b: Side, gone: str, words: set[str]) -> str | None:
+    """The old sentence with the new thing in it, where it says more than what was changed: "Rails on AWS"."""
+    found = _FROM.search(a.said.rest)
+    new = (found["new"] or found["new2"]) if found else None
+    if not new or set(values.stems(b.value)) <= words or b.fact.text.count(gone) != 1:
+        return None
+    return b.fact.text.replace(gone, slots.trimmed("", new))
 
 
 _DONE = frozenset({"goal", "project"})

@@ -18,11 +18,14 @@ from service.language.facts import (
     cues,
     implied,
     person,
+    phases,
     pronouns,
     reading,
     spelling,
     statement,
     talk,
+    tongue,
+    whereabouts,
     wishes,
     wording,
 )
@@ -38,8 +41,9 @@ _ASSISTANTS = frozenset({"assistant", "ai", "model", "bot"})
 _YOU = ((re.compile(r"\b[Yy]our\b"), "my"), (re.compile(r"\b[Yy]ou\b"), "I"))
 # "We have five, sorry, six"; "she is called Momo, I mean Mimi"
 _MEANT = re.compile(
-    r"^(?P<said>.+?)(?:\s+[–—-]+\s+|,\s*)(?:I (?:really )?mean(?:t)?|no,? wait|wait,? no|sorry|or rather"
-    r"|(?:actually )?make (?:that|it)|scratch that|correction|no)[\s,:]+(?P<meant>[^,]{1,40})$",
+    r"^(?P<said>.+?)(?:\s+[–—-]+\s+|,\s*)"
+    r"(?:(?:oops|whoops|sorry|no|wait|oh|er|um|well)[,\s]+)*(?:I (?:really )?mean(?:t)?|no,? wait|wait,? no|sorry"
+    r"|or rather|(?:actually )?make (?:that|it)|scratch that|correction|no)[\s,:]+(?P<meant>[^,]{1,40})$",
     re.IGNORECASE,
 )
 _SHORT = 5  # words: what is longer states something by itself
@@ -54,6 +58,7 @@ def extract(messages: Sequence[Message]) -> tuple[Fact, ...]:
         if role in _ASSISTANTS:
             told.asked = message.text[-MAX_ASKED_CHARS:]
             told.about = _asked_about(told.asked) or told.about
+            told.place = whereabouts.named(told.asked) or told.place
         if role in _SPEAKERS:
             speaker = message.name if len(names) > 1 and message.name else "User"
             told.hearer = next(name for name in names if name != speaker) if len(names) == 2 else "the assistant"
@@ -61,7 +66,21 @@ def extract(messages: Sequence[Message]) -> tuple[Fact, ...]:
             told.asked = ""
         if len(told.facts) >= MAX_FACTS:
             break
-    return tuple(told.facts[:MAX_FACTS])
+    return tuple(_new_first(told.facts)[:MAX_FACTS])
+
+
+def _new_first(facts: list[Fact]) -> list[Fact]:
+    """Puts "started at Initech" before "left Acme" of the same turn: the new job is what becomes of the old memory."""
+    ordered: list[Fact] = []
+    for fact in facts:
+        last = ordered[-1] if ordered else None
+        if last and fact.slot in ("job", "home") and (last.subject, last.slot, last.message) == (
+            fact.subject, fact.slot, fact.message
+        ) and not phases.side(last).stands and phases.side(fact).stands:  # fmt: skip
+            ordered.insert(-1, fact)
+        else:
+            ordered.append(fact)
+    return ordered
 
 
 def _asked_about(asked: str) -> pronouns.About | None:
@@ -74,11 +93,22 @@ def _asked_about(asked: str) -> pronouns.About | None:
 def _of_turn(text: str, number: int, speaker: str, told: Told) -> None:
     told.written = spelling.mend(clauses.quiet(text))
     mended = told.written.text
-    answered = bool(told.asked) and _answer(mended, number, speaker, told)
+    answered = bool(told.asked) and tongue.is_english(mended) and _answer(mended, number, speaker, told)
     corrects = False
     for clause in islice(clauses.of_message(mended), int(answered), None):
-        if not talk.supposed(clause.sentence):
+        clause = _in_english(clause)
+        if clause.text and not talk.supposed(clause.sentence):
             corrects = _of_clause(clause, number, speaker, told, corrects=corrects)
+
+
+def _in_english(clause: Clause) -> Clause:
+    """The clause up to where it goes on in another language; empty where it begins in one."""
+    if not tongue.is_english(clause.sentence):
+        return replace(clause, text="")
+    parts = clause.text.split(",")
+    first = next((at for at, part in enumerate(parts) if not tongue.is_english(part)), len(parts))
+    kept = ",".join(parts[:first])
+    return replace(clause, text=kept, end=clause.start + len(kept))
 
 
 def _answer(reply: str, number: int, speaker: str, told: Told) -> bool:
@@ -131,15 +161,29 @@ def _of_clause(clause: Clause, number: int, speaker: str, told: Told, *, correct
         _wished(bare.text, number, speaker, told, clause) or told.set_right(bare.text, number, clause)
     ):
         return False
+    said = pronouns.of_thing(bare.text, told.thing)
+    bare = replace(bare, text=whereabouts.resolved(said, told.place))
+    told.thing = pronouns.thing(bare.text) or told.thing
     text = pronouns.with_subject(bare.text, told.about)
+    told.place = whereabouts.named(clause.text) or told.place
     for aside in implied.asides(clause, asking=clause.question or text is None):
         heard = _heard(aside.text, speaker, "implied", told, attribute=aside.attribute)
         told.take(reading.facts(heard), number, aside.start, aside.end)
     if clause.question or (_corrects(bare.text, text, correction=correction) and told.amend(bare.text, number, clause)):
         return False
+    first, comma, _ = bare.text.partition(",")  # "Actually 33, had my birthday last week"
+    if (
+        correction
+        and comma
+        and len(first.split()) < _SHORT
+        and first[:1].isdigit()
+        and told.amend(first, number, clause)
+    ):
+        return False
+    before = len(told.facts)
     _state(bare, text, number, speaker, told, clause, correction=correction)
-    if meant and bare.text in meant["said"]:
-        told.amend(meant["meant"], number, clause)
+    if meant and bare.text in meant["said"] and not told.amend(meant["meant"], number, clause):
+        del told.facts[before:]  # it was taken back, for what the rules cannot put in its place
     return False
 
 
@@ -167,8 +211,10 @@ def _state(
     name = reading.introduced(bare.text, greeted=bare.greeted)
     if name and not reading.introduced(bare.text):
         text = f"my name is {name}"
-    if not text:
+    if not text or whereabouts.points_there(text):
         return
+    last = told.facts[-1] if told.facts and told.facts[-1].message == number else None
+    text = whereabouts.settled(text, last)
     certainty: Certainty = "uncertain" if bare.unsure else "explicit"
     found = list(reading.facts(Heard(text, speaker, certainty, frozenset(told.names), hearer=told.hearer)))
     told.take(found, number, clause.start, clause.end, correction=correction)

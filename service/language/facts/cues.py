@@ -76,7 +76,8 @@ def _opening(block: str) -> re.Pattern[str]:
 _OPENING, _CORRECTION, _DOUBT = _opening(_OPENINGS), _opening(_CORRECTIONS), _opening(_DOUBTS)
 # "No sugar for me", "So far ...", "Right now", "Then again": the word belongs to what follows.
 _BELONGS = re.compile(
-    r"(?:no (?!i\b|we\b|my\b|it\b|that\b|wait|sorry|actually|not\b)\w+ (?!i\b)|so (?:far|many|much)|right (?:now"
+    r"(?:no (?!i\b|we\b|my\b|it\b|that\b|the\b|in\b|on\b|at\b|from\b"
+    r"|wait|sorry|actually|not\b)\w+ (?!i\b)|so (?:far|many|much)|right (?:now"
     r"|after|before)|great \w+ing|sure \w+ing|nice \w+s\b"
     r"|first \w+ (?:is|was)|second \w+|third \w+|finally \w+ed|please \w+|then again|well[- ]\w+ed"
     r"|right[- ]handed|about \d"
@@ -101,11 +102,22 @@ _CLOSINGS = re.compile(
     r"|to be honest|in fact|of course|for sure|as you know|i guess|i think|i believe|i suppose|imo|if that helps"
     r"|just so you know|if you (?:must|want to) know"
     r"|(?:nice|pleased|good) to meet you|not (?:\w+ )?sure(?: yet| though)?|no idea"
-    r" (?:why|yet)|or (?:something|so|whatever)(?: like that)?|and stuff|i hope|hopefully|if possible"
+    r" (?:why|yet)|or (?:something|so|whatever)(?: like that)?|and stuff|i hope|hopefully|if possible|wish me luck"
+    r"|fingers crossed|knock on wood|touch wood"
     r"|as i (?:said|mentioned)(?: before| earlier)?|by the by|xd|anyway|remember|correct|i mean|hehe|:\)|:d|;\)"
     r"|:\())+\s*$",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(
+    r"(?:\s*,)?\s+(?:so|and)\s+(?:please |no |nothing |don't |do not |keep |avoid |what |can you |could you ).*$"
+    r"|\s*,\s*(?:please )?(?:remind|help|tell|show|give|send|advise|suggest|recommend) (?:me|us)\b.*$",
+    re.IGNORECASE,
+)
+_OWN = re.compile(r"(?:I|my|we|our)\b", re.IGNORECASE)
+_THEM = re.compile(
+    r",\s*(?:just |already )?[a-z]+(?:ed|old|ave|ook|ew|ost) (?:them|it)(?: all)?(?: \w+)?$", re.IGNORECASE
+)
+_WE = re.compile(r",\s*(?:just )?(?:me and (?:my|our) [\w -]+|me and [A-Z]\w+|(?:my|our) [\w -]+ and (?:me|I))$")
 _FILLER = re.compile(
     r"^((?:I|we|my \w+)(?: (?:am|have|do|is|was))?) (?:actually|basically|honestly|literally|obviously) (?=\w)", re.I
 )
@@ -147,6 +159,10 @@ def strip(clause: str) -> Bare:
         text = text[found.end() :].lstrip(_END)
     correction = correction or _CORRECTING.search(text) is not None
     unsure = unsure or _UNSURE.search(text) is not None
+    tail = _ASIDE.search(text)
+    if tail and _OWN.match(text) and len(text[: tail.start()].split()) > 1:
+        text = text[: tail.start()]
+    text = _THEM.sub("", _WE.sub("", text))
     text = _FILLER.sub(r"\1", _CLOSINGS.sub("", text)).strip(_END)
     if opinion and text and not re.match(r"(?:I|my)\b", text, re.IGNORECASE):
         text = f"I think {text}"

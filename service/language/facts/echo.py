@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from service.language import contrast, sentences, wordlists
-from service.language.facts import cues, person
+from service.language.facts import cues, person, statement
+from service.language.facts.fact import USER
 from service.language.lexemes import lexemes
 from service.language.opposites import canonical
 
@@ -42,7 +43,31 @@ def _said(sentence: str, memories: Sequence[tuple[str, frozenset[str]]]) -> bool
     if any(_repeats(sentence, memory, words) for memory, words in memories):
         return True
     parts = [part for part in _JOINT.split(sentence) if content_words(part)]
-    return len(parts) > 1 and all(any(_repeats(part, memory, words) for memory, words in memories) for part in parts)
+    each = len(parts) > 1 and all(any(_repeats(part, memory, words) for memory, words in memories) for part in parts)
+    return each or _recombines(sentence, memories)
+
+
+def _recombines(sentence: str, memories: Sequence[tuple[str, frozenset[str]]]) -> bool:
+    """Whether several memories of the user together say it all, run on: "lives in Ghent with their beagle Otto". No
+    denial may take part, and of each memory at least half must be there."""
+    if statement.parse(sentence).subject != USER:  # "User's sister lives in Oslo" is none of "User lives in Oslo"
+        return False
+    own, here = content_words(sentence), contrast.signature(sentence)
+    parts = [
+        (memory, words)
+        for memory, words in memories
+        if len(words & own) * 2 >= len(words)
+        and statement.parse(memory).subject == USER
+        and not contrast.signature(memory).negations
+    ]
+    together = " ".join(memory for memory, _ in parts)
+    return (
+        len(parts) > 1
+        and not here.negations
+        and own <= frozenset[str]().union(*(words for _, words in parts))
+        and here.numbers <= contrast.signature(together).numbers
+        and not any(contrast.tense_differs(sentence, memory) for memory, _ in parts)
+    )
 
 
 def _repeats(sentence: str, memory: str, words: frozenset[str]) -> bool:

@@ -29,6 +29,9 @@ class Aside(NamedTuple):
 _NAME = r"(?P<name>[A-Z][a-z]+(?: [A-Z][a-z]+)?)"
 _KIN_WORD = r"(?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)"
 _NAMED = re.compile(rf"\b(?:[Mm]y|[Oo]ur) (?P<phrase>{_KIN_WORD}),? {_NAME}(?![\w])")
+_NAME_FIRST = re.compile(
+    rf"\b{_NAME}, (?:[Mm]y|[Oo]ur) (?P<phrase>{_KIN_WORD})\b(?=[,.!?]|$| (?:and|who|is|has|was)\b)"
+)
 _OWNED = re.compile(
     r"\b(?:my|our) (?P<phrase>(?:\d+[- ]years?[- ]old |little |older |younger |new |elderly |teenage"
     r" )?(?P<noun>[\w-]+))(?P<mark>['’]s)?\b",
@@ -56,7 +59,7 @@ _KEPT = wordbook.SPOUSES | frozenset({"son", "daughter", "kids", "children", "ba
 def asides(clause: Clause, *, asking: bool) -> Iterator[Aside]:
     """Yields what a clause tells beside its point; from a statement only names ("my wife Ann"): it tells the rest."""
     found: set[str] = set()
-    for match in _NAMED.finditer(clause.text):
+    for match in (*_NAMED.finditer(clause.text), *_NAME_FIRST.finditer(clause.text)):
         kind = wordbook.kin(match["noun"]) or wordbook.animal(match["noun"])
         told = re.search(r"\b(?:named?|called?)\b", clause.text, re.IGNORECASE)
         if kind and not (told and not asking) and match["name"].split()[0] not in ("And", "Is", "The"):
@@ -88,7 +91,7 @@ def _roles(clause: Clause) -> Iterator[Aside]:
     for match in _AS.finditer(clause.text):
         before = clause.text[: match.start()].rstrip().rsplit(None, 1)[-1:]
         told = before and re.match(
-            r"(?:work\w*|job|start\w*|serv\w*|career|employed|hired|\w+ed|such|same|role|position|well|just|\w+ing)$",
+            r"(?:work\w*|job|start\w*|serv\w*|career|employed|hired|\w+ed|such|same|role|position|experience|background|training|well|just|\w+ing)$",
             before[0].strip(","),
             re.IGNORECASE,
         )

@@ -60,7 +60,8 @@ _WITHOUT = re.compile(
 )
 _OWNERS = re.compile(r"\b(?:own business|own company|self)\b", re.IGNORECASE)
 _NOT_EMPLOYERS = wordlists.words(
-    "home night day least that once noon weekends first present it living fun myself themselves free"
+    "home night day least that once noon weekends first present it living fun myself themselves free no one two three"
+    " four five six seven eight nine ten kids children"
 )
 
 

@@ -7,6 +7,7 @@ chips"), share a word ("Thai and Indian food"), or something behind the last app
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from service.language import wordlists
 from service.language.facts.wordbook import NATIONALITY
@@ -51,6 +52,27 @@ def items(slot: str, value: str) -> list[str]:
     if not 2 <= len(parts) <= MAX_ITEMS or not all(map(_stands_alone, parts)) or _shares_a_word(parts):
         return [value]
     return parts
+
+
+_DETERMINED = re.compile(r"(?:an?|the|their|one|two|three|four|\d+|some) ")
+
+
+def without(text: str, gone: Callable[[str], bool]) -> str | None:
+    """Returns a sentence without the one item of its list that `gone` names, None where it names none or all."""
+    cut = _CUT.split(text)
+    if len(cut) < 2:
+        return None
+    left = [part for part in cut[1:] if not gone(part)]
+    head, _, first = cut[0].rpartition(" ")
+    if left and _DETERMINED.match(left[0]):
+        head = re.sub(r" (?:an?|the|their|one|two|three|four|some)$", "", head)
+    if len(left) == len(cut) - 1 and head and gone(first):
+        return f"{head} {_joined(left)}"
+    return f"{head} {_joined([first, *left])}" if len(left) == len(cut) - 2 else None
+
+
+def _joined(parts: list[str]) -> str:
+    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 def _stands_alone(part: str) -> bool:

@@ -32,10 +32,12 @@ _HAS = re.compile(
 _OWN = re.compile(r"^(?:[^,]{0,60}?,\s*)?(?:.{0,80}?\b)?(?:I|[Ww]e|[Mm]y|[Oo]ur|[Mm]e)\b")
 _DROPPED = re.compile(
     r"^(?:(?:really|absolutely|just|recently|also|still|currently|now|always|never|usually|not) )*(?:love|hate|prefer"
-    r"|like|enjoy|live|work (?:at|for|as|in)|can't stand|don't (?:like|eat|drink|have|own)|have (?:a|an|two|three|\d)"
+    r"|like|enjoy|live|work (?:at|for|as|in|from|with|on|nights|full|part|remotely)|can't stand"
+    r"|don't (?:like|eat|drink|have|own)|have (?:a|an|two|three|\d)"
     r"|am)\b",
     re.IGNORECASE,
 )
+_EARLIER = re.compile(r"^(?:finally|just|recently|already|also|only just|eventually) (?P<verb>[a-z]+)\b", re.IGNORECASE)
 _BARE_STATE = re.compile(
     r"^(?:(?:not a )?(?:big |huge )?fan of|allergic to|based in|born in|married|vegetarian|vegan|fluent in"
     r"|originally from|(?:new )?(?:mom|dad|father|mother) of|\d{1,2} years old)\b",
@@ -55,17 +57,59 @@ def with_subject(text: str, about: About | None) -> str | None:
     first = text.split()[0]
     if first.lower() in ("please", "you", "your"):
         return None
+    headless = _headless(text)
+    if headless:
+        return headless
     if _OWN.match(text) and not _is_order(first):
         return _object_resolved(text, about)
     if _BARE_STATE.match(text):
         return f"I am {text[0].lower()}{text[1:]}"
+    lead = _EARLIER.match(text)
+    if lead and (known := verbs.form(lead["verb"].lower())) and known.shape == "past" and len(text.split()) > 2:
+        return f"I {text[0].lower()}{text[1:]}"
     known = verbs.form(first.lower())
     long = len(text.split()) > 2
     if _DROPPED.match(text) or (known and known.shape == "past" and long):
         return f"I {first.lower()}{text[len(first) :]}"
-    if known and known.shape == "ing" and long and not _FINITE.search(text):
-        return f"I am {first.lower()}{text[len(first) :]}"
     return None if _is_order(first) else text
+
+
+_THING = re.compile(
+    r"\b[Mm]y (?P<phrase>(?:[\w-]+ ){0,2}?(?P<noun>[\w-]+))(?=[?,.!]|$| (?:is|was|got|will|starts?|ends?|expires)\b)"
+)
+_OF_THING = re.compile(
+    r"^it (?P<said>(?:is|was) (?:on|at|in|from|until|next|now|due|the \d|\d)\b.*|(?:is|was|got|has been) (?:moved"
+    r"|cancell?ed|postponed|rescheduled|delayed|pushed|changed)\b.*|(?:starts?|ends?|expires?|costs?)\b.*)$",
+    re.IGNORECASE,
+)
+
+
+def thing(text: str) -> str | None:
+    """Returns what a clause of the speaker's says about which of their things, "my birthday"; None for people."""
+    found = list(_THING.finditer(text))
+    last = found[-1] if found else None
+    if last is None or last["noun"].lower() in wordbook.KIN or last["noun"].lower() in wordbook.ANIMALS:
+        return None
+    return f"my {last['phrase']}"
+
+
+def of_thing(text: str, about: str | None) -> str:
+    """Returns "it got moved to Thursday" with the thing last spoken of in place of "it"."""
+    found = _OF_THING.match(text) if about else None
+    return f"{about} {found['said']}" if found else text
+
+
+def _headless(text: str) -> str | None:
+    """ "Been together with my boyfriend", "living with my parents": the "I have" or "I am" is left out."""
+    first, *more = text.split()
+    if not more or re.search(r"\b(?:I|we)\b", text, re.IGNORECASE):
+        return None
+    if first.lower() == "been":
+        return f"I have been{text[4:]}"
+    known = verbs.form(first.lower())
+    if known and known.shape == "ing" and len(more) > 1 and not _FINITE.search(text):
+        return f"I am {first.lower()}{text[len(first) :]}"
+    return None
 
 
 def _is_order(first: str) -> bool:

@@ -121,7 +121,7 @@ class Heard:
 _NUMBER_ONLY = re.compile(r"^I am (\d{1,3})(?: now)?$")
 _INTRODUCED = re.compile(
     r"^(?:I am|this is|it is|name is|my name is|the name is|here is)\s+(?P<name>(?:(?<=name is )[a-z]"
-    r"|[A-Z])[\w'’-]+(?: (?:[A-Z][\w'’-]*|de|van|von|da|al))*)(?P<tail>$| (?:and|from|here)\b.*)"
+    r"|[A-Z])[\w'’-]+(?: (?:[A-Z][\w'’-]*|de|van|von|da|al))*)(?P<tail>$| (?:and|from|here|again)\b.*)"
 )
 
 
@@ -138,6 +138,16 @@ _TURNED = re.compile(
 )
 _OWNS = re.compile(r"^(?P<have>(?:I|[Ww]e) (?:also |now |still )?(?:have|own|adopted|got)) (?P<list>.+)$")
 _NAMED_AND_AGED = re.compile(r"^I am (?P<name>[A-Za-z]+)(?:,| and I am) (?P<age>\d{1,2})(?: years old)?$")
+_WHO_IS = re.compile(
+    r"^(?P<who>(?:my|our) (?:[\w-]+ ){0,3}?[\w'’-]+), who (?P<what>(?:is|has|was|lives|works|had)\b[^,]+),"
+    r" (?P<main>\w.*)$",
+    re.IGNORECASE,
+)
+_BUT_ONLY = re.compile(
+    r"^I (?:(?P<be>am not )|(?:don't|do not) )"
+    r"(?P<verb>(?:[a-z]+ ){1,3}?(?:to|of|in|at|for|with|on|into) |(?<!am not )[a-z]+ )"
+    r"(?:[\w'-]+ ){0,2}?[\w'-]+(?P<gap>,? (?:but )?(?:just|only) )(?P<only>[\w' -]{2,40})$"
+)
 _STATES = re.compile(r"^I am (?P<list>[^,]{1,40}(?:, [^,]{1,60}){1,5}|[^,]{1,40}? and [^,]{1,40})$")
 
 
@@ -149,17 +159,24 @@ def facts(heard: Heard) -> Iterator[Fact]:
 
 def _apart(text: str) -> list[str]:
     """ "I am 29, married and a nurse" and "I am a nurse based in Rome" say several things of the one who speaks."""
+    relative = _WHO_IS.match(text)
+    if relative:
+        return [f"{relative['who']} {relative['what']}", *_apart(f"{relative['who']} {relative['main']}")]
     turned = _TURNED.match(text)
     if turned:
         return [f"My {turned['what']} is {turned['value']}"]
     both = _ALSO_PLACE.match(text)
     if both and wordbook.is_role(re.split(r" (?:at|for|in|with|of) ", both["role"])[0]):
         return [both["what"], f"I am {both['where']}"]
-    listed = _STATES.match(text)
-    if listed:
-        parts = [re.sub(r"^(?:and )?(?:also )?", "", part) for part in re.split(r", (?:and )?| and ", listed["list"])]
-        if all(_NUMBER_ONLY.match(f"I am {part}") or could_be_read(f"User is {part}") for part in parts):
-            return [f"I am {part}" for part in parts]
+    contrast = _BUT_ONLY.match(text)
+    if contrast:
+        return [
+            text[: contrast.start("gap")],
+            f"{'I am' if contrast['be'] else 'I'} {contrast['verb']}{contrast['only']}",
+        ]
+    introduced_as = _listed_states(text)
+    if introduced_as:
+        return introduced_as
     owned = _OWNS.match(text)
     if owned:
         parts = re.split(
@@ -172,6 +189,25 @@ def _apart(text: str) -> list[str]:
     if named and worth.could_be_name(named["name"].capitalize()):
         return [f"My name is {named['name']}", f"I am {named['age']}"]
     return [text]
+
+
+def _listed_states(text: str) -> list[str]:
+    """ "I am Ben, 41, divorced, two kids": a name, an age, what somebody is and has; [] where a part is none."""
+    listed = _STATES.match(text)
+    if not listed:
+        return []
+    parts = [re.sub(r"^(?:and )?(?:also )?", "", part) for part in re.split(r", (?:and )?| and ", listed["list"])]
+    told = []
+    for number, part in enumerate(parts):
+        if number == 0 and part[:1].isupper() and part.isalpha() and worth.could_be_name(part):
+            told.append(f"My name is {part}")
+        elif _NUMBER_ONLY.match(f"I am {part}") or could_be_read(f"User is {part}"):
+            told.append(f"I am {part}")
+        elif re.match(r"(?:an?|one|two|three|four|five|\d+) ", part) and could_be_read(f"User has {part}"):
+            told.append(f"I have {part}")
+        else:
+            return []
+    return told
 
 
 def could_be_read(text: str) -> bool:
@@ -188,7 +224,7 @@ def _facts(heard: Heard) -> Iterator[Fact]:
         return
     if not talk.statement(text):
         return
-    told = person.third_person(text, heard.speaker, heard.hearer)
+    told = person.third_person(_time_last(text), heard.speaker, heard.hearer)
     parsed = statement.parse(_as_user(told, heard.speaker))
     reading = slots.read(parsed)
     if reading and slots.is_single(reading.slot) and ", not " in told:
@@ -203,6 +239,23 @@ def _facts(heard: Heard) -> Iterator[Fact]:
     if worth.keeps(parsed, reading, heard.names) and not _redacted(reading):
         for each in _listed(told, parsed, reading, heard.certainty):
             yield each if heard.speaker == "User" else _renamed(each, heard.speaker)
+
+
+_TIME_FIRST = re.compile(
+    r"^(?P<when>(?:now|these days|nowadays|currently|today|tonight|tomorrow|yesterday|recently|lately|at the moment"
+    r"|right now|growing up|as an? (?:kid|child|teenager|teen|student)"
+    r"|(?:from|until|till|since|by|in|on|at|during|last|next|every|starting|as of|for the (?:last|past)|back in)"
+    r"(?: (?!(?:I|my|we|our)\b)[\w'’-]+){1,4}?)),? (?=(?:I|my|we|our|me)\b)",
+    re.IGNORECASE,
+)
+
+
+def _time_last(text: str) -> str:
+    """ "Now I am in Hamburg" gives "I am in Hamburg now"."""
+    found = _TIME_FIRST.match(text)
+    if not found or "," in text[found.end() :]:
+        return text
+    return f"{text[found.end() :]} {found['when'][:1].lower()}{found['when'][1:]}"
 
 
 def introduced(text: str, *, greeted: bool = False) -> str | None:

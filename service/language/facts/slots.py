@@ -14,6 +14,7 @@ from service.language import wordlists
 from service.language.facts import jobs, slot_table, wordbook
 from service.language.facts.fact import USER
 from service.language.facts.statement import Statement
+from service.language.gazetteer import NAMES
 
 SINGLE = wordlists.words("""
     name nickname job home origin birthplace birthday age diet marital height weight children address timezone
@@ -152,8 +153,8 @@ def _possession(s: Statement) -> tuple[str, str] | None:
     aged = re.match(
         r"(?:almost |nearly |about |only )?(\d{1,3})(?P<unit> years?(?: old)?| months? old| weeks? old)?$", s.rest
     )
-    named = s.subject[:1].isupper() and len(s.subject.split()) == 1
-    if aged and ((mark and (wordbook.kin(noun) or wordbook.animal(noun))) or (named and aged["unit"])):
+    named = s.subject.istitle() and s.subject.isalpha() and s.subject.casefold() not in NAMES
+    if aged and ((mark and (wordbook.kin(noun) or wordbook.animal(noun))) or named):
         return "age", s.rest
     described = re.match(rf"(?:an? )?(?P<what>[\w -]+?) (?:named|called) (?P<name>{slot_table.NAME})$", s.rest)
     if mark and described and wordbook.animal(noun) and wordbook.animal(described["what"]):

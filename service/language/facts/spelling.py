@@ -41,17 +41,27 @@ _CHAT = """
 _WORDS = dict(pair.strip().split(": ") for pair in re.split(r";|\n", _CHAT) if pair.strip())
 _MISSING = wordlists.words("raisin cousin cabin origin margin plugin begin admin")
 _ONE = "|".join(sorted((re.escape(kin) for kin in wordbook.SINGLE_KIN), key=len, reverse=True))
+_FOLK = "mum|mom|mommy|dad|daddy|grandma|grandpa|granny|grandad|nan"
 _TYPED = re.compile(
     rf"(?P<kin>\b(?:my|our) (?:{_ONE}))(?P<own>s)(?= [a-z])"
+    rf"|(?P<folk>(?:^|(?<=[.!?,;:\n] )|(?<=\band )|(?<=\bbut )|(?<=\bso ))(?:{_FOLK}))(?=(?:['’]s)? (?!and\b)[a-z])"
     r"|(?P<named>\bmy (?:first |last |full )?name)s(?= [a-z])"
     r"|(?P<its>\bits)(?= (?:my|our|a|an|the|not|so|been|called|named|about|\d)\b)"
     r"|(?P<had>\bid)(?= (?:like|love|rather|prefer|say|never|want|be)\b)"
     r"|(?P<will>(?<![\w'’] )\bill)(?= (?:be|have|go|take|start|get|need|try|do|see|probably|never|let)\b)"
     r"|(?P<n>(?<=\w )n)(?= \w)"
+    r"|(?P<w>(?<=\w )w/?)(?= (?:my|a|an|the|our|\w+))"
+    r"|(?P<rn>(?<![aA]n )\brn)(?=\s*(?:$|[.,!?]))"
+    r"|(?P<laugh>(?<=\w)(?: (?:lol|lmao|haha+|hehe)|!+))(?= (?-i:[a-z]))"
+    r"|(?P<were>(?:^|(?<=[.!?] ))were)(?= \w{2,}ing\b)"
     r"|(?P<ing>\b[a-z]{3,}in)['’]?(?![\w'’])"
     r"|(?P<word>\b[a-z]{1,7}\b)(?!['’@.]\w|[-/])",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
+_SHORTHAND = {
+    "its": "it's", "had": "I'd", "will": "I'll", "n": "and", "w": "with", "rn": "right now", "laugh": ",",
+    "were": "we're",
+}  # fmt: skip
 _LOUD = re.compile(r"(?:^|(?<=[.!?]))[^a-z\n.!?]*\b(?:I|MY|WE)\b[^a-z\n.!?]*", re.MULTILINE)
 _LOUD_LETTERS = 8
 
@@ -84,14 +94,16 @@ def _instead(match: re.Match[str]) -> str | None:
     written = match.group()
     if match["kin"]:
         return f"{match['kin']}'s"
+    if match["folk"]:
+        return f"my {written.lower()}"
     if match["named"]:
         return f"{match['named']} is"
     if match["ing"]:
         whole = verbs.form(f"{match['ing'].lower()}g")
         return f"{match['ing']}g" if whole and whole.shape == "ing" and match["ing"].lower() not in _MISSING else None
-    for name, instead in (("its", "it's"), ("had", "I'd"), ("will", "I'll"), ("n", "and")):
-        if match[name]:
-            return instead
+    written_out = next((instead for name, instead in _SHORTHAND.items() if match[name]), None)
+    if written_out:
+        return written_out
     known = _WORDS.get(written.lower())
     if known is None or (written.isupper() and len(written) > 1):
         return None

@@ -83,6 +83,14 @@ _DRAFTING = re.compile(
     r"|function|script|query|list|table|prompt|speech)\b",
     re.IGNORECASE,
 )
+_PASTED = re.compile(
+    r"^\W*(?:(?:here(?:['’]s| is)|read|check|proofread|this is) )?(?:my|the|this|a|an) (?:[\w-]+ )?(?:essay|story|poem"
+    r"|text|draft|e?-?mail|cv|resume|letter|message|article|paragraph|post|speech|script|caption|bio)\b[^:?!]{0,40}:\s",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"^(?:now )?we are (?:now |about |only )?(?:\d+|[a-z]+) (?:people|of us|employees|engineers)\b", re.I
+)
 _UNSAID = re.compile(
     r"^I (?:never|didn't|did not|haven't|have not) (?:say|said|mention|mentioned|mean|meant|claim|told)\b"
 )
@@ -95,7 +103,11 @@ def ordered(text: str) -> bool:
 
 def supposed(sentence: str) -> bool:
     """Returns whether a whole sentence only supposes something, or gives orders to whoever reads the memories."""
-    return _INJECTION.search(sentence) is not None or _SAY.match(sentence) is not None
+    return (
+        _INJECTION.search(sentence) is not None
+        or _PASTED.match(sentence) is not None
+        or _SAY.match(sentence) is not None
+    )
 
 
 def statement(text: str) -> bool:
@@ -105,6 +117,7 @@ def statement(text: str) -> bool:
     return not (
         _DRAFTING.match(text)
         or _UNSAID.match(text)
+        or _COUNTED.match(text)
         or _CHAT.match(text)
         or _REQUEST.match(text)
         or _WISHED.search(text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from service.language.facts import amend, compare, reading
+from service.language.facts import amend, compare, reading, slots
 from service.language.facts.clauses import Clause
 from service.language.facts.fact import USER, Fact
 from service.language.facts.pronouns import About
@@ -19,13 +19,18 @@ _RATHER = re.compile(r"^(?:it is|that is|rather|but) (?P<value>.{1,40})$", re.IG
 
 @dataclass(slots=True)
 class Told:
-    """The facts so far. `asked`: the assistant's turn just before; `hearer`: who "you" is; `names`: people introduced,
-    lower-case; `written`: the turn being read, whose spans are given as it was written."""
+    """The facts so far.
+
+    `asked`: the assistant's turn just before; `hearer`: who "you" is; `names`: people introduced, lower-case; `place`,
+    `thing`: the last one named; `written`: the turn being read, whose spans are given as it was written.
+    """
 
     facts: list[Fact] = field(default_factory=list)
     asked: str = ""
     hearer: str = "the assistant"
     about: About | None = None
+    place: str | None = None
+    thing: str | None = None
     names: set[str] = field(default_factory=set)
     written: Mended = field(default_factory=lambda: Mended(""))
 
@@ -38,6 +43,13 @@ class Told:
     def _add(self, new: Fact) -> None:
         """Leaves out what is known; drops the earlier fact that the new one replaces or says more exactly."""
         for at, old in enumerate(self.facts):
+            if (
+                new.correction
+                and (new.slot, new.subject) == (old.slot, old.subject)
+                and slots.is_single(new.slot or "")
+            ):
+                del self.facts[at]
+                break
             relation = compare.relate(new, old)
             if relation is None:
                 continue
@@ -54,6 +66,8 @@ class Told:
             if not each.subject.startswith(USER) and each.subject[:1].isupper():
                 self.names.add(each.subject.lower())
                 self.about = About(each.subject, "?")
+            if each.slot in ("children", "pet"):
+                self.names |= {name.lower() for name in re.findall(r"(?<=[\w,] )[A-Z][a-z]+", each.text)}
             if each.slot and each.slot.startswith("relationship:") and each.value and each.value[:1].isupper():
                 self.names.add(each.value.split()[0].lower())
 

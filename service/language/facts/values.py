@@ -59,6 +59,7 @@ _CLAIMS: dict[str, dict[str, bool]] = {
     "vegan": {_MEAT: False, _FISH: False, _DAIRY: False, _EGGS: False},
     "plant-based": {_MEAT: False, _FISH: False, _DAIRY: False, _EGGS: False},
     "vegetarian": {_MEAT: False, _FISH: False},
+    "veggie": {_MEAT: False, _FISH: False},
     "pescatarian": {_MEAT: False, _FISH: True},
     "pescetarian": {_MEAT: False, _FISH: True},
     "carnivore": {_MEAT: True},

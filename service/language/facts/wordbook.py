@@ -100,7 +100,7 @@ MEATS = wordlists.words(
 FISHES = wordlists.words("fish seafood salmon tuna sushi shrimp shellfish")
 DAIRY = wordlists.words("dairy milk cheese yogurt yoghurt butter")
 DIETS = wordlists.words("""
-    vegetarian vegan pescatarian pescetarian carnivore omnivore flexitarian plant-based gluten-free dairy-free
+    vegetarian veggie vegan pescatarian pescetarian carnivore omnivore flexitarian plant-based gluten-free dairy-free
     lactose-intolerant keto paleo halal kosher celiac coeliac teetotaler teetotal sober lactose
 """)
 _ARTICLE = re.compile(r"^(?:an?|the|their|his|her|my|our)\s+", re.IGNORECASE)

@@ -37,6 +37,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (r"my (?P<a>(?:[\w-]+ ){0,2}[a-z-]+)\s*:\s*(?=\w)", r"my \g<a> is "),
 )
 _STRAIGHT = tuple((re.compile(rf"^(?:{pattern})", re.IGNORECASE), instead) for pattern, instead in _FORMS)
+_COLON = re.compile(r"^(I [^:]{2,40}):\s+(?=\w)")
 _APPOSED = re.compile(
     r"^(?P<who>(?:my|our|the) (?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)), (?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?),"
     r" (?=[a-z])",
@@ -53,6 +54,7 @@ _OURS = frozenset(
 
 def straight(text: str) -> str:
     """Returns a bare clause, contractions spelt out, in the plain order, with "I" or "my" at its head if possible."""
+    text = _COLON.sub(r"\1 ", text)
     apposed = _APPOSED.match(text)
     if apposed and apposed["name"][0].isupper() and (wordbook.kin(apposed["noun"]) or wordbook.animal(apposed["noun"])):
         text = f"{apposed['who']} {apposed['name']} {text[apposed.end() :]}"

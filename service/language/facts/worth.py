@@ -55,14 +55,21 @@ def keeps(s: Statement, reading: Reading | None, names: frozenset[str]) -> bool:
     if s.subject.startswith("user's "):
         if reading is not None and reading.slot in ("pronouns", "contact:phone", "timezone"):
             return True
-        return (s.subject.split()[1:] or [""])[0] not in _TALK_ABOUT_TALK and _says_something(s)
+        words = s.subject.split()[1:] or [""]
+        about = words[1] if words[0] in ("last", "next", "previous") and words[1:] else words[0]
+        return about not in _TALK_ABOUT_TALK and _says_something(s) and not _OPEN_END.search(s.rest)
     return _of_others(s, reading, names)
+
+
+_OPEN_END = re.compile(r"(?:^|\s)(?:of|to|for|with|about|love|like|hate)? ?(?:it|this)$", re.IGNORECASE)
 
 
 def _of_user(s: Statement, reading: Reading | None) -> bool:
     if _passing(s):
         return False
     if s.verb == "be" and _mood(s.rest) and not (reading and reading.slot in ("job", "diet", "goal", "marital")):
+        return False
+    if _OPEN_END.search(s.rest) and not s.negative:
         return False
     if reading is not None:
         named = reading.slot in ("habit", "pronouns", "nickname", "name")
@@ -170,11 +177,21 @@ def _says_something(s: Statement) -> bool:
     words = [word.strip("'") for word in re.findall(r"[\w'$€£-]+", s.rest.lower())]
     content = [word for word in words if word not in _POINTING]
     if not content:
-        of_user = s.verb in ("smoke", "drink", "retire", "swim", "meditate", "graduate", "drive", "cook")
+        of_user = (s.verb == "work" and s.negative) or s.verb in (
+            "smoke",
+            "drink",
+            "retire",
+            "swim",
+            "meditate",
+            "graduate",
+            "drive",
+            "cook",
+        )
         return of_user if s.subject == USER else s.verb not in _EMPTY_VERBS and not _STRAY & set(words)
     if words[0] in ("it", "that", "this") and s.verb not in _SAYING and (words[0] == "it" or len(content) < 2):
         return False
-    return not (words[0] in _STRAY and len(content) < 3)
+    owned = words[0] == "her" and words[1:2] and words[1] not in _POINTING
+    return not (words[0] in _STRAY and not owned and len(content) < 3)
 
 
 def _of_others(s: Statement, reading: Reading | None, names: frozenset[str]) -> bool:
@@ -184,7 +201,7 @@ def _of_others(s: Statement, reading: Reading | None, names: frozenset[str]) -> 
     if not words or not head or "assistant" in map(str.lower, words):
         return False
     first, last = words[0], head[-1].lower().removesuffix("'s")
-    if _befell(s):
+    if _befell(s) or _dated(s):
         return True
     if words[-1].lower() in _STRAY or (first.endswith("ing") and first.lower() not in ("king",)):
         return False
@@ -215,8 +232,22 @@ _LIFE = re.compile(
     r"(?:die|graduate|retire|give birth|be (?:born|pregnant|engaged|in (?:the )?hospital|sick|ill|diagnosed)|pass away"
     r"|get (?:married|engaged|divorced|fired|hired|promoted|pregnant|sick)|break (?:his|her|their)|break up|split up"
     r"|turn (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|\w+teen)\b|move (?:in|out|to|away"
-    r"|back)|stay with|come (?:over|back)|marry|lose (?:his|her|their))\b"
+    r"|back)|start (?:school|university|college|kindergarten|nursery|uni)|stay with|come (?:over|back)|marry"
+    r"|lose (?:his|her|their))\b"
 )
+
+
+_DATE = re.compile(
+    r"(?:(?:now|still|also) )?(?:on|due on|due|scheduled for|at|from|until)\b.{0,20}?(?:\b\w+day\b|\b\d"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b)",
+    re.IGNORECASE,
+)
+
+
+def _dated(s: Statement) -> bool:
+    """ "The funeral is on Thursday": what has its day is something to be at."""
+    subject = s.subject.split()
+    return s.verb == "be" and 0 < len(subject) <= 3 and s.subject.islower() and _DATE.match(s.rest) is not None
 
 
 def _befell(s: Statement) -> bool:

@@ -39,6 +39,15 @@ def verdict(old: str, new: str) -> tuple[Action, str | None]:
         ("User's manager is Ursula", "User's manager is Tom now", None),
         ("User enjoys running", "User can't stand running", None),
         ("Ana is 6 months old", "Ana just turned one", None),
+        ("Ben is 7", "Ben turned 8", None),
+        ("User likes tea, maps and pens", "User no longer likes pens", "User likes tea and maps"),
+        ("User has a dog and a cat", "User doesn't have a dog any more", "User has a cat"),
+        (
+            "User uses Rails and Redis on AWS",
+            "User migrated from AWS to Hetzner",
+            "User uses Rails and Redis on Hetzner",
+        ),
+        ("User wants the assistant to answer in German", "User wants the assistant to answer in English again", None),
     ],
 )
 def test_news_takes_the_place_of_the_old(old: str, new: str, text: str | None) -> None:

@@ -17,6 +17,7 @@ RECALLED = ["User lives in Oslo", "User likes green tea", "User's sister Una is 
         "You live in Oslo. You like green tea!",
         "I know that you like green tea",
         "Your sister Una is a pilot",
+        "User lives in Oslo liking green tea",
     ],
 )
 def test_echo(text: str) -> None:
@@ -32,6 +33,8 @@ def test_echo(text: str) -> None:
         "You live in Oslo and work at Acme",
         "You like green tea with honey and ginger",
         "I live in Oslo since 2019",
+        "User's sister Una lives in Oslo",
+        "User lives in Oslo and doesn't like green tea",
     ],
 )
 def test_no_echo(text: str) -> None:

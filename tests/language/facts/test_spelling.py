@@ -20,6 +20,11 @@ from service.language.facts import Message, extract, spelling
         ("I use AWS and GCP", "I use AWS and GCP"),
         ("mail me at im@u.org", "mail me at im@u.org"),
         ("my sons play chess", "my sons play chess"),
+        ("mum's in hospital", "my mum's in hospital"),
+        ("were moving to leeds", "we're moving to leeds"),
+        ("I live w my parents rn", "I live with my parents right now"),
+        ("she is an rn", "she is an rn"),
+        ("pregnant lol due in june", "pregnant, due in june"),
     ],
 )
 def test_written_out(typed: str, written: str) -> None:

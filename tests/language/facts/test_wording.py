@@ -52,3 +52,59 @@ def test_said_straight_on(said: str, facts: list[str]) -> None:
 )
 def test_a_question_and_its_answer(question: str, reply: str, statement: str | None) -> None:
     assert questions.statement(question, reply) == statement
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "Me llamo Lucía, vivo en Granada y trabajo de enfermera",
+        "Ich mag keinen Fisch.",
+        "Mieszkam w Krakowie i mam kota",
+        "Je m'appelle Zoé, j'habite à Nantes",
+        "Ik woon in Utrecht en ik heb twee katten",
+        "Jeg bor i Oslo",
+        "Ho 30 anni e lavoro alla Fiat",
+        "我住在北京，我喜欢喝茶。",
+    ],
+)
+def test_nothing_is_made_of_another_language(foreign: str) -> None:
+    assert extract([Message("user", foreign)]) == ()
+
+
+def test_a_sentence_counts_up_to_where_it_leaves_english() -> None:
+    found = extract([Message("user", "My name is Jürgen and I live in Köln, meine Frau heißt Anke")])
+    assert [fact.text for fact in found] == ["User's name is Jürgen", "User lives in Köln"]
+
+
+@pytest.mark.parametrize(
+    ("turns", "facts"),
+    [
+        (["u: What's the weather in Oslo? I'm going there on Friday."], ["User is going to Oslo on Friday"]),
+        (["u: I love it there."], []),
+        (["u: I left Philips, I'm at ASML now"], ["User works at ASML now", "User left Philips"]),
+        (["u: I used to live in Rome, now I'm in Bari"], ["User lives in Bari now", "User used to live in Rome"]),
+        (["u: I'm at ASML now"], ["User is at ASML now"]),
+        (["u: My exam is on Monday. It got moved to Thursday."], ["User's exam got moved to Thursday"]),
+        (["u: I take 20mg of ramipril. no wait, 10mg"], ["User takes 10mg of ramipril"]),
+        (["u: I'm not allergic to dogs, just cats"], ["User is not allergic to dogs", "User is allergic to cats"]),
+        (["u: My dad, who's 78, has a boat."], ["User's dad is 78", "User's dad has a boat"]),
+        (["u: On Sundays my husband and I go hiking"], ["User and their husband go hiking on Sundays"]),
+        (["u: I'm Ben, 41, divorced, two kids"], [
+            "User's name is Ben", "User is 41 years old", "User is divorced", "User has two kids",
+        ]),
+        (["a: You're a nurse who has a beagle.", "u: correct"], ["User is a nurse", "User has a beagle"]),
+        (["a: Since you live in Ghent, a walk might be nice?", "u: yes"], []),
+        (["u: I'm 32. actually 33, had my birthday last week"], ["User is 33 years old"]),
+        (["u: my boss is called Dave, oops I mean Derek"], ["User's boss is called Derek"]),
+        (["u: I ordered the blue one, I mean the green one."], ["User ordered the green one"]),
+        (["a: Your appointment is on the 4th.", "u: no the 5th"], ["User's appointment is on the 5th"]),
+        (["a: Are you still with Vodafone?", "u: no"], ["User is no longer with Vodafone"]),
+        (["u: living w my parents rn"], ["User is living with their parents right now"]),
+        (["u: The funeral is on Thursday in Cork."], ["The funeral is on Thursday in Cork"]),
+        (["u: My essay: I was born in 1890 in Vienna."], []),
+    ],
+)  # fmt: skip
+def test_what_was_said_around_it(turns: list[str], facts: list[str]) -> None:
+    roles = {"u": "user", "a": "assistant"}
+    found = extract([Message(roles[turn[0]], turn[3:]) for turn in turns])
+    assert [fact.text for fact in found] == facts
