@@ -17,7 +17,7 @@ from service.api.profiles import shown as shown_profile
 from service.api.ranking import TechniqueOut
 from service.api.strategies import fitting as shown_strategy
 from service.api.wire import Body, Channel, Filled, Id, Reply, Unit
-from service.domain.bundle import Bundle, EntityItem, PartName
+from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.ranking import Techniques
 
 MAX_QUERY = 20_000
@@ -75,6 +75,9 @@ class RecallIn(ScopedBody):
     q: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY)
     channels: list[Channel] | None = Field(None, max_length=50, description="Looked at beside channel and _global")
     include: IncludeIn = Field(default_factory=lambda: IncludeIn())
+    include_episodic: bool = Field(True, description="The same for turns")
+    include_semantic: bool = Field(True, description="The same for facts and entities")
+    include_procedural: bool = Field(True, description="The same for strategies")
     weights: SharesIn = Field(default_factory=lambda: SharesIn())
     top_k: int = Field(100, ge=1, le=500, description="At most so many of each part")
     max_tokens: int = Field(2_000, ge=50, le=MAX_TOKENS, description="Estimated, of the bundle as text")
@@ -95,6 +98,13 @@ class RecallIn(ScopedBody):
         if (self.query is None) == (self.q is None):
             raise ValueError("query: give the question as query (or as q)")
         return self
+
+    @property
+    def parts(self) -> frozenset[PartName]:
+        """What is wanted of the bundle: what neither way of saying it leaves out (R7.11)."""
+        kinds = {"turns": self.include_episodic, "strategies": self.include_procedural}
+        kinds |= dict.fromkeys(("facts", "entities"), self.include_semantic)
+        return frozenset(part for part in PARTS if getattr(self.include, part) and kinds.get(part, True))
 
 
 class BundleTurnOut(TurnOut):

@@ -14,7 +14,7 @@ from service.api.auth import Reader
 from service.api.deps import ResourcesOf, budget, scope_of
 from service.api.limits import LIMITED
 from service.api.reads import NoteOf, ReinforceOf
-from service.domain.bundle import PARTS, Recall, Shares
+from service.domain.bundle import Recall, Shares
 from service.domain.ranking import over
 from service.pipeline.pii import clean_words
 from service.retrieval.recall import recall
@@ -39,7 +39,7 @@ async def recall_bundle(
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     text = await clean_words(body.query or body.q or "", "query", res)
     hours, base, weights = body.time_window_hours, res.settings.ranking, body.weights
-    include = frozenset(part for part in PARTS if getattr(body.include, part))
+    include = body.parts
     asked = Recall(
         scope,
         text,

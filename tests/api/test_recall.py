@@ -125,6 +125,26 @@ async def test_what_is_left_out_is_not_there(client: AsyncClient, embedder: Angl
     assert (await recalled(client, include={"turns": False}))["facts"]
 
 
+KINDS = {
+    "include_episodic": {"turns"},
+    "include_semantic": {"facts", "entities"},
+    "include_procedural": {"strategies"},
+}
+
+
+@pytest.mark.parametrize(("flag", "parts"), KINDS.items(), ids=list(KINDS))
+async def test_a_kind_of_memory_can_be_left_out(
+    client: AsyncClient, embedder: AngleEmbedder, flag: str, parts: set[str]
+) -> None:
+    """R7.11"""
+    await furnished(client, embedder)
+    every = (await recalled(client))["metrics"]["parts"].keys()
+    without: dict[str, Any] = {flag: False}
+    assert (await recalled(client, **without))["metrics"]["parts"].keys() == every - parts
+    without |= {"include": {"goals": False}}
+    assert (await recalled(client, **without))["metrics"]["parts"].keys() == every - parts - {"goals"}
+
+
 async def test_a_turn_is_recalled_as_soon_as_it_is_answered(client: AsyncClient) -> None:
     there = await opened(client, "chat")
     for number in range(6):
