@@ -159,7 +159,8 @@ async def link(session: Session, scope: Scope, sources: Sequence[Source]) -> Non
 
 
 def new_links(scope: Scope, sources: Sequence[Source]) -> Rows:
-    """The same as rows to insert, for turns that are new: nothing can be linked to them yet."""
+    """The same as rows to insert, for turns that are new, to which nothing can be linked yet, and memories that are
+    held till the end of the transaction."""
     named = [(each.memory_id, each.turn_id, each.start, each.end) for each in _once(sources)]
     columns = ("workspace_id", "memory_id", "turn_id", "start", "end")
     return Rows(MemorySource, [dict(zip(columns, (scope.workspace_id, *each), strict=True)) for each in named])

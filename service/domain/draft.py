@@ -179,7 +179,7 @@ class NewMemory:
     context: Context | None
     takes_part_in_dedup: bool
     weights: Mapping[int, float] | None = None  # of the terms; None: still to be worked out
-    near: tuple[tuple[UUID, float], ...] = ()  # the memories it was compared with, and how similar they are
+    near: tuple[tuple[UUID, float], ...] | None = None  # the nearest memories and how similar; None: nobody looked
     fact: Fact | None = None
 
 
@@ -235,6 +235,13 @@ class Draft:
         """Is there nothing left to find out? True for an exact duplicate."""
         return self.dedup is not None and self.dedup.action is DedupAction.DUPLICATE_EXACT
 
+    def _near(self) -> tuple[tuple[UUID, float], ...] | None:
+        """Empty when the scope was looked through and nothing was there; a caller's filter may have hidden some."""
+        looked = self.options.dedup and not self.options.record and self.asked.compare is None
+        if self.merged or not (self.seen or (looked and self.embedding_status is EmbeddingStatus.STORED)):
+            return None
+        return tuple((each.id, each.similarity) for each in self.seen)
+
     def finish(self, new_id: UUID) -> NewMemory:
         """The complete row; `new_id` unless the caller chose one. Every stage of the profile must have run."""
         assert self.dedup is not None, "the pipeline is not through"
@@ -265,7 +272,7 @@ class Draft:
             fact_confidence=self.fact.confidence if self.fact else None,
             context=self.context,
             takes_part_in_dedup=self.options.dedup,
-            near=() if self.merged else tuple((each.id, each.similarity) for each in self.seen),
+            near=self._near(),
             fact=self.fact,
             weights=self.words.weights if self.words and self.words.text == text else None,
         )

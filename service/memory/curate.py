@@ -288,11 +288,10 @@ async def _write(
                 if one.memory_id and one.event != "DELETE"
             )
         noted = write.noted(scope, outcomes, request, res)
-        if spoken:
-            await rows.insert(session, *spoken, conversations.new_links(scope, links), noted)
-        else:
-            await conversations.link(session, scope, links)
-            await rows.insert(session, noted)
+        # what was written here nobody erases before the commit; a memory that was only confirmed may be gone by now
+        sure = [each for each in links if spoken and each.memory_id in touched]
+        await rows.insert(session, *spoken, conversations.new_links(scope, sure), noted)
+        await conversations.link(session, scope, [each for each in links if each not in sure])
         await keep_answer(session, scope.workspace_id, outcomes, request, warnings)
     return tuple(outcomes)
 

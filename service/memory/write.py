@@ -156,7 +156,7 @@ def _seen(new: NewMemory) -> dict[str, object]:
     """What the write found out already and enrichment need not look for: the nearest memories, where they were looked
     for, and what a model read in the text."""
     found: dict[str, object] = {}
-    if new.near:
+    if new.near is not None:
         found |= {"hash": new.hash, "near": [[str(each), similarity] for each, similarity in new.near]}
     if new.fact is not None and (new.fact.entities or new.fact.relations):
         found["entities"] = [[each.name, each.type] for each in new.fact.entities]

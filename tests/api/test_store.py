@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from uuid import uuid4
 
 import pytest
 from httpx2 import AsyncClient
 
+from tests.api.conftest import Tables
+from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 
 
@@ -71,3 +74,17 @@ async def test_an_update_by_id_to_a_text_that_is_known_says_so_too(client: Async
     assert (found["event"], found["id"]) == ("NONE", one)
     assert "id and tags of this request were not used" in found["warnings"][0]
     assert (await client.get(f"/v1/memories/{other}")).json()["memory"] == texts[1]
+
+
+async def test_what_was_looked_at_is_not_looked_for_again(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
+    """Enrichment takes the nearest memories from the write, also when there were none; unless nobody looked."""
+    for user, more in (("first", {}), ("first", {}), ("other", {"dedup": False})):
+        text = f"Keeps bees {uuid4()}"
+        assert (await client.post("/v1/memories", json={"content": text, "user_id": user, **more})).status_code == 201
+    payloads = await tables.fetch(
+        "SELECT payload FROM job WHERE workspace_id = $1 AND kind = 'enrich' ORDER BY id", tenant.workspace_id
+    )
+    alone, beside, unseen = (json.loads(row["payload"]) for row in payloads)
+    assert alone["near"] == []
+    assert len(beside["near"]) == 1
+    assert "near" not in unseen
