@@ -7,6 +7,7 @@ they use.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _INJECTION = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass|delete|erase|wipe|drop|remove|clear|purge|reset"
@@ -101,6 +102,7 @@ def ordered(text: str) -> bool:
     return _ORDERED.match(text) is not None and _INJECTION.search(text) is not None
 
 
+@lru_cache(maxsize=256)  # every clause of a sentence asks for its sentence
 def supposed(sentence: str) -> bool:
     """Returns whether a whole sentence only supposes something, or gives orders to whoever reads the memories."""
     return (

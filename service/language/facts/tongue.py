@@ -7,6 +7,7 @@ is no English stays a turn, and no fact is made of it.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from service.language import wordlists
 from service.language.common_words import FUNCTION_WORDS, is_common
@@ -34,6 +35,7 @@ _FOREIGN = wordlists.words("""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+@lru_cache(maxsize=256)  # every clause of a sentence asks for its sentence
 def is_english(text: str) -> bool:
     """Returns whether a text may be English; True for a few words, which could be anything."""
     words = [word.lower() for word in _WORD.findall(text.replace("’", "'"))]
