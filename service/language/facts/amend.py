@@ -42,7 +42,7 @@ def amended(earlier: str, value: str | None, fragment: str) -> str | None:
     for kind in _KINDS:
         if kind.fullmatch(new):
             found = kind.search(earlier)
-            return earlier[: found.start()] + new + earlier[found.end() :] if found else None
+            return earlier[: found.start()] + new + _counted(new, earlier[found.end() :]) if found else None
     described = re.match(r"(?P<what>[\w-]+) (?P<head>[\w-]+)$", new)
     if described and (found := re.search(rf"\b(?:the|an?) (?P<was>[\w-]+) {re.escape(described['head'])}\b", earlier)):
         return earlier[: found.start("was")] + described["what"] + earlier[found.end("was") :]
@@ -51,6 +51,11 @@ def amended(earlier: str, value: str | None, fragment: str) -> str | None:
         bare = re.sub(r"^(?:an?|the) ", "", value)
         return _put(earlier, bare, new) if bare in earlier and bare != new else None
     return None
+
+
+def _counted(figure: str, rest: str) -> str:
+    """What is counted, in the singular behind "one"."""
+    return re.sub(r"^( [a-z]+[^s\W])s\b", r"\1", rest) if figure.lower() in ("one", "1") else rest
 
 
 def _parts(fragment: str) -> tuple[str, str]:

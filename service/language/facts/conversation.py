@@ -130,7 +130,8 @@ def _answer(reply: str, number: int, speaker: str, told: Told) -> bool:
 def _set_straight(asked: str, reply: str, number: int, speaker: str, told: Told) -> bool:
     """ "No, purple" after "Your favorite color is green": the assistant's claim with the user's value."""
     for claim, value in answers.contradicted(asked, reply):
-        for fact in reading.facts(_heard(claim, speaker, "explicit", told)):
+        parts = (f"{part.subject} {part.text}".strip() for part in clauses.of_sentence(claim))
+        for fact in (found for part in parts for found in reading.facts(_heard(part, speaker, "explicit", told))):
             text = amend.amended(fact.text, fact.value, value)
             new = reading.read(text) if text else None
             if new:

@@ -101,6 +101,7 @@ def test_a_sentence_counts_up_to_where_it_leaves_english() -> None:
         (["a: Are you still with Vodafone?", "u: no"], ["User is no longer with Vodafone"]),
         (["u: living w my parents rn"], ["User is living with their parents right now"]),
         (["u: The funeral is on Thursday in Cork."], ["The funeral is on Thursday in Cork"]),
+        (["a: You live in Ghent and you have two beagles.", "u: no, one"], ["User has one beagle"]),
         (["u: My essay: I was born in 1890 in Vienna."], []),
     ],
 )  # fmt: skip
