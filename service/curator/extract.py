@@ -22,7 +22,7 @@ from service.language import facts as offline
 from service.language.facts import talk
 from service.language.facts.fact import CONFIDENCE
 from service.language.facts.tongue import is_english
-from service.providers.json_reply import as_list, parse_reply
+from service.providers.json_reply import as_list, readings
 from service.providers.protocols import Reply
 from service.resources import Resources
 
@@ -122,12 +122,20 @@ class ReadOut:
 
 def read(text: str) -> ReadOut | None:
     """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one."""
-    value = parse_reply(text)
-    listed = value.get("facts") if isinstance(value, dict) and "facts" in value else as_list(value)
-    if not isinstance(listed, list):
-        return None
-    found = tuple(fact for fact in map(_fact, listed) if fact is not None)
-    return None if listed and not found else ReadOut(found, len(listed) - len(found))
+    for value in readings(text):
+        listed = _listed(value)
+        found = tuple(fact for fact in map(_fact, listed or ()) if fact is not None)
+        if found or listed == []:
+            return ReadOut(found, len(listed or ()) - len(found))
+    return None
+
+
+def _listed(value: object) -> list[Any] | None:
+    """The list of facts, also where a lone fact stands for it."""
+    inner = value["facts"] if isinstance(value, dict) and "facts" in value else value
+    if isinstance(inner, dict) and any(isinstance(inner.get(key), str) for key in TEXT_KEYS):
+        return [inner]
+    return as_list(inner) if inner is value else inner if isinstance(inner, list) else None
 
 
 def _fact(value: Any) -> Fact | None:
@@ -141,8 +149,8 @@ def _fact(value: Any) -> Fact | None:
     certainty, tag, level = value.get("certainty"), value.get("temporal"), value.get("importance")
     return Fact(
         text=CleanText(text.strip()),
-        confidence=CERTAINTY.get(certainty, UNSAID) if isinstance(certainty, str) else UNSAID,
-        tag=TemporalTag(tag) if isinstance(tag, str) and tag in set(TemporalTag) else None,
+        confidence=CERTAINTY.get(certainty.lower(), UNSAID) if isinstance(certainty, str) else UNSAID,
+        tag=TemporalTag(tag.lower()) if isinstance(tag, str) and tag.lower() in set(TemporalTag) else None,
         correction=value.get("correction") is True,
         level=level if isinstance(level, int) and not isinstance(level, bool) and 1 <= level <= 10 else None,
         entities=tuple(_named(value.get("entities"))),
@@ -151,7 +159,7 @@ def _fact(value: Any) -> Fact | None:
 
 
 def _usable(text: str) -> bool:
-    return 0 < len(text.strip()) <= MAX_FACT_CHARS
+    return len(text.strip()) <= MAX_FACT_CHARS and any(char.isalnum() for char in text)
 
 
 def _named(value: Any) -> list[Named]:

@@ -44,6 +44,7 @@ class Verdict:
     reason: str
 
 
+_CONTRADICTING = (Kind.NEWER, Kind.ENDS, Kind.FULFILS)
 _REPLACING = (Kind.NEWER, Kind.ENDS, Kind.FINER, Kind.FULFILS)
 _WORDS = {rules.Verdict.NONE: Kind.SAME, rules.Verdict.REPLACE: Kind.NEWER, rules.Verdict.MERGE: Kind.FINER}
 # Which relation decides when several memories bear on the fact: what changes beats what only adds.
@@ -66,6 +67,12 @@ def decide(fact: Fact, known: Sequence[Known]) -> tuple[Verdict, ...]:
     memory, relation = min(changed, key=lambda pair: (_RANK[pair[1].kind], -pair[0].similarity, pair[0].number))
     first = Verdict(Action.UPDATE, memory.number, relation.text or fact.text, relation.reason)
     return (first, *_archived(changed, besides=memory))
+
+
+def contradicts(fact: Fact, memory: Known) -> bool:
+    """Returns whether the memory cannot stay as it is beside the fact: another value, its end, a plan come true."""
+    relation = _relate(fact, memory, _names((memory,)))
+    return relation is not None and relation.kind in _CONTRADICTING
 
 
 def _archived(related: Sequence[tuple[Known, Relation]], *, besides: Known) -> list[Verdict]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from service.curator import asking, offline, prompts
+from service.curator import asking, checks, offline, prompts
 from service.curator.decide import BRIEF, RULES
 from service.domain.draft import Judgement, Neighbour
 from service.domain.temporal import TemporalTag
@@ -22,12 +22,11 @@ from service.errors import LlmError
 from service.language import contrast, facts
 from service.language.facts import Fact as Stated
 from service.language.facts.echo import content_words
-from service.providers.json_reply import as_list, parse_reply
+from service.providers.json_reply import as_list, readings
 from service.resources import Resources
 
 MAX_OPERATIONS = 20
 """Of one answer; an honest one has one to three."""
-
 
 PARAPHRASE = 0.85
 """Similarity from which an assistant's sentence is a memory in other words (R4.08: at 0.85 two may be one fact)."""
@@ -65,9 +64,8 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, l
     if not shown:
         nothing_near = Judgement("rules", RULES, "ADD", "no stored memory is near", ())
         return Ruling((Operation(Verb.ADD, None, fact),), nothing_near)
-    question = prompts.decide_fact(
-        fact, [each.text for each in shown], instruction=res.settings.custom_prompts.update_decision
-    )
+    custom = res.settings.custom_prompts.update_decision
+    question = prompts.decide_fact(fact, [each.text for each in shown], instruction=custom)
     prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
     try:
         reply = await asking.ask_once(res, question)  # an equal fact is found before anybody is asked
@@ -78,7 +76,9 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, l
         return replace(fallback, judgement=replace(fallback.judgement, reason=reason), warnings=(warning,))
     ids = tuple(each.id for each in shown)
     evidence = Judgement("llm", reply.model or res.llm.model, "", "", ids, prompt_sha256, reply.text)
-    return checked(fact, shown, reply.text, evidence)
+    ruling = checked(fact, shown, reply.text, evidence, may_drop=custom is not None)
+    cut = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
+    return replace(ruling, warnings=(*ruling.warnings, *cut))
 
 
 def echo(fact: CleanText, recalled: Sequence[Neighbour]) -> Ruling | None:
@@ -121,37 +121,65 @@ def _read(fact: CleanText) -> Stated:
     return facts.read(fact) or Stated(fact, "user", None, None, "positive", "implied", TemporalTag.CURRENT)
 
 
-def checked(fact: CleanText, shown: Sequence[Neighbour], answer: str, evidence: Judgement) -> Ruling:
-    """The model's answer as far as it may count. Pure."""
-    listed = _listed(parse_reply(answer))
+def checked(
+    fact: CleanText, shown: Sequence[Neighbour], answer: str, evidence: Judgement, *, may_drop: bool = False
+) -> Ruling:
+    """The model's answer as far as it may count. Pure. `may_drop`: an instruction of the workspace's own may want facts
+    left out, by NONE."""
+    listed = _listed(answer)
     if listed is None:
         return _rejected(fact, shown, evidence, "the answer could not be read")
     read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
     operations = tuple(each for each in read if each is not None)
     if not operations:
         return _rejected(fact, shown, evidence, "it names no memory that was shown")
-    foreign = next((each for each in operations if not _grounded(each, fact)), None)
-    if foreign is not None:
+    if not all(_grounded(each, fact) for each in operations):
         return _rejected(fact, shown, evidence, "it writes what neither the fact nor the memory says")
+    if any(_overwrites(each, fact) for each in operations):
+        return _rejected(fact, shown, evidence, "it puts the fact in the place of a memory about something else")
+    meant = _meaningful(operations)
+    if not may_drop and any(_drops(each, fact, shown) for each in meant):
+        return _rejected(fact, shown, evidence, "it drops a fact that no memory says")
     deletes = [each for each in operations if each.verb is Verb.DELETE]
     touched = [each.target.id for each in operations if each.target is not None and each.verb is not Verb.NONE]
     if len(deletes) > 1 or len(set(touched)) < len(touched) or _sweeps(operations, fact):
         return _rejected(fact, shown, evidence, "it would retire more than it puts in place")
     verbs = "+".join(each.verb for each in operations)
-    warnings = ("unknown_id: an operation on a memory that was not shown was dropped.",) if None in read else ()
     judged = replace(evidence, verdict=verbs, reason="")
-    return Ruling(_never_less(_meaningful(operations), fact), judged, warnings)
+    return Ruling(_never_less(meant, fact), judged, _dropped(listed, None in read))
+
+
+def _dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
+    """What of an answer did not count."""
+    warnings = ["unknown_id: an operation on a memory that was not shown was dropped."] if unknown else []
+    if len(listed) > MAX_OPERATIONS:
+        warnings.append(f"too_many_operations: {len(listed)} were answered for one fact, {MAX_OPERATIONS} are read.")
+    return tuple(warnings)
 
 
 def _grounded(operation: Operation, fact: CleanText) -> bool:
-    """Whether a written text speaks of the fact, or of the memory it replaces, and keeps the fact's figures."""
+    """Whether a written text says no more than the fact and the memory it replaces, and keeps the fact's figures."""
     text, target = operation.text, operation.target
     if text is None or text == fact:
         return True
-    known = content_words(fact) | (content_words(target.text) if target else frozenset())
-    if known and not known & content_words(text):
+    if not checks.is_grounded(text, fact, target.text if target else ""):
         return False
     return operation.verb is not Verb.UPDATE or contrast.keeps_figures(text, fact)
+
+
+def _overwrites(operation: Operation, fact: CleanText) -> bool:
+    text, target = operation.text, operation.target
+    if operation.verb is not Verb.UPDATE or text is None or target is None:
+        return False
+    return checks.overwrites(text, fact, target.text)
+
+
+def _drops(operation: Operation, fact: CleanText, shown: Sequence[Neighbour]) -> bool:
+    """Whether a NONE would lose what no memory says."""
+    target = operation.target
+    if operation.verb is not Verb.NONE or target is None:
+        return False
+    return checks.is_news(_read(fact), target.text, target.similarity, [each.text for each in shown])
 
 
 def _sweeps(operations: tuple[Operation, ...], fact: CleanText) -> bool:
@@ -165,12 +193,9 @@ def _sweeps(operations: tuple[Operation, ...], fact: CleanText) -> bool:
 
 def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Operation | None:
     """One entry, None when it cannot count. An update of something unknown is still a new fact (R3.09)."""
-    if not isinstance(value, dict):
+    verb = _verb(value)
+    if verb is None:
         return None
-    name = next((value[key] for key in ("event", "action", "operation", "op") if isinstance(value.get(key), str)), "")
-    if name.upper() not in set(Verb):
-        return None
-    verb = Verb(name.upper())
     texts = (value.get(key) for key in ("data", "text", "new_memory", "memory"))
     text = CleanText(next((each.strip() for each in texts if isinstance(each, str) and each.strip()), ""))
     target = _target(value.get("id"), shown)
@@ -187,18 +212,33 @@ def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Opera
 
 def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
     """The memory behind a local number; models also echo it in brackets, as a string, or give a full id."""
-    if isinstance(given, bool) or given is None:
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
         return None
-    word = str(given).strip("[]#. ")
-    if word.isdigit() and 1 <= int(word) <= len(shown):
-        return shown[int(word) - 1]
-    return next((each for each in shown if str(each.id) == word), None)
+    word = str(given).strip("[]#. ").removesuffix(".0")
+    named = {**{str(each.id): each for each in shown}, **{str(place): each for place, each in enumerate(shown, 1)}}
+    return named.get(word.lower())
 
 
-def _listed(value: object) -> list[Any] | None:
-    if isinstance(value, dict) and any(key in value for key in ("event", "action", "operation", "op")):
-        return [value]
-    return as_list(value)
+VERB_KEYS = ("event", "action", "operation", "op")
+
+
+def _verb(value: Any) -> Verb | None:
+    """What an entry wants to be done; None when it is no operation."""
+    names = (value[key] for key in VERB_KEYS if isinstance(value.get(key), str)) if isinstance(value, dict) else ()
+    name = next(iter(names), "").upper()
+    return Verb(name) if name in set(Verb) else None
+
+
+def _listed(answer: str) -> list[Any] | None:
+    """The first list in the answer with an operation in it, else the first list; None when there is none."""
+    first: list[Any] | None = None
+    for value in readings(answer):
+        alone = isinstance(value, dict) and any(key in value for key in VERB_KEYS)
+        listed = [value] if alone else as_list(value)
+        if listed is not None and any(_verb(each) for each in listed):
+            return listed
+        first = listed if first is None else first
+    return first
 
 
 def _meaningful(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:

@@ -26,6 +26,9 @@ MAX_STARTS = 24
 MAX_DEPTH = 64
 
 THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+UNOPENED = re.compile(r"\A.*?</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
+"""Thoughts whose opening tag was part of the question, as some servers put it there."""
+
 FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL)
 OPENING = re.compile(r'\{(?=\s*["}])|\[(?=\s*(?:["\[{\]\d-]|true|false|null))')
 """A bracket that JSON may follow: not the one in "{name} said [sic]"."""
@@ -39,12 +42,12 @@ CLOSER = {"[": "]", "{": "}"}
 
 def parse_reply(text: str) -> object | None:
     """The array or object in a model's answer; None when there is none. Wrappers are kept, see `as_list`."""
-    return next(_candidates(text), None)
+    return next(readings(text), None)
 
 
 def validate(text: str, model: type[Model]) -> Model | None:
     """The first array or object of the answer that fits `model`; None when none does."""
-    for value in _candidates(text):
+    for value in readings(text):
         try:
             return model.model_validate(value)
         except ValidationError:
@@ -53,19 +56,33 @@ def validate(text: str, model: type[Model]) -> Model | None:
 
 
 def as_list(value: object) -> list[object] | None:
-    """The list that was asked for: the value itself, or the only list among the members of a wrapping object.
+    """The list that was asked for: the value itself, or the only list (of several the only one that is not empty) among
+    the members of a wrapping object.
 
     JSON modes return objects, so `{"facts": [...]}` is as good an answer as `[...]`. None when it is neither.
     """
     if isinstance(value, list):
         return value
     lists = [member for member in value.values() if isinstance(member, list)] if isinstance(value, dict) else []
-    return lists[0] if len(lists) == 1 else None
+    filled = [each for each in lists if each]
+    return filled[0] if len(filled) == 1 else [] if lists and not filled else None
 
 
-def _candidates(text: str) -> Iterator[object]:
-    """Every reading of the answer, the most literal one first."""
-    text = THOUGHTS.sub("", text, count=1).strip().removeprefix("\ufeff")
+def readings(text: str) -> Iterator[object]:
+    """Every array or object that the answer can be read as, the most literal one first."""
+    said, closed = THOUGHTS.subn("", text.strip().removeprefix("\ufeff"), count=1)
+    said = said.strip().removeprefix("\ufeff")
+    answered = said if closed or _literal(said) else UNOPENED.sub("", said, count=1).strip()
+    yield from _readings(answered)
+    if answered != said:  # the tag may have stood in a string
+        yield from _readings(said)
+
+
+def _literal(text: str) -> bool:
+    return isinstance(_load(text), (list, dict))
+
+
+def _readings(text: str) -> Iterator[object]:
     fenced = [match.group(1).strip() for match in FENCE.finditer(text)]
     for whole in (text, *fenced):
         value = _load(whole)

@@ -19,6 +19,8 @@ READABLE = {
     "object in prose": ('The verdict is {"event": "NONE"} as nothing is new.', {"event": "NONE"}),
     "brackets that are no JSON": ('{name} said [sic] that ["a"]', ["a"]),
     "thoughts first": ('<think>maybe ["x"]? no</think>\n["a"]', ["a"]),
+    "thoughts without their opening": ('maybe ["x"]? no</think>\n["a"]', ["a"]),
+    "a tag in a string": ('```json\n["wrote </think> once"]\n```', ["wrote </think> once"]),
     "thoughts never closed": ('<think>maybe ["x"]?', None),
     "byte order mark": ('\ufeff["a"]', ["a"]),
     "JSON in a string": ('"[\\"a\\"]"', ["a"]),
