@@ -117,7 +117,15 @@ def served(
     shape: Shape | None = None,
 ) -> Served:
     """What a verb needs to know of this request."""
-    return Served(request.state.request_id, who.key_id, key, render, accepted, shape)
+    return Served(request.state.request_id, who.key_id, key, render, accepted, shape, session_of(request))
+
+
+SESSION_CHARS = 255
+
+
+def session_of(request: Request) -> str | None:
+    """What X-Session-Id names (R13.08), as far as an index takes it."""
+    return request.headers.get("x-session-id", "").strip()[:SESSION_CHARS] or None
 
 
 async def answered_before(who: Caller, key: IdempotencyKey | None, res: Resources) -> idempotency.Answer | None:

@@ -10,8 +10,8 @@ from uuid import UUID
 from fastapi import Depends, Query, Request
 
 from service.api.auth import CallerOf
-from service.api.deps import ResourcesOf
-from service.db.audit import Entry
+from service.api.deps import ResourcesOf, session_of
+from service.db.audit import Entry, thresholds
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.memory import Memory
@@ -60,8 +60,8 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
                 affected_ids=tuple(each.id for each in found),
                 request_id=request.state.request_id,
                 api_key_id=who.key_id,
-                session_id=request.headers.get("x-session-id"),
-                config_snapshot={"audit_level": level},
+                session_id=session_of(request),
+                config_snapshot=thresholds(res.settings),
                 metadata=metadata,
                 target_channels=tuple(dict.fromkeys((scope.channel, *channels, GLOBAL_CHANNEL))),
                 query_text=query,

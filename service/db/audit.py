@@ -16,6 +16,7 @@ from service.db.engine import Session
 from service.db.rows import Rows
 from service.db.tables import AuditLog as Table
 from service.domain.scope import Scope
+from service.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,16 @@ class Entry:
     query_text: str | None = None
     result_count: int | None = None
     latency_ms: float | None = None
+
+
+def thresholds(settings: Settings) -> dict[str, Any]:
+    """What was in force when it happened (R13.07)."""
+    return {
+        "audit_level": settings.audit_level,
+        "contradiction_policy": settings.contradiction_policy,
+        "dedup_exact": settings.dedup_exact,
+        "dedup_near": settings.dedup_near,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Who asks (for the audit), and how the answer is kept for a retry."""
+    """Who asks, and in which session (for the audit), and how the answer is kept for a retry."""
 
     request_id: str | None = None
     api_key_id: UUID | None = None
@@ -42,3 +42,4 @@ class Request:
     render: Render | None = None
     accepted: Accept | None = None
     shape: Shape | None = None
+    session_id: str | None = None

@@ -59,7 +59,6 @@ async def note(
     res: Resources,
     *,
     promotion: audit.Promotion | None = None,
-    config: dict[str, Any] | None = None,
     kind: str = "semantic",
     conversation_id: UUID | None = None,
     **metadata: Any,
@@ -74,9 +73,10 @@ async def note(
         affected_ids=tuple(ids),
         request_id=request.request_id,
         api_key_id=request.api_key_id,
+        session_id=request.session_id,
         conversation_id=conversation_id,
         promotion=promotion,
-        config_snapshot=config or {},
+        config_snapshot=audit.thresholds(res.settings),
         metadata=metadata,
     )
     await audit.append(session, [entry])

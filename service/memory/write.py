@@ -174,7 +174,7 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Reso
     settings = res.settings
     if settings.audit_level == "off":
         return audit.new_rows([])
-    thresholds = {"dedup_exact": settings.dedup_exact, "dedup_near": settings.dedup_near}
+    thresholds = audit.thresholds(settings)
     entries = [
         audit.Entry(
             operation=OPERATION[outcome.event],
@@ -183,7 +183,7 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Reso
             affected_ids=(outcome.memory_id,) if outcome.memory_id else (),
             request_id=request.request_id,
             api_key_id=request.api_key_id,
-            session_id=outcome.draft.asked.session_id,
+            session_id=outcome.draft.asked.session_id or request.session_id,
             conversation_id=outcome.conversation_id,
             config_snapshot=thresholds,
             metadata={"event": str(outcome.event), "action": str(outcome.dedup.action)},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import string
 from typing import Any
 from uuid import uuid4
 
@@ -63,6 +65,32 @@ async def test_writes_tell_ids_and_no_texts(client: AsyncClient, app: FastAPI) -
     assert "tea" not in str(found)
     assert {entry["user_id"] for entry in found} == {"alice"}
     assert all(entry["request_id"] and entry["api_key_id"] for entry in found)
+
+
+async def test_every_entry_names_its_session_and_what_was_in_force(client: AsyncClient, app: FastAPI) -> None:
+    """R13.07, R13.08"""
+    changed = {"audit_level": "reads", "contradiction_policy": "supersede", "dedup_near": 0.75}
+    await client.patch("/v1/workspaces/current", json={"settings": changed})
+    session = {"X-Session-Id": " s2 "}
+    body = {"content": "Drinks green tea", "user_id": "alice"}
+    memory_id = (await client.post("/v1/memories", json=body, headers=session)).json()["results"][0]["id"]
+    path = f"/v1/memories/{memory_id}"
+    await client.patch(path, json={"importance": 0.2}, headers=session)
+    await client.get(path, headers=session)
+    await client.delete(path, headers=session)
+    found = await log(client, app, session_id="s2")
+    assert sorted(entry["operation"] for entry in found) == ["delete", "retrieve", "store", "update"]
+    assert all(entry["config_snapshot"] == {**changed, "dedup_exact": 0.98} for entry in found)
+
+
+async def test_a_session_longer_than_an_index_takes_is_cut(client: AsyncClient, app: FastAPI) -> None:
+    await level(client, "reads")
+    long = "".join(random.Random(7).choices(string.ascii_letters, k=6_000))
+    body = {"content": "Drinks green tea", "user_id": "alice"}
+    answer = await client.post("/v1/memories", json=body, headers={"X-Session-Id": long})
+    assert answer.status_code == 201, answer.text
+    await client.get(f"/v1/memories/{answer.json()['results'][0]['id']}", headers={"X-Session-Id": long})
+    assert [entry["session_id"] for entry in await log(client, app)] == [long[:255]] * 2
 
 
 async def test_reads_tell_the_question_and_what_it_found(client: AsyncClient, app: FastAPI) -> None:
