@@ -18,6 +18,7 @@ from service.api.memory_models import (
 )
 from service.api.wire import Body, Id, Metadata, Name, Reply, Time, Unit
 from service.domain.relation import RelationType
+from service.domain.text import is_blank
 
 RelationName = Literal[
     "OCCURRED_BEFORE",
@@ -35,8 +36,8 @@ RelationName = Literal[
     "REINFORCES",
     "PART_OF",
 ]
-NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at", "last_accessed"})
-"""What a PATCH may set to null."""
+NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
+"""What a PATCH may set to null: it is empty afterwards."""
 
 
 class PatchFields(Body):
@@ -72,7 +73,7 @@ class PatchFields(Body):
         ):
             if {one, other} <= self.model_fields_set:
                 raise ValueError(f"{one}: give {one} or {other}, not both")
-        if self.content is not None and not self.content.strip():
+        if self.content is not None and is_blank(self.content):
             raise ValueError("content: must not be blank")
         refuse_reserved(self.metadata)
         if isinstance(self.tags, list) and len(self.tags) > MAX_TAGS:
@@ -101,7 +102,7 @@ class PutIn(Body):
     def _one_text(self) -> Self:
         if (self.text is None) == (self.content is None):
             raise ValueError("text: give the new text as text (or as content)")
-        if not (self.text or self.content or "").strip():
+        if is_blank(self.text or self.content or ""):
             raise ValueError("text: must not be blank")
         return self
 

@@ -109,7 +109,7 @@ async def restore_memory(
     response_model=wire.PromotedOut,
     responses={
         200: {"model": wire.PromotedOut, "description": "It was known already"},
-        **errors.documented(400, 401, 403, 404, 409, 422, 503),
+        **errors.documented(400, 401, 403, 404, 409, 412, 422, 503),
     },
     dependencies=OWN,
 )
@@ -119,6 +119,7 @@ async def promote_memory(
     who: Writer,
     res: ResourcesOf,
     key: IdempotencyOf,
+    expected: ExpectedOf,
     body: wire.PromoteIn | None = None,
 ) -> Response:
     """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM. Twice is the same as once."""
@@ -126,7 +127,8 @@ async def promote_memory(
     reason = body.reason if body else None
 
     async def work() -> Response:
-        return replies.send(*promoted(await promote(who.workspace_id, wanted, reason, res, served_with)))
+        found = await promote(who.workspace_id, wanted, reason, res, served_with, expected=expected)
+        return replies.send(*promoted(found))
 
     return await replies.once(who, key, res, work)
 
@@ -146,7 +148,7 @@ def revision(body: wire.PatchFields, who: Caller, now: datetime) -> Revision:
     return Revision(
         text=body.content,
         tags=tags.normalise(body.tags or ()) if "tags" in given else None,
-        metadata=body.metadata or {},
+        metadata=None if "metadata" in given and body.metadata is None else body.metadata or {},
         type=MemoryType(body.type) if body.type else None,
         type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
         fact_confidence=body.fact_confidence,

@@ -13,6 +13,7 @@ from service.domain.draft import Asked, Draft, Judgement, Speech
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Event, HistoryEntry, Memory, Outcome
 from service.domain.temporal import Mention, Temporal
+from service.domain.text import is_blank
 from service.errors import InvalidInput
 from service.language import entities, importance, tags
 from service.providers.budget import Spent
@@ -77,7 +78,7 @@ def speech(message: wire.MessageIn, place: int) -> tuple[str | None, Speech, tup
         if len(parts) < len(text):
             warnings += (f"{where}: {len(text) - len(parts)} parts without text were left out.",)
         text = "\n".join(parts)
-    if not text or not text.strip():
+    if not text or is_blank(text):
         return None, Speech(message.role), (*warnings, f"{where}: has no text and was left out.")
     return text, Speech(message.role, message.name, message.timestamp), warnings
 

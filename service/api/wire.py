@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
+from service.domain.text import is_blank
+
 
 class Body(BaseModel):
     """A request: strict (false is not an int), and a field nobody knows is an error, not a shrug."""
@@ -59,7 +61,7 @@ def _zone(value: str) -> str:
 
 
 def _filled(value: str) -> str:
-    if not value.strip():
+    if is_blank(value):
         raise ValueError("must not be blank")
     return value
 

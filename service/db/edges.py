@@ -27,6 +27,7 @@ from service.domain.scope import Scope
 LOCK_ENDS = text("""
     SELECT id, user_id, agent_id, run_id, channel FROM memory
     WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) AND (expires_at IS NULL OR expires_at > :now)
+      AND review_status IS NULL
     ORDER BY id FOR KEY SHARE
 """)
 
@@ -103,7 +104,7 @@ class Way:
 
 
 async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, Scope]:
-    """The scopes of the memories among `ids` that there are; they cannot go before the transaction ends."""
+    """The scopes of the memories among `ids` that can be seen; they cannot go before the transaction ends."""
     rows = await session.execute(LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids), "now": now})
     return {row.id: Scope(workspace_id, row.user_id, row.agent_id, row.run_id, row.channel) for row in rows}
 

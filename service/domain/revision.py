@@ -14,13 +14,13 @@ Moment = Literal["t_valid", "t_invalid", "expires_at", "timestamp", "updated_at"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """None leaves as it is. `metadata` is merged key by key, a None in it removes the key (R6.08); `tags` replace the
-    whole list; `moments` holds the times that were named, None clears one. `embed_now`: the vector is made in the
-    request, else a job makes it (C10)."""
+    """None leaves as it is. `metadata` is merged key by key, a None in it removes the key (R6.08), and None for all of
+    it every key; `tags` replace the whole list; `moments` holds the times that were named, None clears one.
+    `embed_now`: the vector is made in the request, else a job makes it (C10)."""
 
     text: str | None = None
     tags: tuple[str, ...] | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = field(default_factory=dict)
     type: MemoryType | None = None
     type_confidence: float | None = None
     fact_confidence: float | None = None

@@ -7,6 +7,7 @@ nothing else, so the type checker guards the secret.
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from dataclasses import dataclass
 from typing import NewType
 
@@ -19,6 +20,14 @@ class Redaction:
 
     label: str
     count: int
+
+
+def is_blank(text: str) -> bool:
+    """Returns whether nothing of it can be seen: blanks, control characters, marks that only join or direct others."""
+    return all(unicodedata.category(char) in _UNSEEN for char in text)
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 
 def content_hash(text: str) -> str:

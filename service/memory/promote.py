@@ -21,10 +21,11 @@ from service.domain.job import NewJob
 from service.domain.memory import Event, Memory
 from service.domain.relation import Relation, RelationType
 from service.domain.request import Request
+from service.domain.revision import Expected
 from service.domain.scope import GLOBAL_CHANNEL
 from service.errors import Conflict
 from service.memory.store import write_transaction
-from service.memory.transactions import keep, missing, note
+from service.memory.transactions import check, keep, missing, note
 from service.pipeline import pii
 from service.resources import Resources
 
@@ -39,9 +40,15 @@ class Promoted:
 
 
 async def promote(
-    workspace_id: UUID, memory_id: UUID, reason: str | None, res: Resources, request: Request
+    workspace_id: UUID,
+    memory_id: UUID,
+    reason: str | None,
+    res: Resources,
+    request: Request,
+    *,
+    expected: Expected | None = None,
 ) -> Promoted:
-    """Raises NotFound, or Conflict for a memory that is archived or in `_global` already."""
+    """Raises NotFound, PreconditionFailed, or Conflict for a memory that is archived or in `_global` already."""
     because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
     async with res.db.read(workspace_id) as session:
         there = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
@@ -54,6 +61,7 @@ async def promote(
         original = await memories.get(session, workspace_id, memory_id)
         if not ends or original is None:
             raise missing()
+        check(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
         found = await _known(session, original, res)

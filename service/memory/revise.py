@@ -79,7 +79,7 @@ async def _prepared(there: Memory, asked: Revision, res: Resources) -> Draft:
             type=chosen,
             type_confidence=there.kind.confidence if asked.type is None else asked.type_confidence,
             tags=asked.tags or (),
-            metadata=asked.metadata,
+            metadata=asked.metadata or {},
             # what was said keeps its day; a correction by hand speaks of today
             timestamp=there.timestamp if record else None,
             timezone=settings.timezone,
@@ -111,7 +111,9 @@ def changes(old: Memory, asked: Revision, draft: Draft) -> dict[str, Any]:
         values |= {"importance": asked.importance.value, "importance_level": asked.importance.level}
     if asked.tags is not None:  # R5.04: both columns in one UPDATE
         values |= {"tags": list(draft.tags), "tag_prefixes": list(draft.tag_prefixes)}
-    if asked.metadata:
+    if asked.metadata is None:
+        values["extra"] = {}
+    elif asked.metadata:
         merged = {**old.metadata, **draft.metadata}
         values["extra"] = {key: value for key, value in merged.items() if draft.metadata.get(key, key) is not None}
     values |= {name: moment for name, moment in asked.moments.items() if name != "last_accessed"}
@@ -170,7 +172,7 @@ async def _write(
         await memories.make_way(session, workspace_id, [values["hash"]], now=now)
     await revisions.change(session, workspace_id, old.id, values, now=now)
     if "last_accessed" in asked.moments:
-        await revisions.touch(session, workspace_id, old.id, {"last_accessed": asked.moments["last_accessed"] or now})
+        await revisions.touch(session, workspace_id, old.id, {"last_accessed": asked.moments["last_accessed"]})
     if "content" in values:
         kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
         await revisions.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)

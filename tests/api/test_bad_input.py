@@ -76,6 +76,7 @@ def but(**changes: Any) -> dict[str, Any]:
 BODIES: list[tuple[str, Any, str | None]] = [
     ("empty content", but(content=""), "content"),
     ("blank content", but(content=" \t\n　"), "content"),
+    ("invisible content", but(content="\u200b \u2060\u202e"), "content"),
     ("content is a number", but(content=5), "content"),
     ("content is null", but(content=None), None),
     ("content is a list", but(content=[CANARY]), "content"),

@@ -39,6 +39,13 @@ async def test_metadata_is_merged_and_null_removes(client: AsyncClient) -> None:
     assert changed["metadata"] == {"key2": "b", "inner": {"other": 1}}
 
 
+async def test_null_for_all_of_metadata_removes_every_key(client: AsyncClient) -> None:
+    memory_id = await store(client, "Drinks tea", metadata={"key1": "a", "key2": "b"})
+    assert (await patch(client, memory_id, importance=0.3))["metadata"] == {"key1": "a", "key2": "b"}
+    assert (await patch(client, memory_id, metadata=None))["metadata"] == {}
+    assert await events(client, memory_id) == ["ADD", "UPDATE", "UPDATE"]
+
+
 async def test_tags_replace_the_list_and_its_prefixes(client: AsyncClient) -> None:
     """R5.04"""
     memory_id = await store(client, "Drinks tea", tags=["slack:channel:general"])
@@ -161,7 +168,15 @@ async def test_what_may_not_change_is_named(client: AsyncClient, body: dict[str,
 
 
 @pytest.mark.parametrize(
-    "body", [{"content": None}, {"importance": None}, {"importance": 0.1, "importance_level": 1}, {"content": " "}]
+    "body",
+    [
+        {"content": None},
+        {"importance": None},
+        {"importance": 0.1, "importance_level": 1},
+        {"content": " "},
+        {"content": "\u200b\u2060"},
+        {"last_accessed": None, "allow_system_fields": True},
+    ],
 )
 async def test_what_cannot_be_meant_is_400(client: AsyncClient, body: dict[str, Any]) -> None:
     memory_id = await store(client, "Drinks tea")

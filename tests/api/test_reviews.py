@@ -67,6 +67,9 @@ async def test_flagged_is_seen_by_reviews_only(resources: Resources, tenant: Ten
         question = {"query": "Lives in Porto", "user_id": "alice", "include_archived": True}
         found = (await client.post("/v1/memories/search", json=question)).json()["results"]
         assert [each["id"] for each in found] == [old]
+        for source, target in ((result["id"], old), (old, result["id"])):
+            tie = {"target_id": target, "type": "RELATES_TO"}
+            assert (await client.post(f"/v1/memories/{source}/relations", json=tie)).status_code == 404
         [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
         assert review["memory"]["memory"] == "Lives in Porto"
         assert review["changes"] == [{"verb": "UPDATE", "target_id": old}]
