@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import asyncpg  # type: ignore[import-untyped]
 import pytest
 from httpx2 import AsyncClient
-from sqlalchemy.exc import IntegrityError
 
 from service.domain.job import Job
 from service.errors import LlmError
@@ -226,6 +226,6 @@ async def test_what_a_model_says_of_the_erased_is_not_kept(
         [row] = await tables.fetch(kept, tenant.workspace_id)
         late.client = client
         job = Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 3, "t")
-        with pytest.raises(IntegrityError):  # its turns are gone
+        with pytest.raises(asyncpg.ForeignKeyViolationError):  # its turns are gone
             await consolidate.run(job, replace(resources, llm=late))
         assert await _holding(tables) == set()
