@@ -65,6 +65,7 @@ WAYS: Mapping[str, Mapping[str, Way]] = {
         "without entity": {"weights": {"entity": 0, "entity_alone": 0}},
         "without hybrid": {"techniques": {"hybrid": False}},
         "without entity_centric": {"techniques": {"entity_centric": False}},
+        "without requests": {"techniques": {"requests": False}},
         "without validity": {"factors": {"validity": False}},
         "without temporal_tag": {"factors": {"temporal_tag": False}},
     },

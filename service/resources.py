@@ -18,7 +18,7 @@ from service.domain.scope import Scope
 from service.errors import StoreUnavailable
 from service.providers.cache import CachedEmbedder
 from service.providers.choose import open_embedder, open_llm, open_reranker
-from service.providers.protocols import Embedder, Llm
+from service.providers.protocols import Embedder, Llm, Vector
 from service.providers.reranker import Reranker
 from service.settings import Settings
 from service.threads import Threads
@@ -39,6 +39,7 @@ class Resources:
     locks: ScopeLocks = field(default_factory=ScopeLocks)
     people: dict[tuple[Scope, tuple[str, ...], int], tuple[float, Sequence[str]]] = field(default_factory=dict)
     large: dict[tuple[Scope, tuple[str, ...], int], float] = field(default_factory=dict)
+    common: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None
 
     def of_workspace(self, overrides: dict[str, Any]) -> Resources:

@@ -75,6 +75,7 @@ def parameters(
     entity_centric: bool | None = None,
     query_expansion: bool | None = None,
     hyde: bool | None = None,
+    requests: bool | None = None,
     self_query: bool | None = None,
     diversity: Annotated[float | None, Query(ge=0, le=1)] = None,
     rerank: bool | None = None,
@@ -87,6 +88,7 @@ def parameters(
         "entity_centric": entity_centric,
         "query_expansion": query_expansion,
         "hyde": hyde,
+        "requests": requests,
         "self_query": self_query,
     }
     said = {name: value for name, value in switches.items() if value is not None}

@@ -129,7 +129,7 @@ SELECT m.id, m.content, m.terms, m.speaker, m.role, m."timestamp", m.mentions, m
        -(m.bm25 <#> :asked_own) AS text_lexical,
        CASE WHEN m.context_bm25 IS NULL THEN NULL ELSE -(m.context_bm25 <#> :asked_near) END AS context_lexical,
        1 - (t.embedding <=> :question) AS text_vector,
-       1 - (c.embedding <=> :question) AS context_vector, pull.goal_tied, pull.goal_near
+       1 - (c.embedding <=> :question) AS context_vector, {plain} AS plain, pull.goal_tied, pull.goal_near
 FROM memory m
 LEFT JOIN memory_vector t ON t.workspace_id = m.workspace_id AND t.memory_id = m.id AND t.generation = {generation}
     AND t.kind = 'text'
@@ -138,6 +138,8 @@ LEFT JOIN memory_vector c ON c.workspace_id = m.workspace_id AND c.memory_id = m
 {goal_pull}
 WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) AND {scope} AND {rows}
 """
+
+PLAIN, NOT_PLAIN = "1 - (t.embedding <=> :plain)", "NULL::float8"
 
 SPEAKERS = """
 SELECT DISTINCT s.speaker FROM (
@@ -159,12 +161,14 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question as the arms need it. `vector` None: no embedder. `asked_at`: middle of the time asked for."""
+    """A question as the arms need it. `vector` None: no embedder. `asked_at`: middle of the time asked for.
+    `plain`: the question's own vector, where another one is searched with."""
 
     terms: Sequence[int]
     vector: NDArray[np.float32] | None
     asked_at: datetime | None = None
     tags: Sequence[str] = ()
+    plain: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,8 @@ class Candidates:
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One candidate with its measures; BM25 >= 0, cosines -1..1, None where there is nothing to measure.
-    `goal_tied`: to an active goal; `goal_near`: the cosine to the nearest of them."""
+    `goal_tied`: to an active goal; `goal_near`: the cosine to the nearest of them.
+    `plain`: the cosine to the question's own vector, where another one is searched with."""
 
     id: UUID
     text: str
@@ -203,6 +208,7 @@ class Measured:
     context_vector: float | None
     goal_tied: bool | None = None
     goal_near: float | None = None
+    plain: float | None = None
 
 
 async def speakers(session: Session, where: Where) -> list[str]:
@@ -277,8 +283,10 @@ async def signals(
         "question": HalfVector(ask.vector) if ask.vector is not None else None,
         "asked_own": SparseVector(dict(own), TERM_DIMENSIONS),
         "asked_near": SparseVector(dict(near), TERM_DIMENSIONS),
+        **({} if ask.plain is None else {"plain": HalfVector(ask.plain)}),
     }
-    rows = await direct.fetch(session, _signals(where.scope.sql, where.rows.sql, where.generation), values)
+    shape = _signals(where.scope.sql, where.rows.sql, where.generation, plain=ask.plain is not None)
+    rows = await direct.fetch(session, shape, values)
     return [
         Measured(
             row.id,
@@ -299,6 +307,7 @@ async def signals(
             row.context_vector,
             row.goal_tied,
             row.goal_near,
+            row.plain,
         )
         for row in rows
     ]
@@ -323,12 +332,14 @@ def _candidates(scope: str, vectors: str, rows: str, generation: int, *, timed: 
 
 
 @lru_cache(maxsize=256)
-def _signals(scope: str, rows: str, generation: int) -> TextClause:
+def _signals(scope: str, rows: str, generation: int, *, plain: bool) -> TextClause:
     goals = {"active_goals": goal_pull.active(scope, generation), "goal_pull": goal_pull.PULL}
-    shape = typed(text(SIGNALS.format(scope=scope, rows=rows, generation=int(generation), **goals)))
+    cosine = PLAIN if plain else NOT_PLAIN
+    shape = typed(text(SIGNALS.format(scope=scope, rows=rows, generation=int(generation), plain=cosine, **goals)))
     sparse = SPARSEVEC(TERM_DIMENSIONS)
     return shape.bindparams(
         bindparam("question", type_=Half()),
+        *([bindparam("plain", type_=Half())] if plain else []),
         bindparam("asked_own", type_=sparse),
         bindparam("asked_near", type_=sparse),
     )

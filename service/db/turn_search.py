@@ -41,8 +41,7 @@ WITH scoped AS MATERIALIZED (
     WHERE terms && CAST(:terms AS integer[]) AND term = ANY (CAST(:terms AS integer[])) GROUP BY term
 ), asked AS (
     SELECT ('{{' || string_agg((term + 1) || ':' || ln(1 + (texts - found + 0.5) / (found + 0.5)), ',' ORDER BY term)
-            || '}}/{dimensions}')::sparsevec AS weights,
-           sum(ln(1 + (texts - found + 0.5) / (found + 0.5))) AS reach
+            || '}}/{dimensions}')::sparsevec AS weights
     FROM own, counted
 ), told AS (
     SELECT o.turn_id, max(greatest(-(m.context_bm25 <#> a.weights), 0)) AS words,
@@ -76,7 +75,7 @@ WITH scoped AS MATERIALIZED (
     UNION (SELECT id FROM measured ORDER BY "timestamp" DESC, id LIMIT :wanted)
 )
 SELECT m.id, m.words, m.near_words, m.cosine, m.near_cosine, m."timestamp", t.conversation_id, t.turn_index,
-       t.content, t.terms, t.speaker, t.role, (SELECT texts FROM counted) AS texts, (SELECT reach FROM asked) AS reach,
+       t.content, t.terms, t.speaker, t.role, (SELECT texts FROM counted) AS texts,
        (SELECT json_object_agg(term, found)::text FROM own) AS found_in
 FROM picked p JOIN measured m ON m.id = p.id
 JOIN turn t ON t.workspace_id = :workspace AND t.id = m.id
@@ -131,12 +130,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Candidates, out of how many turns, the BM25 that a turn with every word of the question could reach, and in how
-    many turns each term id stands."""
+    """Candidates, out of how many turns, and in how many of them each term id stands."""
 
     measured: tuple[Measured, ...]
     texts: int
-    reach: float
     found_in: Mapping[int, float]
 
 
@@ -187,7 +184,7 @@ async def _measured(
     }
     listed = (await session.execute(_shape(wanted.place("t").sql, rows.sql, generation), values)).all()
     if not listed:
-        return Looked((), 0, 0.0, {})
+        return Looked((), 0, {})
     measured = tuple(
         Measured(
             row.id,
@@ -207,7 +204,7 @@ async def _measured(
     )
     first = listed[0]
     found_in = {int(term): float(count) for term, count in json.loads(first.found_in or "{}").items()}
-    return Looked(measured, int(first.texts), first.reach or 0.0, found_in)
+    return Looked(measured, int(first.texts), found_in)
 
 
 @lru_cache(maxsize=256)

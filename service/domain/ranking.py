@@ -37,7 +37,7 @@ class Weights(_Part):
     context_lexical: Weight = Field(default=0.8, description="BM25 over the turn and the two before it")
     text_vector: Weight = Field(default=1.0, description="Cosine to the text")
     context_vector: Weight = Field(default=1.0, description="Cosine to the turn with its speaker and the turn before")
-    speaker: Weight = Field(default=0.3, description="Said by the one the question names")
+    speaker: Weight = Field(default=0.5, description="Said by the role asked for; 0.6 of it: by the one named")
     telling: Weight = Field(default=0.5, description="Tells rather than asks")
     time: Weight = Field(default=0.6, description="Near the time asked for")
     time_alone: Weight = Field(default=4.0, description="The same when nothing but a time is asked for")
@@ -50,7 +50,7 @@ class Weights(_Part):
     entity_alone: Weight = Field(default=4.0, description="The same when nothing but an entity is asked for")
     goal: Weight = Field(default=0.3, description="Belongs to an active goal of the scope, or is near to one")
     coverage: Share = Field(
-        default=0.7, description="Share of what the question's words could reach at which BM25 is full"
+        default=0.6, description="Share of what the question's words could reach at which BM25 is full"
     )
 
 
@@ -71,6 +71,7 @@ class Techniques(_Part):
     entity_centric: bool = Field(default=True, description="Memories that name the question's entities")
     query_expansion: bool = Field(default=False, description="The question as a statement, too")
     hyde: bool = Field(default=False, description="An answer imagined by the language model, too")
+    requests: bool = Field(default=True, description="A request by what is particular to it, not by its being one")
     self_query: bool = Field(default=False, description="Times, types and tags in the question become filters")
 
 

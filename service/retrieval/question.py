@@ -21,6 +21,7 @@ from service.domain.temporal import Mention
 from service.language.common_words import is_common
 from service.language.gazetteer import CALENDAR
 from service.language.lexemes import MAX_TERMS, lexemes
+from service.language.requests import asks_the_present, is_request
 from service.language.temporal import find, window
 
 Role = Literal["user", "assistant"]
@@ -30,6 +31,9 @@ FADE_DAYS: Final = 7.0
 
 OTHER_YEAR: Final = 0.8
 """The fit of the same dates in another year than the one that was understood."""
+
+NAMED: Final = 0.6
+"""What a turn by the named speaker counts beside one by the role asked for: "Ana's boat" is told by others, too."""
 
 LONGEST_NAME: Final = 4
 MAX_WORDS: Final = 60
@@ -94,6 +98,7 @@ class Question:
     language. `named`: the speakers named, as stored. `role`: whose
     words are asked for when nobody is named. `asked`: the time asked for. `only_time`: nothing else is asked.
     `phrases`: what might be the name of an entity, as written. `looks_back`: it asks for what was, not for what is.
+    `present`: it asks for how things stand, and for no other time. `request`: it asks for something to be done.
     """
 
     text: str
@@ -107,6 +112,8 @@ class Question:
     only_time: bool = False
     phrases: tuple[str, ...] = ()
     looks_back: bool = False
+    present: bool = False
+    request: bool = False
 
 
 def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] = ()) -> Question:
@@ -119,6 +126,7 @@ def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] =
     terms = _different(bare)
     asked = _asked(text, reference, zone)
     named = frozenset(name for _, _, name in spans)
+    request = is_request(text)
     return Question(
         text=text,
         embed=bare if terms else text,
@@ -126,11 +134,13 @@ def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] =
         rare=_rare(bare),
         odd=_odd(bare),
         named=named,
-        role=None if named else _role(text),
+        role=None if named else "user" if request else _role(text),
         asked=asked,
         only_time=asked is not None and set(lexemes(_without(text, asked.spans))) <= _HOLLOW,
         phrases=_phrases(bare),
         looks_back=_LOOKS_BACK.search(text) is not None,
+        present=asked is None and asks_the_present(text),
+        request=request,
     )
 
 
@@ -141,9 +151,10 @@ def unnamed(text: str, people: Iterable[str]) -> str:
 
 
 def speaker_match(question: Question, speaker: str | None, role: str | None) -> float:
-    """Returns 1 for a turn by whom the question is about, else 0; 0 for all when it names two or nobody."""
+    """Returns 1 for a turn by the role asked for, NAMED for one by the speaker named, else 0; 0 for all when the
+    question names two or nobody."""
     if question.named:
-        return float(len(question.named) == 1 and speaker in question.named)
+        return NAMED if len(question.named) == 1 and speaker in question.named else 0.0
     return float(question.role is not None and role == question.role)
 
 
@@ -178,6 +189,11 @@ def time_match(asked: Asked | None, happened_at: datetime, mentions: Iterable[Me
             begins, ends = _moved(asked.begins_at, years), _moved(asked.ends_at, years)
             best = max(best, OTHER_YEAR * _near(begins, ends, happened_at))
     return best
+
+
+def newness(at: datetime, oldest: datetime, newest: datetime) -> float:
+    """Returns 0 for the oldest of the candidates, 1 for the newest; `oldest` must be before `newest`."""
+    return min(1.0, max(0.0, (at - oldest) / (newest - oldest)))
 
 
 def _different(text: str) -> tuple[str, ...]:

@@ -141,7 +141,8 @@ async def read(session: Session, ready: Ready, res: Resources) -> Answer:
     measured = await hybrid.signals(session, where, ids, prepared.ask, own=scene.own, near=scene.near)
     scene = await _with_standing(session, scene, ids)
     scene = signals.with_odd(scene, measured, len(found.arms.get("text_lexical", ())))
-    scene = replace(scene, goals=goals.pulls(measured, res.embedder.similarity))
+    pulls = goals.pulls(measured, res.embedder.similarity)
+    scene = replace(scene, goals=pulls, span=signals.span(prepared.read, measured))
     watch.lap("signals")
     ranked = _rank(scene, measured, max(query.limit, rerank.wanted(query, res)))
     watch.lap("rank")
@@ -195,14 +196,14 @@ async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, 
     read = await res.threads.run(question.read, query.text, query.reference or res.clock(), zone, people)
     watch.lap("read")
     more = [CleanText(question.unnamed(text, people)) for text in widened.texts]
-    vector, warnings = await techniques.embedded(query, CleanText(read.embed), more, res)
+    embedded = await techniques.embedded(query, CleanText(read.embed), more, res, request=read.request)
     watch.lap("embed")
     terms = {term: lexemes.term_id(term) for term in read.terms}
     asked = read.asked
     ends = [edge for edge in (asked.begins_at, asked.ends_at) if edge is not None] if asked else []
     middle = ends[0] + (ends[-1] - ends[0]) / 2 if ends else None
-    ask = Ask(sorted(terms.values()), vector, middle, query.tags)
-    return Prepared(read, terms, ask, {**used, **widened.used}, warnings)
+    ask = Ask(sorted(terms.values()), embedded.searched, middle, query.tags, embedded.plain)
+    return Prepared(read, terms, ask, {**used, **widened.used, **embedded.used}, embedded.warnings)
 
 
 async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
@@ -248,8 +249,9 @@ def _scene(query: Query, prepared: Prepared, found: Candidates, naming: Naming, 
         prepared.read,
         now,
         prepared.terms,
-        own={term: fusion.idf(texts, count) for term, count in found.own.items()},
-        near={term: fusion.idf(texts, count) for term, count in found.near.items()},
+        # a word of the question that no text has belongs to what a full match would reach
+        own={number: fusion.idf(texts, found.own.get(number, 0.0)) for number in prepared.terms.values()},
+        near={number: fusion.idf(texts, found.near.get(number, 0.0)) for number in prepared.terms.values()},
         rarity={term: fusion.rarity(texts, found.own.get(number, 0.0)) for term, number in prepared.terms.items()},
         naming=naming,
         names=signals.worth(naming, texts),
@@ -305,6 +307,6 @@ def _id(ranked: Ranked) -> UUID:
 
 
 def _hit(ranked: Ranked, measured: Measured, memory: Memory, res: Resources) -> Hit:
-    cosine = measured.text_vector
+    cosine = measured.text_vector if measured.plain is None else measured.plain
     similarity = res.embedder.query_similarity(cosine) if cosine is not None else None
     return Hit(memory, ranked.score, similarity, ranked.terms, ranked.factors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -39,7 +39,8 @@ class Scene:
 
     `own`, `near`: IDF by term number; `rarity`: of a lexeme, 0..1; `names`: what naming an entity is worth, 0..1;
     `texts`: how many may be seen; `only_rare`: hardly one has a word of the question, so odd ones are rare;
-    `goals`: how strongly active goals pull at each candidate, 0..1, empty without one.
+    `goals`: how strongly active goals pull at each candidate, 0..1, empty without one. `span`: the times of the oldest
+    and the newest candidate, for a question about the present.
     """
 
     query: Query
@@ -55,6 +56,7 @@ class Scene:
     only_rare: bool = False
     texts: int = 0
     goals: Mapping[UUID, float] = field(default_factory=dict)
+    span: tuple[datetime, datetime] | None = None
 
     @property
     def ranking(self) -> Ranking:
@@ -103,7 +105,7 @@ def asked(scene: Scene) -> Asking:
     read = scene.read
     applies = {
         "speaker": bool(read.named) or read.role is not None,
-        "time": read.asked is not None,
+        "time": read.asked is not None or scene.span is not None,
         "rare": bool(rare(scene)),
         "tag": bool(scene.query.tags),
         "entity": bool(scene.names),
@@ -119,10 +121,23 @@ def asked(scene: Scene) -> Asking:
     )
 
 
+SHORTEST_SPAN = timedelta(days=1)
+"""Of what was stored in one go the last is not the newest."""
+
+
+def span(read: Question, measured: Sequence[Measured]) -> tuple[datetime, datetime] | None:
+    """The times of the oldest and the newest candidate; None unless the question asks for the present."""
+    if not read.present or not measured:
+        return None
+    times = [each.timestamp for each in measured]
+    oldest, newest = min(times), max(times)
+    return (oldest, newest) if newest - oldest >= SHORTEST_SPAN else None
+
+
 def of(each: Measured, scene: Scene) -> Signals:
     """The signals and factors of one candidate."""
     read = scene.read
-    mentions = [_mention(kept) for kept in each.mentions] if read.asked else ()
+    mentions = [_mention(kept) for kept in each.mentions] if read.asked else []
     return Signals(
         key=each.id,
         text_lexical=each.text_lexical,
@@ -131,7 +146,7 @@ def of(each: Measured, scene: Scene) -> Signals:
         context_vector=each.context_vector,
         speaker=question.speaker_match(read, each.speaker, each.role),
         asking=_asking(each),
-        time=question.time_match(read.asked, each.timestamp, mentions),
+        time=_timely(each, scene, mentions),
         rare=question.rare_match(rare(scene), _held(each, scene), scene.rarity),
         tag=float(any(tag in each.tag_prefixes for tag in scene.query.tags)),
         entity=question.entity_match(scene.naming.memories.get(each.id, ()), scene.names, len(scene.naming.said)),
@@ -143,6 +158,12 @@ def of(each: Measured, scene: Scene) -> Signals:
 def _held(each: Measured, scene: Scene) -> set[str]:
     """The question's words that the text has."""
     return {term for term, number in scene.terms.items() if number in each.terms}
+
+
+def _timely(each: Measured, scene: Scene, mentions: Sequence[Mention]) -> float:
+    if scene.span is not None:
+        return question.newness(each.timestamp, *scene.span)
+    return question.time_match(scene.read.asked, each.timestamp, mentions)
 
 
 _seen: dict[tuple[UUID, int], float] = {}
@@ -185,8 +206,10 @@ def _around(strength: float, value: float) -> float:
 
 
 def _tagged(each: Measured, scene: Scene) -> float:
-    """R7.15, unless the question asks about a time (B10) or for what was."""
-    if scene.read.asked is not None or scene.read.looks_back or not scene.query.window.is_open:
+    """R7.15, unless the question asks about a time (B10), for what was, or for something to be done: an operation two
+    years ago says as much about somebody as a habit."""
+    read = scene.read
+    if read.asked is not None or read.looks_back or read.request or not scene.query.window.is_open:
         return 1.0
     if scene.query.narrow.valid_at is not None:
         return 1.0

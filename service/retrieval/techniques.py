@@ -3,6 +3,9 @@
 Self-query reads filters out of it; query expansion and HyDE add texts whose vectors are averaged with the question's
 (as Gao et al. 2022 do for HyDE), so that the search stays one. A model does it where there is one and it answers;
 else rules do, or the technique is left out and says so. None of them can fail a search.
+
+A request ("Book me a flight to Rome") is near to every short wish and order. So what all requests have in common is
+taken out of its vector, and its words count as a note's do, too.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -51,6 +55,21 @@ _KIND = re.compile(
 _TAGGED = re.compile(r"(?:\btagged(?:\s+(?:as|with))?\s+|(?<!\w)#)[\"']?(?P<tag>[\w][\w:/.-]*)", re.IGNORECASE)
 
 
+COMMON = tuple(
+    CleanText(text)
+    for text in (
+        "Suggest something for me.",
+        "Find me a good one.",
+        "Help me plan it.",
+        "What should I do?",
+        "Which one should I choose?",
+        "Book one for me.",
+    )
+)
+COMMON_SHARE = 0.5
+"""How much of it is taken out of a request. 0.4 to 0.7 were alike on requests over stored preferences."""
+
+
 class _Statements(BaseModel):
     statements: list[Any] = []
 
@@ -76,6 +95,16 @@ class Widened:
 
     texts: tuple[CleanText, ...]
     used: dict[str, Used]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What is searched with, None without an embedder; `plain`: the question's own vector when that is another one."""
+
+    searched: Vector | None
+    plain: Vector | None = None
+    used: dict[str, Used] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Used]]:
@@ -116,19 +145,35 @@ async def widened(query: Query, res: Resources) -> Widened:
 
 
 async def embedded(
-    query: Query, text: CleanText, more: Sequence[CleanText], res: Resources
-) -> tuple[Vector | None, tuple[str, ...]]:
-    """One vector for the question and what was added to it; None, with a warning, when the embedder is away."""
-    owner = query.scope.workspace_id
+    query: Query, text: CleanText, more: Sequence[CleanText], res: Resources, *, request: bool
+) -> Embedded:
+    """One vector for the question and what was added to it, `request`: as one; none, with a warning, when the embedder
+    is away."""
+    began, owner = time.perf_counter(), query.scope.workspace_id
+    request = request and query.ranking.techniques.requests
+    told_of = [text, *more] if request else more
     try:
-        if not more:
-            return await res.embedder.embed_query(owner, text), ()
-        asked, told = await asyncio.gather(res.embedder.embed_query(owner, text), res.embedder.embed(owner, more))
+        if not told_of:
+            return Embedded(await res.embedder.embed_query(owner, text))
+        asked, told = await asyncio.gather(res.embedder.embed_query(owner, text), res.embedder.embed(owner, told_of))
+        mean = np.mean([asked, np.mean(told, axis=0)], axis=0, dtype=np.float32)
+        if request:
+            mean = mean - COMMON_SHARE * await _common(owner, res)
     except EmbeddingError:
-        return None, ("embedding_unavailable: vectors were not searched.",)
-    mean = np.mean([asked, np.mean(told, axis=0)], axis=0, dtype=np.float32)
+        return Embedded(None, warnings=("embedding_unavailable: vectors were not searched.",))
     length = float(np.linalg.norm(mean))
-    return (np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else asked), ()
+    searched = np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else asked
+    return Embedded(searched, asked, {"requests": Used(_ms(began), 1, _RULES)} if request else {})
+
+
+async def _common(owner: UUID, res: Resources) -> Vector:
+    """What requests have in common: the mean vector of some that ask for nothing in particular. Once per process."""
+    found = res.common.get(res.embedder.model)
+    if found is None:
+        asked = [await res.embedder.embed_query(owner, text) for text in COMMON]
+        told = await res.embedder.embed(owner, COMMON)
+        found = res.common[res.embedder.model] = np.mean([*asked, *told], axis=0, dtype=np.float32)
+    return found
 
 
 async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], Used]:

@@ -6,6 +6,7 @@ own words and meaning, those of the turns before it, who speaks, and when.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
@@ -111,7 +112,9 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
         "rare": bool(read.rare),
     }
     unasked = frozenset(name for name in applies if not applies[name]) | {"tag", "entity", "goal"}
-    return fusion.fuse(signals, Asking(looked.reach, looked.reach, read.only_time, unasked=unasked), limit=limit)
+    found = (looked.found_in.get(number, 0.0) for number in prepared.terms.values())
+    reach = math.fsum(fusion.idf(looked.texts, count) for count in found)
+    return fusion.fuse(signals, Asking(reach, reach, read.only_time, unasked=unasked), limit=limit)
 
 
 async def _vector(wanted: Turns, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from httpx2 import AsyncClient
 from prometheus_client import REGISTRY
 
 from service.resources import Resources
+from service.retrieval.techniques import COMMON
 from tests.api.conftest import Tables, client_of, serving, with_llm
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -312,6 +313,55 @@ async def test_the_question_as_a_statement_is_embedded_too(boats: AsyncClient, e
     assert found["metrics"]["techniques"]["query_expansion"]["count"] == 1
     found = await ask(boats, "boat", techniques={"query_expansion": True})
     assert found["metrics"]["techniques"]["query_expansion"]["note"] == "by rules: no rule fits"
+
+
+async def test_a_request_is_matched_by_what_is_particular_to_it(
+    client: AsyncClient, embedder: AngleEmbedder, resources: Resources
+) -> None:
+    """What all requests are near to stands first without it; the similarity stays that of the words themselves."""
+    resources.common.clear()
+    for text in COMMON:
+        embedder.place(text, 0.0, side=2)
+    embedder.place("Find me a mooring.", 0.6, side=2)
+    await store(client, embedder, "Please be brief with me.", 0.0)
+    await store(client, embedder, "The boat is four metres wide.", 1.0)
+    off = await ask(client, "Find me a mooring.", techniques={"requests": False})
+    found = await ask(client, "Find me a mooring.")
+    resources.common.clear()
+    assert [hit["memory"][:8] for hit in off["results"]] == ["Please b", "The boat"]
+    assert [hit["memory"][:8] for hit in found["results"]] == ["The boat", "Please b"]
+    assert {hit["memory"]: hit["similarity"] for hit in found["results"]} == pytest.approx(
+        {hit["memory"]: hit["similarity"] for hit in off["results"]}, abs=1e-3
+    )
+    assert found["metrics"]["techniques"]["requests"]["count"] == 1
+    assert "requests" not in off["metrics"]["techniques"]
+    assert "requests" not in (await ask(client))["metrics"]["techniques"]
+
+
+async def test_the_newest_answers_how_things_stand(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    for day, rent in enumerate(("four hundred", "five hundred", "six hundred"), 1):
+        when = {"timestamp": f"2024-0{day}-01T10:00:00Z"}
+        await store(client, embedder, f"The rent is {rent} euros.", 0.8, **when)
+    embedder.place("How much is the rent now?", 1.0)
+    embedder.place("How much is the rent?", 1.0)
+    now = (await ask(client, "How much is the rent now?", explain=True))["results"]
+    assert now[0]["memory"] == "The rent is six hundred euros."
+    assert "time" in now[0]["explain"]["terms"]
+    plain = (await ask(client, "How much is the rent?", explain=True))["results"]
+    assert "time" not in plain[0]["explain"]["terms"]
+
+
+async def test_a_word_that_no_text_has_belongs_to_a_full_match(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    await store(client, embedder, "Buys bread on Fridays.", 0.5)
+    await store(client, embedder, "Rows on the lake.", 0.5)
+    values = []
+    for query in ("buy", "buy zither", "buy zither ukulele"):
+        embedder.place(query, 1.0)
+        hits = (await ask(client, query, explain=True))["results"]
+        values.append(
+            next(hit for hit in hits if "bread" in hit["memory"])["explain"]["terms"]["text_lexical"]["value"]
+        )
+    assert values[0] > values[1] > values[2] > 0
 
 
 async def test_a_model_says_it_in_other_words(

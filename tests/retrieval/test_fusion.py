@@ -90,7 +90,7 @@ def test_a_vector_still_to_come_is_no_reproach_to_a_full_match() -> None:
 
 def test_one_weak_word_in_common_is_no_full_match() -> None:
     ranked = {hit.key: hit for hit in fusion.fuse([Signals("weak", 1.0), Signals("none")], Asking(10, 10))}
-    assert ranked["weak"].terms["text_lexical"].value == pytest.approx(1 / 7)
+    assert ranked["weak"].terms["text_lexical"].value == pytest.approx(1 / 6)
 
 
 def test_a_memory_without_context_is_its_own_context() -> None:

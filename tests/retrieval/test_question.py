@@ -111,7 +111,7 @@ def test_whose_words_are_asked_for(text: str, role: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "speaker", "role", "match"),
     [
-        ("Where did Ines sail?", "Ines", "user", 1),
+        ("Where did Ines sail?", "Ines", "user", question.NAMED),
         ("Where did Ines sail?", "Bram de Wit", "user", 0),
         ("Where did Ines sail with Bram?", "Ines", "user", 0),
         ("Where did I sail?", None, "user", 1),
@@ -119,7 +119,7 @@ def test_whose_words_are_asked_for(text: str, role: str | None) -> None:
         ("Where is the boat?", "Ines", "user", 0),
     ],
 )
-def test_the_speaker_fits_or_not(text: str, speaker: str | None, role: str, match: int) -> None:
+def test_the_speaker_fits_or_not(text: str, speaker: str | None, role: str, match: float) -> None:
     assert question.speaker_match(read(text), speaker, role) == match
 
 
@@ -226,6 +226,25 @@ def test_a_memory_that_names_more_of_the_entities_fits_better() -> None:
 )
 def test_a_question_that_looks_back(text: str, back: bool) -> None:
     assert read(text).looks_back is back
+
+
+def test_a_request_asks_for_words_of_its_author() -> None:
+    found = read("Could you recommend a hotel in Porto?")
+    assert (found.request, found.role) == (True, "user")
+    assert read("Which hotel did you recommend in Porto?").role == "assistant"
+
+
+def test_the_present_is_asked_for_unless_another_time_is() -> None:
+    assert read("What is my rent now?").present
+    assert not read("What is my latest rent of May 2023?").present
+    assert not read("What is my rent?").present
+
+
+def test_the_newest_candidate_is_worth_most() -> None:
+    oldest = NOW - timedelta(days=10)
+    assert question.newness(NOW, oldest, NOW) == 1.0
+    assert question.newness(NOW - timedelta(days=5), oldest, NOW) == 0.5
+    assert question.newness(oldest - timedelta(days=3), oldest, NOW) == 0.0
 
 
 def test_a_long_question_is_read_in_a_time_that_grows_with_its_length() -> None:

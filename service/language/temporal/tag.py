@@ -28,6 +28,18 @@ _LASTING = re.compile(
     r"\b(?:born|named|called|moved|started|joined|became|switched|adopted|learned|learnt|decided|married|bought"
     r"|chose|signed\s+up|settled|agreed|has|have|['\u2019]ve|since|is|are|am|['\u2019]m|['\u2019]re|lives?|works?|likes?|prefers?)\b"
 )
+# "I use a phone with a cracked screen": who does something now tells of now, whatever participle comes after it. Not
+# where the verb opens another sentence ("I think he left"), nor where its past looks the same ("I put it away").
+_NOW = re.compile(
+    r"^\W*(?:(?:i|we|you|they)\s+(?:(?:do\s+not|don['\u2019]t|can\s*not|can['\u2019]t|never|always|only|also|just|still"
+    r"|really|usually|often|rarely|hardly|seldom|mostly|generally)\s+)*"
+    r"(?!(?:think|know|guess|believe|hear|see|remember|recall|wish|say|suppose|hope|understand|realise|realize|will|would"
+    r"|shall|should|could|might|must|plan|intend|put|cut|set|let|hit|cost|hurt|quit|read|shut|bet|beat|spread|split|cast)\b)"
+    r"(?P<base>[a-z]+)"
+    r"|(?:user|he|she)\s+(?:(?:never|always|only|also|still|really|usually|often|rarely)\s+)*"
+    r"(?!(?:was|thinks|knows|hopes|plans|intends|remembers|says)\b)(?P<other>[a-z]+(?<!s)s))\b(?!['\u2019])"
+)
+_UNWILLING = re.compile(r"\b(?:do\s+not|does\s+not|don['\u2019]t|doesn['\u2019]t)\s+want\s+to\b")
 
 
 def tag(text: str, mentions: Sequence[Mention], reference: datetime) -> TemporalTag:
@@ -39,6 +51,12 @@ def tag(text: str, mentions: Sequence[Mention], reference: datetime) -> Temporal
     if times and all(_ahead(m, reference) for m in times) and not tense.is_habit(lowered):
         return TemporalTag.FUTURE
     tenses = tense.verbs(lowered)
+    if (
+        not times
+        and (_acts_now(lowered) or _UNWILLING.search(lowered))
+        and not _AHEAD.search(_UNWILLING.sub("", lowered))
+    ):
+        return TemporalTag.CURRENT
     if times and all(m.ends_at is not None and m.ends_at <= reference for m in times):
         lasting = re.search(r"\bborn\b", lowered) or (Lean.PAST not in tenses and _LASTING.search(lowered))
         return TemporalTag.CURRENT if lasting else TemporalTag.PAST
@@ -48,6 +66,14 @@ def tag(text: str, mentions: Sequence[Mention], reference: datetime) -> Temporal
     if Lean.PAST in tenses and not running and not _LASTING.search(lowered):
         return TemporalTag.PAST
     return TemporalTag.CURRENT
+
+
+def _acts_now(text: str) -> bool:
+    """Whether the first verb of a lower-cased text is a plain present."""
+    found = _NOW.match(text)
+    if found is None:
+        return False
+    return found["base"] is None or Lean.PAST not in tense.verbs(found["base"])
 
 
 def _counts(mention: Mention, text: str) -> bool:
