@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from bench import running, scale_data, scale_store
 from bench.clients import Client
@@ -42,14 +42,15 @@ from service.db.conditions import Condition
 from service.db.engine import Database, Session, driver, find_access
 from service.db.hybrid import Ask, Candidates, Where
 from service.db.roles import APP
-from service.domain.query import Query
+from service.domain.query import Query, VectorWay
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.launch.run import is_ready
 from service.settings import Settings
 
-EXACT_ROWS = Settings.from_env({}).exact_scope_rows
+SETTINGS = Settings.from_env({})
+EXACT_ROWS, SIGNS_ROWS = SETTINGS.exact_scope_rows, SETTINGS.signs_scope_rows
 ARM, WANTED = 100, 10
 PERCENT = (100.0, 50.0, 10.0, 1.0, 0.1, 0.01)
 SMALLER = ("small-0", "mid-0")
@@ -91,11 +92,12 @@ def asks(found: Sources, count: int) -> list[Ask]:
     ]
 
 
-async def candidates(database: Database, where: Where, ask: Ask, *, is_large: bool) -> Candidates:
-    """As the service does once it knows which scopes are large."""
+async def candidates(database: Database, where: Where, ask: Ask, way: VectorWay | None) -> Candidates:
+    """As the service does once it knows which scopes are large; `way` None for one that is not."""
     async with database.snapshot(where.scope.values["workspace"]) as session:
-        find = large.candidates if is_large else hybrid.candidates
-        found = await find(session, where, ask, arm=ARM, wanted=WANTED)
+        if way is not None:
+            return await large.candidates(session, where, ask, arm=ARM, wanted=WANTED, way=way)
+        found = await hybrid.candidates(session, where, ask, arm=ARM, wanted=WANTED)
     assert found is not None
     return found
 
@@ -112,9 +114,16 @@ async def application(store: Store) -> AsyncIterator[Database]:
     await database.close()
 
 
-async def is_large(database: Database, where: Where) -> bool:
+async def way_of(session: Session, where: Where) -> VectorWay | None:
+    """How the scope's vectors are searched; None when it is small enough to be read."""
+    if await large.has_at_most(session, where, EXACT_ROWS):
+        return None
+    return "signs" if await large.has_at_most(session, where, SIGNS_ROWS) else "hnsw"
+
+
+async def find_way(database: Database, where: Where) -> VectorWay | None:
     async with database.read(where.scope.values["workspace"]) as session:
-        return await is_large_in(session, where)
+        return await way_of(session, where)
 
 
 # -- recall and counts ----------------------------------------------------------------------------------------------
@@ -131,12 +140,12 @@ async def recall(store: Store, found: Sources, count: int) -> str:
 
 
 async def _recall(database: Database, cell: Cell, where: Where, asked: Sequence[Ask]) -> list[object]:
-    apart = await is_large(database, where)
+    way = await find_way(database, where)
     hits: list[float] = []
     right = 0
     paths: dict[str, int] = {}
     for ask in asked:
-        got = await candidates(database, where, ask, is_large=apart)
+        got = await candidates(database, where, ask, way)
         wanted = await _nearest(database, where, ask)
         first = list(got.arms.get("text_vector", ()))[:10]
         hits.append(len(set(first) & set(wanted)) / len(wanted) if wanted else 1.0)
@@ -165,49 +174,42 @@ async def latency(store: Store, found: Sources, count: int) -> str:
     async with application(store) as database:
         for cell in cells(store.size):
             where = cell.where(store.workspace)
-            apart = await is_large(database, where)
+            way = await find_way(database, where)
             few = asks(found, count if cell.percent == 100 else max(4, count // 8))
-            service, floor = await _timed(database, where, few, apart=apart)
+            service, floor = await _timed(database, where, few, way)
             rows.append([cell.user, f"{cell.percent} %", *_percentiles(service), *_percentiles(floor)])
     head = ["user", "of the rows", "service p50", "p95", "p99", "floor p50", "p95", "p99"]
     return table(head, rows)
 
 
-async def _timed(database: Database, where: Where, asked: Sequence[Ask], *, apart: bool) -> tuple[list[float], ...]:
+async def _timed(
+    database: Database, where: Where, asked: Sequence[Ask], way: VectorWay | None
+) -> tuple[list[float], list[float]]:
+    """Milliseconds by the service, and by bare asyncpg of the very queries that it sent."""
     sent: list[tuple[str, tuple[Any, ...]]] = []
-
-    def note(_c: Any, _cursor: Any, statement: str, values: Any, _context: Any, _many: bool) -> None:
-        sent.append((statement, tuple(values)))
-
-    await candidates(database, where, asked[0], is_large=apart)
+    async with database.engine.connect() as session:  # the only one of the pool
+        (await driver(session)).add_query_logger(lambda query: sent.append((query.query, query.args)))
+    await candidates(database, where, asked[0], way)
     service, floor = [], []
     for ask in asked:
-        await candidates(database, where, ask, is_large=apart)  # the floor finds warm pages too
+        await candidates(database, where, ask, way)  # the floor finds warm pages too
         sent.clear()
-        event.listen(database.engine.sync_engine, "before_cursor_execute", note)
         began = time.perf_counter()
-        await candidates(database, where, ask, is_large=apart)
+        await candidates(database, where, ask, way)
         service.append((time.perf_counter() - began) * 1000)
-        event.remove(database.engine.sync_engine, "before_cursor_execute", note)
-        floor.append(await _bare(database, where.scope.values["workspace"], sent))
+        floor.append(await _bare(database, list(sent)))
     return service, floor
 
 
-async def _bare(database: Database, workspace: UUID, sent: Sequence[tuple[str, tuple[Any, ...]]]) -> float:
-    """Milliseconds of the same statements on the driver's connection, in a transaction opened alike."""
-    opening = (
-        f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL loxodon.workspace = '{workspace}'; "
-        "SET LOCAL statement_timeout = 600000; SET LOCAL enable_seqscan = off"
-    )
+async def _bare(database: Database, sent: Sequence[tuple[str, tuple[Any, ...]]]) -> float:
+    """Milliseconds of the same queries, from BEGIN to COMMIT, on the driver's connection."""
     async with database.engine.connect() as session:
         raw = await driver(session)
         took = 0.0
         for _ in range(2):  # the first prepares
             began = time.perf_counter()
-            await raw.execute(opening)
             for sql, values in sent:
-                await raw.fetch(sql, *values)
-            await raw.execute("COMMIT")
+                await (raw.fetch(sql, *values) if values else raw.execute(sql))
             took = (time.perf_counter() - began) * 1000
         return took
 
@@ -270,20 +272,16 @@ async def plans(store: Store, found: Sources) -> str:
         for name, cell in wanted:
             where, ask = cell.where(store.workspace), asks(found, 1)[0]
             async with database.snapshot(store.workspace) as session:
-                if await is_large_in(session, where):
+                way = await way_of(session, where)
+                if way is not None:
                     stats = await termstats.read(session, store.workspace, ask.terms)
-                    shape, values = large.statement(where, ask, stats, arm=ARM, wanted=WANTED)
+                    shape, values = large.statement(where, ask, stats, arm=ARM, wanted=WANTED, way=way)
                 else:
                     shape, values = hybrid.statement(where, ask, arm=ARM, wanted=WANTED)
                 explained = text(f"EXPLAIN (ANALYZE, COSTS OFF) {shape.text}").bindparams(*shape._bindparams.values())
                 lines = [row[0][:160] for row in await session.execute(explained, values)]
             parts.append("\n".join([f"== {name}", *lines]))
     return "\n\n".join(parts)
-
-
-async def is_large_in(session: Session, where: Where) -> bool:
-    sql = f"SELECT count(*) FROM (SELECT FROM memory m WHERE {where.scope.sql} LIMIT {EXACT_ROWS + 1}) few"
-    return int(await session.scalar(text(sql), dict(where.scope.values)) or 0) > EXACT_ROWS
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """Where do a million memories come from, and how do they get into a database in minutes?
 
-Vectors are jittered copies of real embeddings: some thousand sentences of our own (sentences.py) embedded by the local
+Vectors are jittered copies of real embeddings: 30,000 sentences of our own (sentences.py) embedded by the local
 model, each copy turned by a random angle (cosine .88 to 1 to its original), so that they lie in clusters as real ones
 do. Texts are those sentences with three invented words drawn by Zipf's law behind them: some in every tenth text,
 many in one alone. Rows of all users are mixed, as they would arrive over time. Written past the wall by COPY as the
@@ -36,7 +36,7 @@ from service.settings import Settings
 
 Vectors = NDArray[np.float32]
 
-ORIGINALS, QUESTIONS = 3_000, 200
+ORIGINALS, QUESTIONS = 30_000, 200
 NEAREST_COSINE: Final = 0.88
 WORDS, WORDS_EACH, ZIPF = 50_000, 3, 1.05
 BATCH, EMBEDDED = 5_000, 64
@@ -75,7 +75,7 @@ def users(size: int) -> list[tuple[str, int]]:
 
 def sources(folder: Path) -> Sources:
     """Embedded once and kept in `folder`."""
-    path = folder / "sources.npz"
+    path = folder / f"sources-{ORIGINALS}.npz"
     texts = [CleanText(each) for each in sentences.distinct(ORIGINALS, 1)]
     known = set(texts)
     questions = [each for each in sentences.distinct(ORIGINALS, 2) if each not in known][:QUESTIONS]

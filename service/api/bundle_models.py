@@ -159,7 +159,7 @@ class BundleMetricsOut(Reply):
     parts: dict[str, PartOut]
     tokens: int
     max_tokens: int
-    vector_path: Literal["exact", "hnsw", "fallback", "none"]
+    vector_path: Literal["exact", "signs", "hnsw", "fallback", "none"]
     techniques: dict[str, TechniqueOut]
     ms: float
 

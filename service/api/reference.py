@@ -139,7 +139,7 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
             "provider": "pgvector",
             "collection_name": "memories",
             "dimension": res.embedder.dimension,
-            **pick("vector_partitions", "exact_scope_rows", "database_url", "pool_size"),
+            **pick("vector_partitions", "exact_scope_rows", "signs_scope_rows", "database_url", "pool_size"),
         },
         llm={
             "active": res.llm.model if res.llm else None,

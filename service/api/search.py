@@ -136,11 +136,11 @@ class WindowOut(Reply):
 
 
 class SearchOut(Reply):
-    """Best first. `vector_path`: exact, hnsw, fallback, or none without an embedder. `timings_ms`: the total, with
-    explain every stage."""
+    """Best first. `vector_path`: exact, signs, hnsw, fallback, or none without an embedder. `timings_ms`: the total,
+    with explain every stage."""
 
     results: list[HitOut]
-    vector_path: Literal["exact", "hnsw", "fallback", "none"]
+    vector_path: Literal["exact", "signs", "hnsw", "fallback", "none"]
     warnings: list[str] = Field(default_factory=list)
     window: WindowOut | None = Field(None, description="The time asked for, by start and end or by time_query")
     why: FoundOut | None = Field(None, description="With explain_id: why this memory was found or not")

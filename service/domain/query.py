@@ -18,7 +18,10 @@ Validity = Literal["exclude", "demote", "ignore"]
 TagMatch = Literal["prefix", "exact"]
 ScopeId = Literal["user_id", "agent_id", "run_id"]
 TagMode = Literal["any", "all"]
-VectorPath = Literal["exact", "hnsw", "fallback", "none"]
+VectorWay = Literal["signs", "hnsw"]
+"""How the vectors of a large scope are searched: all their signs, or the graph of a very large one."""
+
+VectorPath = Literal["exact", "signs", "hnsw", "fallback", "none"]
 
 
 @dataclass(frozen=True, slots=True)

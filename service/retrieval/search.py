@@ -224,14 +224,16 @@ async def _candidates(session: Session, query: Query, where: Where, ask: Ask, re
     """From every row of the scope, or by index in a large one. Which scopes are large is remembered: to find out costs
     a walk over `exact_rows` rows; one that has shrunk meanwhile is answered by index as well."""
     key = (query.scope, query.channels, where.exact_rows)
-    if time.monotonic() >= res.large.get(key, 0.0):
+    until, way = res.large.get(key, (0.0, "hnsw"))
+    if time.monotonic() >= until:
         found = await hybrid.candidates(session, where, ask, arm=wide, wanted=query.limit)
         if found is not None:
             return found
+        way = "signs" if await large.has_at_most(session, where, res.settings.signs_scope_rows) else "hnsw"
         if len(res.large) > 1_000:
             res.large.clear()
-        res.large[key] = time.monotonic() + LARGE_REMEMBERED_S
-    return await large.candidates(session, where, ask, arm=wide, wanted=query.limit)
+        res.large[key] = (time.monotonic() + LARGE_REMEMBERED_S, way)
+    return await large.candidates(session, where, ask, arm=wide, wanted=query.limit, way=way)
 
 
 async def _naming(session: Session, where: Where, query: Query, prepared: Prepared, wide: int, now: datetime) -> Naming:

@@ -51,12 +51,13 @@ class Asked:
         assert memory_id not in await self.search(question, **{**more, **without})
 
 
-@pytest.fixture(params=[20_000, 5], ids=["exact", "hnsw"])
+@pytest.fixture(params=[("exact", 20_000, 0), ("signs", 5, 150_000), ("hnsw", 5, 0)], ids=lambda param: param[0])
 async def asked(
     request: pytest.FixtureRequest, resources: Resources, tenant: Tenant, embedder: AngleEmbedder
 ) -> AsyncIterator[Asked]:
     """A user with many notes, looked at row by row or by index."""
-    own = resources.settings.model_copy(update={"exact_scope_rows": request.param})
+    path, exact_rows, signs_rows = request.param
+    own = resources.settings.model_copy(update={"exact_scope_rows": exact_rows, "signs_scope_rows": signs_rows})
     notes = [f"Note {number} about nothing in particular" for number in range(NEARER)]
     for number, note in enumerate(notes):
         embedder.place(note, 0.5 + number / 1_000, side=2)
@@ -65,7 +66,7 @@ async def asked(
             items = [{"content": note, "dedup": False, **USER} for note in notes[start : start + 100]]
             answer = await client.post("/v1/memories/batch", json={"items": items})
             assert answer.status_code in (200, 201), answer.text
-        yield Asked(client, embedder, "exact" if request.param > NEARER else "hnsw")
+        yield Asked(client, embedder, path)
 
 
 async def test_by_its_words_alone(asked: Asked) -> None:

@@ -325,12 +325,13 @@ def adds_up(hit: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("exact_rows", "down", "ways"),
+    ("exact_rows", "signs_rows", "down", "ways"),
     [
-        (20_000, False, {"exact"}),
-        (3, False, {"hnsw", "fallback"}),
-        (20_000, True, {"none"}),
-        (3, True, {"none"}),
+        (20_000, 0, False, {"exact"}),
+        (3, 0, False, {"hnsw", "fallback"}),
+        (3, 150_000, False, {"signs", "fallback"}),
+        (20_000, 0, True, {"none"}),
+        (3, 0, True, {"none"}),
     ],
 )
 async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
@@ -340,6 +341,7 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     clock: SetClock,
     embedder: AngleEmbedder,
     exact_rows: int,
+    signs_rows: int,
     down: bool,
     ways: set[str],
 ) -> None:
@@ -347,7 +349,8 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     ranked; and each score adds up."""
     clock.now = NOW
     embedder.down = down
-    settings = resources.settings.model_copy(update={"exact_scope_rows": exact_rows})
+    rows = {"exact_scope_rows": exact_rows, "signs_scope_rows": signs_rows}
+    settings = resources.settings.model_copy(update=rows)
     dice = random.Random(exact_rows)
     paths: set[str] = set()
     async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:

@@ -22,6 +22,7 @@ from service.db import direct, hybrid, large, nearest, neighbours, scopes, terms
 from service.db.conditions import Condition
 from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
+from service.domain.query import VectorWay
 from service.domain.scope import Scope
 from service.settings import Settings
 from tests.conftest import new_tenant
@@ -165,6 +166,38 @@ async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database
     assert "pk_memory" in parts[""], "ids of the functions are joined back"
 
 
+async def test_signs_are_read_from_the_scopes_btree_alone(database: Database, store: Store, owner_url: str) -> None:
+    await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
+    async with database.snapshot(store.workspace) as session:
+        stats = await termstats.read(session, store.workspace, [1, 100, 1049])
+        statement, values = large.statement(store.where("big"), _ask(store), stats, arm=10, wanted=10, way="signs")
+        plan = await _plan(session, statement, values)
+        graphs = await _graphs(session)
+        assert await large.has_at_most(session, store.where("big"), ROWS)
+        assert not await large.has_at_most(session, store.where("big"), SMALL)
+    _no_scan(plan)
+    assert not any(graph in plan for graph in graphs), plan
+    assert re.search(r"Index Only Scan using memory_vector_p\d+_workspace_id_user_id_kind", plan), plan
+    assert "Index Scan using pk_memory" in plan, "conditions are asked row by row"
+
+
+@pytest.mark.parametrize("share", [1, 2, 4])
+async def test_signs_find_the_nearest(database: Database, store: Store, share: int) -> None:
+    big = [at for at in range(ROWS) if (at + 1) % 16 and (at + 1) % 150 != 7]
+    where = store.where("big", f"(m.metadata->>'n')::int % {share} = 0")
+    near = 0
+    async with database.snapshot(store.workspace) as session:
+        for question in big[:20]:
+            seen = [at for at in big if (at + 1) % share == 0]
+            ask = Ask([], store.vectors[question])
+            found = await large.candidates(session, where, ask, arm=ARM, wanted=10, way="signs")
+            assert found.path == "signs"
+            cosines = store.vectors[seen] @ store.vectors[question]
+            wanted = [store.ids[seen[at]] for at in np.argsort(-cosines)[:10]]
+            near += len({*wanted} & {*found.arms["text_vector"][:10]})
+    assert near >= 198
+
+
 async def test_deduplications_arms_too(database: Database, store: Store) -> None:
     target = nearest.Target(scopes.matching("v", Scope(store.workspace, user_id="big")), Condition("true"), 1)
     vector = store.vectors[0]
@@ -221,23 +254,24 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("rows", "wanted", "path"), COUNTS)
-@pytest.mark.parametrize("embedded", [True, False])
+@pytest.mark.parametrize("way", ["hnsw", "signs", None])
 async def test_exactly_as_many_as_wanted_or_as_there_are(
-    database: Database, store: Store, rows: str, wanted: int, path: str | None, embedded: bool
+    database: Database, store: Store, rows: str, wanted: int, path: str | None, way: VectorWay | None
 ) -> None:
     """R7.16: filters starve no search."""
     where = store.where("big", rows)
-    ask = _ask(store) if embedded else replace(_ask(store), vector=None)
+    ask = _ask(store) if way else replace(_ask(store), vector=None)
     async with database.snapshot(store.workspace) as session:
         there = await _count(session, where)
-        found = await large.candidates(session, where, ask, arm=max(ARM, 2 * wanted), wanted=wanted)
+        arm = max(ARM, 2 * wanted)
+        found = await large.candidates(session, where, ask, arm=arm, wanted=wanted, way=way or "hnsw")
         ids = {each for arm in found.arms.values() for each in arm}
         measured = await hybrid.signals(session, where, sorted(ids), ask, own={}, near={})
     assert len(ids) >= min(wanted, there)
     assert {each.id for each in measured} == ids, "nothing that the conditions hide"
-    assert found.path in (("hnsw", "fallback") if embedded else ("none",))
-    if path is not None and embedded:
-        assert found.path == path
+    assert found.path in ((way, "fallback") if way else ("none",))
+    if path is not None and way:
+        assert found.path == (way if path == "hnsw" else path)
 
 
 async def test_the_exact_path_counts_and_finds_everything(database: Database, store: Store) -> None:
