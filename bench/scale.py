@@ -4,7 +4,7 @@
 
 Builds the database of that size once (scale_store.py) and keeps it. For the big user, who owns that many rows, and for
 users of 2,000 and 20,000 rows beside it in the same tables, and for conditions that let 0.01 % to 100 % of the rows
-through:
+through, a range in metadata, which no index serves, and equality (=), which one does:
 
 - recall@10 of the vector arm against the exact order of the vectors, and whether as many candidates came as are wanted
   or there are
@@ -42,7 +42,8 @@ from service.db.conditions import Condition
 from service.db.engine import Database, Session, driver, find_access
 from service.db.hybrid import Ask, Candidates, Where
 from service.db.roles import APP
-from service.domain.query import Query, VectorWay
+from service.domain import filters, marks
+from service.domain.query import ANYTHING, Narrow, Query, VectorWay
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import lexemes
@@ -53,6 +54,7 @@ SETTINGS = Settings.from_env({})
 EXACT_ROWS, SIGNS_ROWS = SETTINGS.exact_scope_rows, SETTINGS.signs_scope_rows
 ARM, WANTED = 100, 10
 PERCENT = (100.0, 50.0, 10.0, 1.0, 0.1, 0.01)
+EQUAL_PERCENT = (10.0, 1.0, 0.1, 0.01)
 SMALLER = ("small-0", "mid-0")
 
 TRUTH = """
@@ -64,25 +66,40 @@ TRUTH = """
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A user, and the share of the rows that its searches may see."""
+    """A user, the share of the rows that its searches may see, and whether equality says which."""
 
     user: str
     percent: float
+    equal: bool = False
 
     def where(self, workspace: UUID) -> Where:
         scope = Scope(workspace, user_id=self.user)
-        rows = visible.rows("m", Query(scope, CleanText("?"), WANTED), datetime.now(UTC))
-        if self.percent < 100:
+        narrow = self._narrow() if self.equal else ANYTHING
+        rows = visible.rows("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
+        if self.percent < 100 and not self.equal:
             share = {"share": round(SHARES * self.percent / 100)}
             rows &= Condition("CAST(m.metadata ->> 'share' AS integer) < CAST(:share AS integer)", share)
-        return Where(scopes.matching("m", scope), scopes.matching("v", scope), rows, 1, EXACT_ROWS)
+        found = marks.needed(narrow)
+        return Where(scopes.matching("m", scope), scopes.matching("v", scope), rows, 1, EXACT_ROWS, found)
+
+    def _narrow(self) -> Narrow:
+        """One share is 0.01 % of the rows, one topic 1 %."""
+        if self.percent >= 1:
+            return Narrow(tags=tuple(f"topic:{each}" for each in range(round(self.percent))))
+        shares = list(range(round(SHARES * self.percent / 100)))
+        return Narrow(filters.read({"field": "metadata.share", "operator": "in", "value": shares}))
+
+    @property
+    def shown(self) -> str:
+        return f"{'= ' if self.equal else ''}{self.percent} %"
 
 
 def cells(size: int) -> list[Cell]:
     """The big user with every condition, the others with none and a narrow one."""
     known = {name for name, _ in scale_data.users(size)}
     others = [Cell(name, percent) for name in SMALLER if name in known for percent in (100.0, 1.0)]
-    return [*others, *(Cell("big", percent) for percent in PERCENT)]
+    equal = (Cell("big", percent, equal=True) for percent in EQUAL_PERCENT)
+    return [*others, *(Cell("big", percent) for percent in PERCENT), *equal]
 
 
 def asks(found: Sources, count: int) -> list[Ask]:
@@ -152,7 +169,7 @@ async def _recall(database: Database, cell: Cell, where: Where, asked: Sequence[
         right += len({each for arm in got.arms.values() for each in arm}) >= len(wanted)
         paths[got.path] = paths.get(got.path, 0) + 1
     shown = ", ".join(f"{path} {times}" for path, times in sorted(paths.items()))
-    return [cell.user, f"{cell.percent} %", f"{mean(hits):.3f}", f"{right}/{len(asked)}", shown]
+    return [cell.user, cell.shown, f"{mean(hits):.3f}", f"{right}/{len(asked)}", shown]
 
 
 async def _nearest(database: Database, where: Where, ask: Ask) -> list[UUID]:
@@ -177,7 +194,7 @@ async def latency(store: Store, found: Sources, count: int) -> str:
             way = await find_way(database, where)
             few = asks(found, count if cell.percent == 100 else max(4, count // 8))
             service, floor = await _timed(database, where, few, way)
-            rows.append([cell.user, f"{cell.percent} %", *_percentiles(service), *_percentiles(floor)])
+            rows.append([cell.user, cell.shown, *_percentiles(service), *_percentiles(floor)])
     head = ["user", "of the rows", "service p50", "p95", "p99", "floor p50", "p95", "p99"]
     return table(head, rows)
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from service.db.conditions import Condition
-from service.domain.filters import ISO_TIME, AllOf, AnyOf, Check, Field, Filter, Not, iso_time
+from service.domain.filters import ISO_TIME, AllOf, AnyOf, Check, Field, Filter, Not, iso_time, kept
 
 COLUMNS: Final[Mapping[str, str]] = {
     "memory": "{m}.content",
@@ -129,14 +129,14 @@ class _Writer:
         return f"({here} {'AND' if check.value is None else 'OR'} {there})"
 
     def _among(self, column: str, check: Check) -> str:
-        """They are kept stripped and in lower case, so that is how they are asked for."""
+        """They are asked for as they are kept."""
         value = check.value
         if value is None:
             return f"({column} = '{{}}')"
         if isinstance(value, tuple):
-            return f"({column} && {self._given([_word(each) for each in value], 'text[]')})"
+            return f"({column} && {self._given([kept(each) for each in value], 'text[]')})"
         if check.operator == "eq":
-            return f"({self._given(_word(value), 'text')} = ANY ({column}))"
+            return f"({self._given(kept(value), 'text')} = ANY ({column}))"
         holds = self._holds(check.operator, str(value).lower())
         return f"EXISTS (SELECT FROM unnest({column}) w WHERE {holds('w')})"
 
@@ -199,10 +199,6 @@ _SPECIAL: Final = frozenset(".^$*+?()[]{}|\\")
 
 def _typed(value: object, cast: str) -> object:
     return float(value) if cast == "float8" and isinstance(value, int | float) else value
-
-
-def _word(value: object) -> str:
-    return str(value).strip().lower()
 
 
 def _is(value: str, kind: str) -> str:

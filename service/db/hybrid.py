@@ -27,6 +27,7 @@ from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
+from service.domain.marks import NO_MARKS, Marks
 from service.domain.query import VectorPath
 
 # The query's weights are put together in SQL, from counts of this very snapshot: a sparse vector of IDFs (Lucene's
@@ -150,13 +151,15 @@ SELECT DISTINCT s.speaker FROM (
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where to look: the scope on `memory m` and on `memory_vector v`, what else a row must be, which vectors count."""
+    """Where to look: the scope on `memory m` and on `memory_vector v`, what else a row must be, which vectors count.
+    `marks`: what a row must bear to be what `rows` asks for."""
 
     scope: Condition
     vectors: Condition
     rows: Condition
     generation: int
     exact_rows: int
+    marks: Marks = NO_MARKS
 
 
 @dataclass(frozen=True, slots=True)

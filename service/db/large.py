@@ -6,6 +6,9 @@ gives, an exact scan of the scope after all, which sees rows without a vector to
 functions over GIN (A2), whose ids are joined back here under row-level security. Time: the rows on both sides of the
 moment asked for. Names are found by equality, which row-level security leaves an index (named.py).
 
+Conditions on tags, categories and metadata that leave few rows make a small scope of a large one (marked.py), and
+nothing of this is run.
+
 Words in more than 2 % of the texts score but open nothing, unless the question has none rarer (A11); how common a word
 is stands in `term_stat`. An arm that the question does not ask for is not in the statement: planning costs too.
 """
@@ -21,7 +24,7 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, Text, TextClause, bindparam, text
 from sqlalchemy.types import ARRAY
 
-from service.db import direct, termstats
+from service.db import direct, marked, termstats
 from service.db.conditions import typed
 from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Where
@@ -139,8 +142,11 @@ async def has_at_most(session: Session, where: Where, most: int) -> bool:
 async def candidates(
     session: Session, where: Where, ask: Ask, *, arm: int, wanted: int, way: VectorWay = "hnsw"
 ) -> Candidates:
-    """At most `arm` ids of each arm; at least `wanted` different ones, or all there are. `path` is `way`, or fallback
-    where that gave too few."""
+    """At most `arm` ids of each arm; at least `wanted` different ones, or all there are. `path` is `way`, fallback
+    where that gave too few, exact where the conditions leave few rows to begin with."""
+    few = await marked.candidates(session, where, ask, arm=arm, wanted=wanted)
+    if few is not None:
+        return few
     stats = await termstats.read(session, where.scope.values["workspace"], ask.terms)
     shape, values = statement(where, ask, stats, arm=arm, wanted=wanted, way=way)
     arms: dict[str, list[UUID]] = {}
@@ -165,9 +171,7 @@ def statement(
         values |= {"signs_deep": SIGNS_DEEP, "signs_close": max(SIGNS_CLOSE, wide)}
         values["enough"] = wanted if way == "hnsw" else max(wanted, arm)  # of few, the signs may miss the nearest
     if ask.terms or ask.tags:
-        channels = scope.get("channels") or [scope[name] for name in ("channel", "global_channel") if name in scope]
-        values |= {f"of_{name}": scope.get(f"{name}_id") for name in ("user", "agent", "run")}
-        values |= {"of_channels": list(channels), "deep": arm * DEEP, "reach": REACH}
+        values |= {**marked.of_scope(where.scope), "deep": arm * DEEP, "reach": REACH}
     if ask.terms:
         values |= {
             "open_own": termstats.opening(stats.own, texts),

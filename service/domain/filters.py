@@ -196,6 +196,11 @@ def field_of(name: str) -> Field | None:
     return Field("metadata", "any", path)
 
 
+def kept(word: object) -> str:
+    """A tag or category as rows keep it: stripped and in lower case."""
+    return str(word).strip().lower()
+
+
 def iso_time(text: str) -> datetime | None:
     """The moment that a text in ISO 8601 names (UTC where it names no offset), None for every other text."""
     return _moment(text) if _ISO_TIME.match(text) else None

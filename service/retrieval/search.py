@@ -20,6 +20,7 @@ from service.db import hybrid, large, memories, named, scopes, stats, visible
 from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Measured, Where
 from service.db.named import Naming
+from service.domain import marks
 from service.domain.memory import Hit, Memory
 from service.domain.query import Explained, Found, Query, Used, VectorPath, Why
 from service.domain.text import CleanText
@@ -187,6 +188,7 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
         visible.rows("m", query, now),
         res.generation,
         res.settings.exact_scope_rows,
+        marks.needed(query.narrow),
     )
 
 

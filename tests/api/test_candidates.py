@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
@@ -29,6 +31,11 @@ LEXICAL = text("""
     bindparam("user", type_=Text()),
     bindparam("channels", type_=ARRAY(Text())),
 )
+BORNE = """memory_marks(:w, CAST(:tags AS text[]), '{}', CAST(:categories AS text[]), CAST(:metadata AS jsonb))"""
+NARROW = [
+    text(f"SELECT narrow_ids(CAST(:user AS text), NULL, NULL, NULL, {marks}, :reach)")
+    for marks in (f"{BORNE}, '{{}}'", f"'{{}}', {BORNE}")
+]
 TAGS = text("SELECT id FROM tag_ids(NULL, NULL, NULL, NULL, CAST(:tags AS text[]), 100, 50)")
 
 
@@ -101,11 +108,59 @@ async def test_tags_in_the_callers_workspace_only(
             assert list(await session.scalars(TAGS, {"tags": ["harbour:north", "absent"]})) == [memory_id]
 
 
+async def _marked(
+    database: Database, workspace: UUID, held: Mapping[str, Any], *, user: str | None = None, reach: int = 10
+) -> list[UUID] | None:
+    """Ids of rows that bear all of these marks, once as all_of and once more, each alone, as any_of."""
+    here = {"tags": [], "categories": [], "metadata": {}, **held}
+    values = {"w": workspace, "user": user, "reach": reach, **here, "metadata": json.dumps(here["metadata"])}
+    async with database.read(workspace) as session:
+        found = [await session.scalar(each, values) for each in NARROW]
+    assert found[0] == found[1]
+    return None if found[0] is None else sorted(found[0])
+
+
+async def test_marks_in_the_callers_workspace_and_scope_only(
+    client: AsyncClient, other_client: AsyncClient, database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
+    more: dict[str, Any] = {"tags": ["harbour:north"], "metadata": {"ship": {"name": "Ada", "masts": [1, 2.50, None]}}}
+    mine = await _store(client, "The boat is moored", **more)
+    theirs = await _store(client, "The boat is moored", user="noor", **more)
+    foreign = await _store(other_client, "The boat is moored", **more)
+    await _store(client, "Another thing", tags=["kitchen"], metadata={"name": "ada", "masts": "1", "1": True})
+    here = tenant.workspace_id
+    bearing: list[dict[str, Any]] = [
+        {"tags": ["harbour"]},
+        {"tags": ["harbour:north"]},
+        {"metadata": {"name": "Ada"}},
+        {"metadata": {"masts": 1.0}},
+        {"metadata": {"masts": 2.5}},
+    ]
+    for held in bearing:
+        assert await _marked(database, here, held) == sorted([mine, theirs]), held
+        assert await _marked(database, here, held, user="noor") == [theirs], held
+        assert await _marked(database, stranger.workspace_id, held) == [foreign], held
+    assert await _marked(database, here, {"metadata": {"masts": 3}}) == []
+
+
+async def test_more_rows_than_it_may_look_at_say_nothing(
+    client: AsyncClient, database: Database, tenant: Tenant
+) -> None:
+    """Never a part of the rows for all of them, not even where only others' are too many."""
+    mine = [await _store(client, f"Boat {number}", tags=["boat"]) for number in range(3)]
+    await _store(client, "Boat 4", user="noor", tags=["boat"])
+    here = tenant.workspace_id
+    assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=4) == sorted(mine)
+    assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=3) is None
+    assert await _marked(database, here, {"tags": ["boat"]}, user="nobody", reach=4) == []
+
+
 @pytest.mark.parametrize(
     "call",
     [
         "lexical_ids(NULL, NULL, NULL, NULL, false, '{1}', '{1:1}/1000000000', 1, 1)",
         "tag_ids(NULL, NULL, NULL, NULL, '{a}', 1, 1)",
+        "narrow_ids(NULL, NULL, NULL, NULL, '{1}', '{}', 1)",
     ],
 )
 async def test_without_a_workspace_they_refuse(owner_url: str, call: str) -> None:
@@ -116,8 +171,11 @@ async def test_without_a_workspace_they_refuse(owner_url: str, call: str) -> Non
 
 
 async def test_equal_words_of_two_tenants_are_kept_apart_in_the_index(tables: Tables) -> None:
-    keyed = "SELECT workspace_terms($1, '{7, 8}'), workspace_words($1, '{a}')"
+    keyed = (
+        """SELECT workspace_terms($1, '{7, 8}'), memory_marks($1, '{a}', '{b}', '{a}', '{"a": ["a", 1, {"b": 1}]}')"""
+    )
     first, again, other = [(await tables.fetch(keyed, UUID(int=number)))[0] for number in (1, 1, 2)]
     assert first == again
     assert not set(first[0]) & set(other[0])
-    assert first[1] != other[1]
+    assert not set(first[1]) & set(other[1])
+    assert len(set(first[1])) == 6

@@ -18,11 +18,13 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import text
 
-from service.db import direct, hybrid, large, nearest, neighbours, scopes, termstats, visible
+from service.db import direct, hybrid, large, marked, nearest, neighbours, scopes, termstats, visible
 from service.db.conditions import Condition
 from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
-from service.domain.query import VectorWay
+from service.domain import filters, marks
+from service.domain.marks import NO_MARKS
+from service.domain.query import Narrow, VectorWay, Window
 from service.domain.scope import Scope
 from service.settings import Settings
 from tests.conftest import new_tenant
@@ -221,7 +223,7 @@ READS = text("SELECT pg_stat_get_xact_numscans(to_regclass(:name))")
     [
         ("lexical_ids('big', NULL, NULL, NULL, false, '{1049}', '{1050:1}/1000000000', 100, 10)", "ix_memory_terms"),
         ("lexical_ids(NULL, NULL, NULL, NULL, false, '{1049}', '{1050:1}/1000000000', 100, 10)", "ix_memory_terms"),
-        ("tag_ids('big', NULL, NULL, '{_global}', '{t3}', 100, 10)", "ix_memory_tag_prefixes"),
+        ("tag_ids('big', NULL, NULL, '{_global}', '{t3}', 100, 10)", "ix_memory_marks"),
     ],
 )
 async def test_the_functions_walk_their_gin_index(
@@ -234,6 +236,79 @@ async def test_the_functions_walk_their_gin_index(
     assert found
     assert after[0] == before[0] + 1, "the index was not used"
     assert after[1] == before[1], "the table was scanned"
+
+
+def _borne(store: Store, narrow: Narrow) -> Where:
+    """The big user's rows that the conditions leave, with the marks they need."""
+    where = store.where("big")
+    rows = visible.narrowed("m", narrow, Window(), where.rows)
+    return replace(where, rows=rows, marks=marks.needed(narrow))
+
+
+N = {"field": "n", "operator": "in", "value": [7, 48, 1001, 2999, "2", 99_999]}
+FEW = [
+    Narrow(tags=("t3",)),
+    Narrow(filters=filters.read(N)),
+    Narrow(tags=("t1", "t7", "t48"), filters=filters.read({"AND": [N, {"NOT": {**N, "value": [48]}}]})),
+    Narrow(filters=filters.read({**N, "operator": "eq", "value": 99_999})),
+]
+
+
+@pytest.mark.parametrize("narrow", FEW)
+@pytest.mark.parametrize("embedded", [True, False])
+async def test_conditions_that_leave_few_rows_make_a_small_scope(
+    database: Database, store: Store, narrow: Narrow, embedded: bool
+) -> None:
+    """Every row of them, in exact order, those without a vector last."""
+    where = _borne(store, narrow)
+    ask = _ask(store) if embedded else replace(_ask(store), vector=None)
+    async with database.snapshot(store.workspace) as session:
+        there = await _count(session, where)
+        found = await large.candidates(session, where, ask, arm=ARM, wanted=there)
+        before = await large.candidates(session, replace(where, marks=NO_MARKS), ask, arm=ARM, wanted=max(there, 1))
+    assert found.texts == there < ARM
+    assert {each for arm in found.arms.values() for each in arm} == set().union(*map(set, before.arms.values()))
+    assert found.path == ("exact" if embedded else "none")
+    assert before.path != "exact"
+    if embedded:
+        nearest = list(found.arms.get("text_vector", ()))
+        assert nearest == list(before.arms.get("text_vector", ()))[: len(nearest)]
+
+
+async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(database: Database, store: Store) -> None:
+    where = marked.narrowed(_borne(store, FEW[1]))
+    statement, values = hybrid.statement(where, _ask(store, tags=("t3",)), arm=ARM, wanted=10)
+    async with database.snapshot(store.workspace) as session:
+        parts = _parts(await _plan(session, statement, values))
+        graphs = await _graphs(session)
+    whole = "\n".join(parts.values())
+    _no_scan(whole)
+    assert not any(name in whole for name in [*graphs, "ix_memory_user"]), whole
+    assert "pk_memory" in parts["scoped"]
+    assert re.search(r"Index Cond: .*\(memory_id = s\w*\.id\)", parts["text_signs"]), parts["text_signs"]
+
+
+async def test_few_are_looked_up_by_their_marks(database: Database, store: Store) -> None:
+    async with database.read(store.workspace) as session:
+        for narrow in FEW:
+            names = ("ix_memory_marks", "memory")
+            before = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
+            assert await session.scalar(marked.FEW, marked.values(_borne(store, narrow))) is True
+            after = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
+            assert after == [before[0] + 1, before[1]], narrow
+
+
+async def test_conditions_that_leave_many_change_nothing(database: Database, store: Store) -> None:
+    """Known from ANALYZE without a look at the index, or after a look at as many rows as a small scope has."""
+    tens = tuple(f"t{number}" for number in range(20))
+    for narrow, looks in ((Narrow(tags=tens), 1), (Narrow(tags=tuple(f"t{number}" for number in range(60))), 0)):
+        where = _borne(store, narrow)
+        async with database.snapshot(store.workspace) as session:
+            before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
+            assert await session.scalar(marked.FEW, marked.values(where)) is False
+            assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + looks
+            found = await large.candidates(session, where, _ask(store), arm=ARM, wanted=10)
+        assert found.path == "hnsw"
 
 
 async def _count(session: Session, where: Where) -> int:

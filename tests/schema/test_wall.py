@@ -120,6 +120,8 @@ CALLERS = {
     "find_unembedded": {WORKER},
     "lexical_ids": {APP},
     "make_partition": set(),
+    "memory_marks": {APP},
+    "narrow_ids": {APP},
     "protect": set(),
     "purge_episodes": {APP},
     "purge_subject": {APP},
@@ -127,7 +129,6 @@ CALLERS = {
     "sweep_working": {WORKER},
     "tag_ids": {APP},
     "workspace_terms": {APP},
-    "workspace_words": {APP},
 }
 """Who may call which function. A new one belongs here, and into test_definers.py."""
 
