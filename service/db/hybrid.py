@@ -65,25 +65,7 @@ WITH scoped AS MATERIALIZED (
            ('{{' || string_agg((term + 1) || ':' || ln(1 + (texts - near + 0.5) / (near + 0.5)), ',' ORDER BY term)
                 FILTER (WHERE near > 0) || '}}/{dimensions}')::sparsevec AS near
     FROM found, counted
-), text_signs AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS apart
-    FROM memory_vector v
-    WHERE (SELECT small FROM counted) AND {vectors} AND v.generation = {generation} AND v.kind = 'text'
-    ORDER BY apart, v.memory_id LIMIT :close + (SELECT read - texts FROM counted)
-), text_close AS (
-    SELECT id FROM text_signs WHERE (SELECT read = texts FROM counted)
-    UNION ALL (SELECT s.id FROM text_signs c JOIN scoped s ON s.id = c.id AND s.seen
-        WHERE (SELECT read > texts FROM counted) ORDER BY c.apart, s.id LIMIT :close)
-), context_signs AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS apart
-    FROM memory_vector v
-    WHERE (SELECT small FROM counted) AND {vectors} AND v.generation = {generation} AND v.kind = 'context'
-    ORDER BY apart, v.memory_id LIMIT :close + (SELECT read - texts FROM counted)
-), context_close AS (
-    SELECT id FROM context_signs WHERE (SELECT read = texts FROM counted)
-    UNION ALL (SELECT s.id FROM context_signs c JOIN scoped s ON s.id = c.id AND s.seen
-        WHERE (SELECT read > texts FROM counted) ORDER BY c.apart, s.id LIMIT :close)
-), text_vector AS MATERIALIZED (
+), {text_near}, {context_near}, text_vector AS MATERIALIZED (
     SELECT v.memory_id AS id FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
       AND v.generation = {generation} AND v.kind = 'text'
@@ -108,6 +90,19 @@ UNION ALL (SELECT 'newest', s.id, NULL, 0, 0 FROM scoped s
     WHERE (SELECT small FROM counted) AND (SELECT count(*) FROM text_vector) < :wanted AND s.seen
     ORDER BY s.created_at DESC, s.id LIMIT :wanted)
 """
+
+# Of one kind: the nearest by signs, and of those the ones that the caller's conditions let through.
+NEAR = """
+{kind}_signs AS MATERIALIZED (
+    SELECT v.memory_id AS id, v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS apart
+    FROM memory_vector v
+    WHERE (SELECT small FROM counted) AND {vectors} AND v.generation = {generation} AND v.kind = '{kind}'
+    ORDER BY apart, v.memory_id LIMIT :close + (SELECT read - texts FROM counted)
+), {kind}_close AS (
+    SELECT id FROM {kind}_signs WHERE (SELECT read = texts FROM counted)
+    UNION ALL (SELECT s.id FROM {kind}_signs c JOIN scoped s ON s.id = c.id AND s.seen
+        WHERE (SELECT read > texts FROM counted) ORDER BY c.apart, s.id LIMIT :close)
+)"""
 
 OVERFETCH, CLOSE = 4, 400
 """By their signs so many times an arm's size, and at least so many, are taken: of the ten nearest in 20,000 vectors all
@@ -320,7 +315,8 @@ async def signals(
 def _candidates(scope: str, vectors: str, rows: str, generation: int, *, timed: bool, tagged: bool) -> TextClause:
     shape = CANDIDATES.format(
         scope=scope,
-        vectors=vectors,
+        text_near=NEAR.format(kind="text", vectors=vectors, generation=int(generation)),
+        context_near=NEAR.format(kind="context", vectors=vectors, generation=int(generation)),
         rows=rows,
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,
