@@ -10,7 +10,8 @@ through, a range in metadata, which no index serves, and equality (=), which one
   or there are
 - milliseconds of the service's candidate statements, beside the floor: the same statements with the same values in the
   same transaction, sent by bare asyncpg on a connection of the application role
-- milliseconds of a whole search over HTTP with the question's embedding known already (each is asked once before)
+- milliseconds of a whole search over HTTP with the question's embedding known already (each is asked once before),
+  beside the floor: all queries of such a search, from BEGIN to COMMIT, by bare asyncpg
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.launch.run import is_ready
+from service.resources import Resources, open_resources
+from service.retrieval.search import search
 from service.settings import Settings
 
 SETTINGS = Settings.from_env({})
@@ -205,7 +208,7 @@ async def _timed(
     """Milliseconds by the service, and by bare asyncpg of the very queries that it sent."""
     sent: list[tuple[str, tuple[Any, ...]]] = []
     async with database.engine.connect() as session:  # the only one of the pool
-        (await driver(session)).add_query_logger(lambda query: sent.append((query.query, query.args)))
+        (await driver(session)).add_query_logger(lambda asked: sent.append((asked.query, asked.args)))
     await candidates(database, where, asked[0], way)
     service, floor = [], []
     for ask in asked:
@@ -236,23 +239,44 @@ def _percentiles(found: Sequence[float]) -> list[str]:
 
 
 async def over_http(store: Store, found: Sources, count: int) -> str:
+    """Whole searches, beside all their queries by bare asyncpg."""
     rows = []
+    settings = Settings.from_env({"LOXODON_DATABASE_URL": store.url, "LOXODON_POOL_SIZE": "1"})
     with serving(store) as url:
         client = Client(url, store.key, timeout_s=60)
-        for user in [*(name for name, _ in scale_data.users(store.size) if name in SMALLER), "big"]:
-            bodies = [
-                json.dumps({"query": words, "user_id": user, "limit": WANTED}).encode()
-                for words in found.questions[:count]
-            ]
-            for body in bodies:
-                await client.post("/v1/memories/search", body)
-            answers = [await client.post("/v1/memories/search", body) for body in bodies]
-            assert all(answer.status == 200 for answer in answers), answers[0].body[:300]
-            exact = sum(len(answer.json["results"]) == WANTED for answer in answers)
-            took = [answer.ms for answer in answers]
-            rows.append([user, *_percentiles(took), answers[0].json["vector_path"], f"{exact}/{count}"])
+        async with open_resources(settings) as res:
+            for user in [*(name for name, _ in scale_data.users(store.size) if name in SMALLER), "big"]:
+                took, floor, right, path = [], [], 0, ""
+                for words in found.questions[:count]:
+                    body = json.dumps({"query": words, "user_id": user, "limit": WANTED}).encode()
+                    await client.post("/v1/memories/search", body)
+                    answer = await client.post("/v1/memories/search", body)
+                    assert answer.status == 200, answer.body[:300]
+                    took.append(answer.ms)
+                    floor.append(
+                        await _floor(res, Query(Scope(store.workspace, user_id=user), CleanText(words), WANTED))
+                    )
+                    right += len(answer.json["results"]) == WANTED
+                    path = answer.json["vector_path"]
+                rows.append([user, *_percentiles(took), *_percentiles(floor), path, f"{right}/{count}"])
         await client.close()
-    return table(["user", "HTTP p50", "p95", "p99", "path", "counts right"], rows)
+    return table(["user", "HTTP p50", "p95", "p99", "floor p50", "p95", "p99", "path", "counts right"], rows)
+
+
+async def _floor(res: Resources, query: Query) -> float:
+    """Milliseconds of all that a search asks the database."""
+    sent: list[tuple[str, tuple[Any, ...]]] = []
+
+    def log(asked: Any) -> None:
+        sent.append((asked.query, asked.args))
+
+    await search(query, res)  # what is remembered between searches is known to both
+    async with res.db.engine.connect() as session:  # the only one of the pool
+        raw = await driver(session)
+    raw.add_query_logger(log)
+    await search(query, res)
+    raw.remove_query_logger(log)
+    return await _bare(res.db, list(sent))
 
 
 @contextmanager
