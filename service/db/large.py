@@ -15,6 +15,7 @@ is stands in `term_stat`. An arm that the question does not ask for is not in th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
@@ -42,6 +43,9 @@ REACH: Final = 20_000
 SIGNS_DEEP, SIGNS_CLOSE = 20_000, 800
 """Nearest by signs that are held against the caller's conditions, and that are compared exactly: of the ten nearest in
 100,000 vectors all were among the first 800 (200 questions, 384 components)."""
+
+ENOUGH: Final[Mapping[VectorWay, int]] = {"signs": 1, "hnsw": 5}
+"""That part of an arm has to be found: of fewer, the nearest ten may lie beyond where the search has ended."""
 
 DEEP: Final = 5
 """Words and tags hand in so many times the arm's size before the caller's conditions are looked at."""
@@ -169,7 +173,7 @@ def statement(
         wide = max(wanted, min(arm * OVERFETCH, MAX_CANDIDATES))
         values |= {**where.vectors.values, "question": HalfVector(ask.vector), "wide": wide}
         values |= {"signs_deep": SIGNS_DEEP, "signs_close": max(SIGNS_CLOSE, wide)}
-        values["enough"] = wanted if way == "hnsw" else max(wanted, arm)  # of few, the signs may miss the nearest
+        values["enough"] = max(wanted, arm // ENOUGH[way])
     if ask.terms or ask.tags:
         values |= {**marked.of_scope(where.scope), "deep": arm * DEEP, "reach": REACH}
     if ask.terms:
