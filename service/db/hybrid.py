@@ -105,8 +105,8 @@ NEAR = """
 )"""
 
 OVERFETCH, CLOSE = 4, 800
-"""By their signs so many times an arm's size, and at least so many, are taken: of the ten nearest in 100,000 vectors all
-were among the first 800 (200 questions, 384 components)."""
+"""By their signs so many times an arm's size, and at least so many, are taken: of the ten nearest in 100,000 vectors
+all were among the first 800 (200 questions, 384 components)."""
 
 TIMED = """
 UNION ALL (SELECT 'time', s.id, NULL, 0, 0 FROM scoped s WHERE (SELECT small FROM counted) AND s.seen
