@@ -138,7 +138,7 @@ async def way_of(session: Session, where: Where) -> VectorWay | None:
     """How the scope's vectors are searched; None when it is small enough to be read."""
     if await large.has_at_most(session, where, EXACT_ROWS):
         return None
-    return "signs" if await large.has_at_most(session, where, SIGNS_ROWS) else "hnsw"
+    return await large.find_way(session, where, SIGNS_ROWS)
 
 
 async def find_way(database: Database, where: Where) -> VectorWay | None:
@@ -206,22 +206,33 @@ async def _timed(
     database: Database, where: Where, asked: Sequence[Ask], way: VectorWay | None
 ) -> tuple[list[float], list[float]]:
     """Milliseconds by the service, and by bare asyncpg of the very queries that it sent."""
-    sent: list[tuple[str, tuple[Any, ...]]] = []
-    async with database.engine.connect() as session:  # the only one of the pool
-        (await driver(session)).add_query_logger(lambda asked: sent.append((asked.query, asked.args)))
     await candidates(database, where, asked[0], way)
     service, floor = [], []
     for ask in asked:
         await candidates(database, where, ask, way)  # the floor finds warm pages too
-        sent.clear()
-        began = time.perf_counter()
-        await candidates(database, where, ask, way)
-        service.append((time.perf_counter() - began) * 1000)
-        floor.append(await _bare(database, list(sent)))
+        async with _recorded(database) as sent:
+            began = time.perf_counter()
+            await candidates(database, where, ask, way)
+            service.append((time.perf_counter() - began) * 1000)
+        floor.append(await _bare(database, sent))
     return service, floor
 
 
-async def _bare(database: Database, sent: Sequence[tuple[str, tuple[Any, ...]]]) -> float:
+Sent = tuple[str, tuple[Any, ...]]
+"""A query and its parameters."""
+
+
+@asynccontextmanager
+async def _recorded(database: Database) -> AsyncIterator[list[Sent]]:
+    """What is sent inside the block on the only connection of the pool."""
+    sent: list[Sent] = []
+    async with database.engine.connect() as session:
+        raw = await driver(session)
+    with raw.query_logger(lambda asked: sent.append((asked.query, asked.args))):
+        yield sent
+
+
+async def _bare(database: Database, sent: Sequence[Sent]) -> float:
     """Milliseconds of the same queries, from BEGIN to COMMIT, on the driver's connection."""
     async with database.engine.connect() as session:
         raw = await driver(session)
@@ -265,18 +276,10 @@ async def over_http(store: Store, found: Sources, count: int) -> str:
 
 async def _floor(res: Resources, query: Query) -> float:
     """Milliseconds of all that a search asks the database."""
-    sent: list[tuple[str, tuple[Any, ...]]] = []
-
-    def log(asked: Any) -> None:
-        sent.append((asked.query, asked.args))
-
     await search(query, res)  # what is remembered between searches is known to both
-    async with res.db.engine.connect() as session:  # the only one of the pool
-        raw = await driver(session)
-    raw.add_query_logger(log)
-    await search(query, res)
-    raw.remove_query_logger(log)
-    return await _bare(res.db, list(sent))
+    async with _recorded(res.db) as sent:
+        await search(query, res)
+    return await _bare(res.db, sent)
 
 
 @contextmanager

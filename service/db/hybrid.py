@@ -1,7 +1,8 @@
 """Which memories may answer a question, and what is measured of each?
 
 `candidates`: in a scope of up to `exact_rows` rows every arm looks at all of them: own words and context words by
-exact BM25, own vectors and context vectors by exact distance, the time asked for, tags, and the newest to fill up. The
+exact BM25, own vectors and context vectors by their signs and the nearest of those by exact distance, the time asked
+for, tags, and the newest to fill up. The
 scope is cut by its btree and read once; everything else is a filter, because under row-level security no GIN index is
 used (A2). Document frequencies are counted in the same statement, so they are right after every update and delete. For
 a larger scope see large.py. `signals`: all measures of each candidate, with the very same weights.
@@ -91,11 +92,13 @@ UNION ALL (SELECT 'newest', s.id, NULL, 0, 0 FROM scoped s
     ORDER BY s.created_at DESC, s.id LIMIT :wanted)
 """
 
+APART = "v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec)))"
+"""How many signs of a vector differ from the question's."""
+
 # Of one kind: the nearest by signs, and of those the ones that the caller's conditions let through.
 NEAR = """
 {kind}_signs AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS apart
-    FROM memory_vector v
+    SELECT v.memory_id AS id, {apart} AS apart FROM memory_vector v
     WHERE (SELECT small FROM counted) AND {vectors} AND v.generation = {generation} AND v.kind = '{kind}'
     ORDER BY apart, v.memory_id LIMIT :close + (SELECT read - texts FROM counted)
 ), {kind}_close AS (
@@ -315,8 +318,8 @@ async def signals(
 def _candidates(scope: str, vectors: str, rows: str, generation: int, *, timed: bool, tagged: bool) -> TextClause:
     shape = CANDIDATES.format(
         scope=scope,
-        text_near=NEAR.format(kind="text", vectors=vectors, generation=int(generation)),
-        context_near=NEAR.format(kind="context", vectors=vectors, generation=int(generation)),
+        text_near=NEAR.format(kind="text", apart=APART, vectors=vectors, generation=int(generation)),
+        context_near=NEAR.format(kind="context", apart=APART, vectors=vectors, generation=int(generation)),
         rows=rows,
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,

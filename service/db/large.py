@@ -28,21 +28,19 @@ from sqlalchemy.types import ARRAY
 from service.db import direct, marked, termstats
 from service.db.conditions import typed
 from service.db.engine import Session
-from service.db.hybrid import Ask, Candidates, Where
+from service.db.hybrid import APART, CLOSE, OVERFETCH, Ask, Candidates, Where
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
 from service.domain.query import VectorPath, VectorWay
 
-OVERFETCH: Final = 4
 MAX_CANDIDATES: Final = 400
 """What the graph is asked for at most unless more hits are wanted; hnsw.ef_search on the role is as large."""
 
 REACH: Final = 20_000
 """Rows that a function over words or tags looks at, at most: what bounds a question of frequent words only."""
 
-SIGNS_DEEP, SIGNS_CLOSE = 20_000, 800
-"""Nearest by signs that are held against the caller's conditions, and that are compared exactly: of the ten nearest in
-100,000 vectors all were among the first 800 (200 questions, 384 components)."""
+SIGNS_DEEP: Final = 20_000
+"""Nearest by signs that are held against the caller's conditions; `hybrid.CLOSE` of them are compared exactly."""
 
 ENOUGH: Final[Mapping[VectorWay, int]] = {"signs": 1, "hnsw": 5}
 """That part of an arm has to be found: of fewer, the nearest ten may lie beyond where the search has ended."""
@@ -75,7 +73,7 @@ SIGNS = """
     SELECT v.memory_id AS id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.generation = {generation} AND v.kind = '{kind}'
         AND v.memory_id = ANY (ARRAY(SELECT seen.id FROM (
-            SELECT v.memory_id, v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS apart
+            SELECT v.memory_id, {apart} AS apart
             FROM memory_vector v WHERE {vectors} AND v.generation = {generation} AND v.kind = '{kind}'
             ORDER BY apart, v.memory_id LIMIT :signs_deep
         ) near CROSS JOIN LATERAL (
@@ -143,6 +141,11 @@ async def has_at_most(session: Session, where: Where, most: int) -> bool:
     return bool((await direct.fetch(session, shape, {**where.vectors.values, "most": most}))[0][0])
 
 
+async def find_way(session: Session, where: Where, signs_rows: int) -> VectorWay:
+    """How the vectors of a large scope are searched: by their signs up to so many, by the graph beyond."""
+    return "signs" if await has_at_most(session, where, signs_rows) else "hnsw"
+
+
 async def candidates(
     session: Session, where: Where, ask: Ask, *, arm: int, wanted: int, way: VectorWay = "hnsw"
 ) -> Candidates:
@@ -172,8 +175,7 @@ def statement(
     if ask.vector is not None:
         wide = max(wanted, min(arm * OVERFETCH, MAX_CANDIDATES))
         values |= {**where.vectors.values, "question": HalfVector(ask.vector), "wide": wide}
-        values |= {"signs_deep": SIGNS_DEEP, "signs_close": max(SIGNS_CLOSE, wide)}
-        values["enough"] = max(wanted, arm // ENOUGH[way])
+        values |= {"signs_deep": SIGNS_DEEP, "signs_close": max(CLOSE, wide), "enough": max(wanted, arm // ENOUGH[way])}
     if ask.terms or ask.tags:
         values |= {**marked.of_scope(where.scope), "deep": arm * DEEP, "reach": REACH}
     if ask.terms:
@@ -213,14 +215,14 @@ def _shape(
         "vectors": vectors,
         "rows": rows,
         "generation": int(generation),
+        "dimension": int(dimension or 0),
         "way": way,
     }
-    named |= {"dimension": int(dimension or 0)}
     if dimension is None:
         shape = NEWEST_ARM
     elif way == "signs":
-        named["approximate"] = SIGNS.format(**named, kind="text", size="wide")
-        named["context"] = SIGNS.format(**named, kind="context", size="arm")
+        named["approximate"] = SIGNS.format(**named, apart=APART, kind="text", size="wide")
+        named["context"] = SIGNS.format(**named, apart=APART, kind="context", size="arm")
         shape = f"WITH {VECTORS} {VECTOR_ARMS} {CONTEXT_ARM}"
     else:
         named["approximate"] = GRAPH.format(**named)

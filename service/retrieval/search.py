@@ -231,7 +231,7 @@ async def _candidates(session: Session, query: Query, where: Where, ask: Ask, re
         found = await hybrid.candidates(session, where, ask, arm=wide, wanted=query.limit)
         if found is not None:
             return found
-        way = "signs" if await large.has_at_most(session, where, res.settings.signs_scope_rows) else "hnsw"
+        way = await large.find_way(session, where, res.settings.signs_scope_rows)
         if len(res.large) > 1_000:
             res.large.clear()
         res.large[key] = (time.monotonic() + LARGE_REMEMBERED_S, way)
