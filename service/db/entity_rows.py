@@ -20,6 +20,9 @@ from uuid_utils.compat import uuid7
 
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.late_vectors import LateVectors
+from service.db.tables import Entity as Table
+from service.db.tables import EntityVector
 from service.db.vectors import Half
 from service.domain.entity import CALLER, Entity, EntityWish, Owner, key
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -98,22 +101,7 @@ VECTOR = text("""
     ON CONFLICT (workspace_id, entity_id, generation) DO UPDATE SET embedding = excluded.embedding
 """).bindparams(bindparam("vector", type_=Half()))
 
-LATE_VECTOR = text("""
-    INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
-    VALUES (:workspace, :id, :generation, :vector) ON CONFLICT DO NOTHING
-""").bindparams(bindparam("vector", type_=Half()))
 DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id")
-UNEMBEDDED = text(f"""
-    SELECT e.id, e.name, e.description FROM entity e
-    WHERE e.workspace_id = :workspace AND e.extracted_by = '{CALLER}' AND NOT EXISTS (
-        SELECT FROM entity_vector v
-        WHERE v.workspace_id = e.workspace_id AND v.entity_id = e.id AND v.generation = :generation)
-    ORDER BY e.id LIMIT :limit
-""")  # noqa: S608 - our own parts
-HOLD = text("""
-    SELECT e.id, e.name, e.description FROM entity e
-    WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[])) ORDER BY e.id FOR KEY SHARE
-""")
 
 REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
@@ -363,29 +351,6 @@ def words(name: str, description: str | None) -> CleanText:
     return CleanText(f"{name}: {description}" if description else name)
 
 
-async def unembedded(session: Session, workspace_id: UUID, *, generation: int, limit: int) -> dict[UUID, CleanText]:
-    """The words of entities made by callers that have no vector of this generation."""
-    values = {"workspace": workspace_id, "generation": generation, "limit": limit}
-    return {row.id: words(row.name, row.description) for row in await session.execute(UNEMBEDDED, values)}
-
-
-async def store_vectors(
-    session: Session,
-    workspace_id: UUID,
-    made: Mapping[UUID, tuple[CleanText, NDArray[np.float32]]],
-    *,
-    generation: int,
-) -> int:
-    """How many entities got a vector: not those whose words are others by now. They cannot change meanwhile."""
-    here = {"workspace": workspace_id, "ids": sorted(made)}
-    rows = [row for row in await session.execute(HOLD, here) if words(row.name, row.description) == made[row.id][0]]
-    for row in rows:
-        vector = made[row.id][1].tolist()
-        values = {"workspace": workspace_id, "id": row.id, "generation": generation, "vector": vector}
-        await session.execute(LATE_VECTOR, values)
-    return len(rows)
-
-
 async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> int:
     """How many went, with their aliases, vectors, relations and mentions."""
     found = await session.execute(REMOVE, {"workspace": workspace_id, "ids": list(ids)})
@@ -439,3 +404,8 @@ def _entity(row: Any) -> Entity:
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+LATE_VECTORS = LateVectors(
+    Table, EntityVector, "entity_id", lambda row: words(row.name, row.description), Table.extracted_by == CALLER
+)

@@ -13,12 +13,13 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import and_, cast, delete, exists, func, select, text, tuple_, update
+from sqlalchemy import and_, cast, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from service.db import idempotency, scopes
 from service.db.engine import Session
+from service.db.late_vectors import LateVectors
 from service.db.tables import Goal as Table
 from service.db.tables import GoalEdge, GoalHistory, GoalMemory, GoalVector, Memory
 from service.domain.goal import Around, Goal, GoalChange, GoalEvent, GoalFilter, Status
@@ -196,37 +197,6 @@ async def _vector(
         await session.execute(upsert(GoalVector).values(**row))
 
 
-async def unembedded(session: Session, workspace_id: UUID, *, generation: int, limit: int) -> dict[UUID, CleanText]:
-    """The words of goals that have no vector of this generation."""
-    beside = exists().where(
-        GoalVector.workspace_id == Table.workspace_id,
-        GoalVector.goal_id == Table.id,
-        GoalVector.generation == generation,
-    )
-    query = select(Table.id, Table.description).where(Table.workspace_id == workspace_id, ~beside)
-    return {row.id: CleanText(row.description) for row in await session.execute(query.order_by(Table.id).limit(limit))}
-
-
-async def store_vectors(
-    session: Session,
-    workspace_id: UUID,
-    made: Mapping[UUID, tuple[CleanText, NDArray[np.float32]]],
-    *,
-    generation: int,
-) -> int:
-    """How many goals got a vector: not those whose words are others by now."""
-    same = tuple_(Table.id, Table.description).in_([(each, words) for each, (words, _) in made.items()])
-    here = select(Table.id).where(Table.workspace_id == workspace_id, same).order_by(Table.id)
-    there = list(await session.scalars(here.with_for_update(key_share=True, read=True)))
-    rows = [
-        {"workspace_id": workspace_id, "goal_id": each, "generation": generation, "embedding": made[each][1]}
-        for each in there
-    ]
-    if rows:
-        await session.execute(upsert(GoalVector).on_conflict_do_nothing(), rows)
-    return len(rows)
-
-
 async def ends(session: Session, workspace_id: UUID, ids: Collection[UUID]) -> dict[UUID, Scope]:
     """Whose the goals among the ids are; they cannot go before the transaction ends."""
     if not ids:
@@ -324,3 +294,6 @@ def _goal(row: Any) -> Goal:
         row.updated_at,
         row.completed_at,
     )
+
+
+LATE_VECTORS = LateVectors(Table, GoalVector, "goal_id", lambda row: CleanText(row.description))

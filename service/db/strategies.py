@@ -6,18 +6,19 @@ the database itself, so that no use is lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Select, delete, exists, func, select, text, tuple_, update
+from sqlalchemy import Select, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from service.db import idempotency, scopes
 from service.db.engine import Session
+from service.db.late_vectors import LateVectors
 from service.db.tables import Strategy as Table
 from service.db.tables import StrategyConversation, StrategyTool, StrategyVector
 from service.domain.procedure import Strategy
@@ -162,33 +163,6 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
         await session.execute(upsert(StrategyVector).values(**made))
 
 
-async def unembedded(session: Session, workspace_id: UUID, *, generation: int, limit: int) -> dict[UUID, CleanText]:
-    """The words of strategies that have no vector of this generation."""
-    beside = exists().where(
-        StrategyVector.workspace_id == Table.workspace_id,
-        StrategyVector.strategy_id == Table.id,
-        StrategyVector.generation == generation,
-    )
-    query = select(*Table.__table__.columns).where(Table.workspace_id == workspace_id, ~beside)
-    rows = await session.execute(query.order_by(Table.id).limit(limit))
-    return {row.id: _strategy(row).words for row in rows}
-
-
-async def store_vectors(
-    session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
-) -> int:
-    """How many strategies got a vector; their words never change."""
-    here = select(Table.id).where(Table.workspace_id == workspace_id, Table.id.in_(made)).order_by(Table.id)
-    there = list(await session.scalars(here.with_for_update(key_share=True, read=True)))
-    rows = [
-        {"workspace_id": workspace_id, "strategy_id": each, "generation": generation, "embedding": made[each][1]}
-        for each in there
-    ]
-    if rows:
-        await session.execute(upsert(StrategyVector).on_conflict_do_nothing(), rows)
-    return len(rows)
-
-
 async def reinforce(session: Session, workspace_id: UUID, strategy_id: UUID, *, success: bool, at: datetime) -> bool:
     """One more use that went well or did not. False when there is no such strategy."""
     counter = Table.success_count if success else Table.failure_count
@@ -240,3 +214,6 @@ def _strategy(row: Any, conversations: dict[UUID, bool] | None = None) -> Strate
         row.last_used_at,
         conversations or {},
     )
+
+
+LATE_VECTORS = LateVectors(Table, StrategyVector, "strategy_id", lambda row: _strategy(row).words)

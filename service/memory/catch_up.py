@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
 from uuid import UUID
 
 from service.db import entity_rows, goals, queue, strategies
 from service.db.engine import Session
+from service.db.late_vectors import LateVectors
 from service.domain.job import NewJob
-from service.domain.text import CleanText
-from service.providers.protocols import Vector
 from service.resources import Resources
 
 WORDS_OF = "words_of"
@@ -27,19 +25,9 @@ PATIENCE = 150
 """Attempts: with the longest wait of service/jobs/verdict.py, 10 minutes, about a day."""
 
 
-class Rows(Protocol):
-    """A table whose rows have words and, in a table beside it, their vector."""
-
-    async def unembedded(
-        self, session: Session, workspace_id: UUID, *, generation: int, limit: int
-    ) -> dict[UUID, CleanText]: ...
-
-    async def store_vectors(
-        self, session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
-    ) -> int: ...
-
-
-KINDS: Mapping[str, Rows] = MappingProxyType({GOALS: goals, STRATEGIES: strategies, ENTITIES: entity_rows})
+KINDS: Mapping[str, LateVectors] = MappingProxyType(
+    {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entity_rows.LATE_VECTORS}
+)
 
 
 async def embed_later(session: Session, workspace_id: UUID, kind: str) -> None:
@@ -58,4 +46,4 @@ async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:
         vectors = await res.embedder.embed(workspace_id, list(waiting.values()))
         found = {each: (words, vector) for (each, words), vector in zip(waiting.items(), vectors, strict=True)}
         async with res.db.begin(workspace_id) as session:
-            made += await rows.store_vectors(session, workspace_id, found, generation=res.generation)
+            made += await rows.store(session, workspace_id, found, generation=res.generation)

@@ -211,5 +211,5 @@ async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_word
     goal = (await goals.add(NewGoal(Scope(workspace, user_id="alice"), "before"), res, Request("r", uuid4()))).goal
     async with database.begin(workspace) as session:
         made = {goal.id: (CleanText("other words"), embedder.vector("other words"))}
-        assert await goal_rows.store_vectors(session, workspace, made, generation=1) == 0
+        assert await goal_rows.LATE_VECTORS.store(session, workspace, made, generation=1) == 0
     assert await fetch(database, workspace, "SELECT goal_id FROM goal_vector") == []
