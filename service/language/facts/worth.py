@@ -15,6 +15,7 @@ from service.language.facts.fact import USER
 from service.language.facts.slots import Reading
 from service.language.facts.statement import Statement
 from service.language.gazetteer import NAMES
+from service.language.temporal.words import MONTHS
 
 _MOODS = wordlists.words("""
     fine good great ok okay well tired exhausted hungry thirsty bored sleepy busy sorry glad happy sad excited sure
@@ -94,10 +95,9 @@ _NOWHERE = re.compile(r"(?:out of|on my way|at work|at home|in bed|running late|
 _GRATEFUL = re.compile(
     r"(?:(?:so|really|very|always|just|truly|forever) )*(?:thankful|grateful|lucky|glad|honou?red|stoked|blessed)\b"
 )
+_MONTH = "|".join(MONTHS)
 _FIRM = re.compile(
-    r"\d|\b(?:next|tomorrow|tonight|\w+day|january|february|march|april|may|june|july|august|september|october"
-    r"|november|december|spring|summer|autumn|fall|winter|soon)\b",
-    re.IGNORECASE,
+    rf"\d|\b(?:next|tomorrow|tonight|\w+day|{_MONTH}|spring|summer|autumn|fall|winter|soon)\b", re.IGNORECASE
 )
 
 
@@ -239,7 +239,7 @@ _LIFE = re.compile(
 
 _DATE = re.compile(
     r"(?:(?:now|still|also) )?(?:on|due on|due|scheduled for|at|from|until)\b.{0,20}?(?:\b\w+day\b|\b\d"
-    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b)",
+    rf"|\b(?:{_MONTH})\b)",
     re.IGNORECASE,
 )
 
