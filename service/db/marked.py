@@ -47,11 +47,14 @@ async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, want
 
 
 def narrowed(where: Where) -> Where:
-    """The scope, cut down to the rows that bear the marks. Their vectors are found by their ids, too, from the rows
-    that `hybrid.CANDIDATES` has read by then."""
-    here = Condition(f"m.id IN (SELECT unnest({IDS}))", values(where))
-    read = Condition("v.memory_id IN (SELECT s.id FROM scoped s)")
-    return replace(where, scope=where.scope & here, vectors=where.vectors & read)
+    """The scope, cut down to the rows that bear the marks, which `narrow_ids` looks for inside the scope only. They and
+    their vectors are found by their ids; the scope's columns are asked of each row that was read. Where they stood
+    beside the ids, a scan of the whole scope looked cheap to a planner that knew nothing of the workspace."""
+    workspace = {"workspace": where.scope.values["workspace"]}
+    ids = Condition(f"m.id = ANY (ARRAY(SELECT unnest({IDS})))", values(where))
+    here = Condition("m.workspace_id = :workspace", workspace) & ids
+    read = Condition("v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT s.id FROM scoped s))", workspace)
+    return replace(where, scope=here, rows=where.scope & where.rows, vectors=read)
 
 
 def of_scope(scope: Condition) -> dict[str, Any]:
