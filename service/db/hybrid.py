@@ -23,7 +23,7 @@ from pgvector import HalfVector, SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
-from service.db import direct, goal_pull
+from service.db import direct, goal_pull, tally
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import TERM_DIMENSIONS
@@ -33,34 +33,19 @@ from service.domain.query import VectorPath
 
 # The query's weights are put together in SQL, from counts of this very snapshot: a sparse vector of IDFs (Lucene's
 # BM25). Its places begin at 1 when written out, at 0 in the driver: hence `term + 1`. A row without context is its own
-# context. Whether a row has a word of the question is asked of its sparse vector, four times as fast as `&&` of two
-# arrays. Rows that the caller's conditions hide count as read, so that the reading ends. Vectors: how many signs differ
-# is read from the scope's btree alone (migration 0021), with as many to spare as rows are hidden, which makes a join of
-# the whole scope unnecessary and loses none; the `close` ones are compared exactly. `wanted` of the newest fill up what
-# the vectors cannot: rows without one.
+# context. Rows that the caller's conditions hide count as read, so that the reading ends. Vectors: how many signs
+# differ is read from the scope's btree alone (migration 0021), with as many to spare as rows are hidden, which makes a
+# join of the whole scope unnecessary and loses none; the `close` ones are compared exactly. `wanted` of the newest fill
+# up what the vectors cannot: rows without one.
 CANDIDATES = """
 WITH scoped AS MATERIALIZED (
-    SELECT m.id, {moment} AS moment, m.created_at, {tagged} AS tagged, {rows} AS seen, m.context_bm25 IS NULL AS alone,
-           CASE WHEN m.bm25 <#> :asked < 0 THEN m.bm25 END AS own,
-           CASE WHEN m.context_bm25 <#> :asked < 0 THEN m.context_bm25 END AS near
-    FROM memory m WHERE {scope} LIMIT :exact_rows + 1
+    SELECT * FROM ({every}) every LIMIT :exact_rows + 1
 ), counted AS MATERIALIZED (
     SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts, count(*) <= :exact_rows AS small FROM scoped
 ), worded AS MATERIALIZED (
     SELECT id, alone, own, near
     FROM scoped WHERE (SELECT small FROM counted) AND seen AND (own IS NOT NULL OR near IS NOT NULL)
-), single AS MATERIALIZED (
-    SELECT term, ('{{' || term + 1 || ':' || '1}}/{dimensions}')::sparsevec AS word
-    FROM unnest(CAST(:terms AS integer[])) term
-), met AS (
-    SELECT t.term, t.word, w.alone, w.near, w.own <#> t.word < 0 AS own FROM single t, worded w OFFSET 0
-), found AS MATERIALIZED (
-    SELECT term, own, near FROM (
-        SELECT term, (count(*) FILTER (WHERE own))::float8 AS own,
-               (count(*) FILTER (WHERE CASE WHEN alone THEN own ELSE near <#> word < 0 END))::float8 AS near
-        FROM met GROUP BY term
-    ) counts WHERE own > 0 OR near > 0
-), weighed AS (
+), {tally}, weighed AS (
     SELECT ('{{' || string_agg((term + 1) || ':' || ln(1 + (texts - own + 0.5) / (own + 0.5)), ',' ORDER BY term)
                 FILTER (WHERE own > 0) || '}}/{dimensions}')::sparsevec AS own,
            ('{{' || string_agg((term + 1) || ':' || ln(1 + (texts - near + 0.5) / (near + 0.5)), ',' ORDER BY term)
@@ -91,6 +76,17 @@ UNION ALL (SELECT 'newest', s.id, NULL, 0, 0 FROM scoped s
     WHERE (SELECT small FROM counted) AND (SELECT count(*) FROM text_vector) < :wanted AND s.seen
     ORDER BY s.created_at DESC, s.id LIMIT :wanted)
 """
+
+# Rows with up to SHORT words are read from an index that has all of them (migration 0023), as long as the caller's
+# conditions ask for nothing else; the longer ones would not fit into it.
+EVERY = """
+    SELECT m.id, {moment} AS moment, m.created_at, {tagged} AS tagged, {rows} AS seen, m.context_bm25 IS NULL AS alone,
+           CASE WHEN m.bm25 <#> :asked < 0 THEN m.bm25 END AS own,
+           CASE WHEN m.context_bm25 <#> :asked < 0 THEN m.context_bm25 END AS near
+    FROM memory m WHERE {scope}"""
+
+WORDS, SHORT = "cardinality(m.terms) + cardinality(m.context_terms)", 120
+"""Of a text and its context with at most so many words both have room in the scope's index, whatever its ids."""
 
 APART = "v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec)))"
 """How many signs of a vector differ from the question's."""
@@ -150,7 +146,8 @@ SELECT DISTINCT s.speaker FROM (
 @dataclass(frozen=True, slots=True)
 class Where:
     """Where to look: the scope on `memory m` and on `memory_vector v`, what else a row must be, which vectors count.
-    `marks`: what a row must bear to be what `rows` asks for."""
+    `marks`: what a row must bear to be what `rows` asks for. `whole`: every row of the scope counts, not a few of them
+    that were found before."""
 
     scope: Condition
     vectors: Condition
@@ -158,6 +155,7 @@ class Where:
     generation: int
     exact_rows: int
     marks: Marks = NO_MARKS
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +247,15 @@ def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextCla
         where.generation,
         timed=ask.asked_at is not None,
         tagged=bool(ask.tags),
+        wide=tally.width(len(ask.terms)),
+        whole=where.whole,
     )
     values = {
         **where.scope.values,
         **where.vectors.values,
         **where.rows.values,
         "exact_rows": where.exact_rows,
-        "terms": list(ask.terms),
+        **tally.values(ask.terms),
         "asked": SparseVector(dict.fromkeys(ask.terms, 1.0), TERM_DIMENSIONS),
         "question": HalfVector(ask.vector) if ask.vector is not None else None,
         "arm": arm,
@@ -315,16 +315,22 @@ async def signals(
 
 
 @lru_cache(maxsize=256)
-def _candidates(scope: str, vectors: str, rows: str, generation: int, *, timed: bool, tagged: bool) -> TextClause:
-    shape = CANDIDATES.format(
+def _candidates(
+    scope: str, vectors: str, rows: str, generation: int, *, timed: bool, tagged: bool, wide: int, whole: bool
+) -> TextClause:
+    every = EVERY.format(
         scope=scope,
-        text_near=NEAR.format(kind="text", apart=APART, vectors=vectors, generation=int(generation)),
-        context_near=NEAR.format(kind="context", apart=APART, vectors=vectors, generation=int(generation)),
         rows=rows,
-        generation=int(generation),
-        dimensions=TERM_DIMENSIONS,
         moment='m."timestamp"' if timed else "CAST(NULL AS timestamptz)",
         tagged="m.tag_prefixes && CAST(:tags AS text[])" if tagged else "false",
+    )
+    shape = CANDIDATES.format(
+        every=f"{every} AND {WORDS} <= {SHORT} UNION ALL {every} AND {WORDS} > {SHORT}" if whole else every,
+        tally=tally.shape(wide),
+        text_near=NEAR.format(kind="text", apart=APART, vectors=vectors, generation=int(generation)),
+        context_near=NEAR.format(kind="context", apart=APART, vectors=vectors, generation=int(generation)),
+        generation=int(generation),
+        dimensions=TERM_DIMENSIONS,
         more=(TIMED if timed else "") + (TAGGED if tagged else ""),
     )
     times = [bindparam("asked_at", type_=DateTime(timezone=True))] if timed else []

@@ -54,7 +54,7 @@ def narrowed(where: Where) -> Where:
     ids = Condition(f"m.id = ANY (ARRAY(SELECT unnest({IDS})))", values(where))
     here = Condition("m.workspace_id = :workspace", workspace) & ids
     read = Condition("v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT s.id FROM scoped s))", workspace)
-    return replace(where, scope=here, rows=where.scope & where.rows, vectors=read)
+    return replace(where, scope=here, rows=where.scope & where.rows, vectors=read, whole=False)
 
 
 def of_scope(scope: Condition) -> dict[str, Any]:

@@ -24,8 +24,9 @@ from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
 from service.domain import filters, marks
 from service.domain.marks import NO_MARKS
-from service.domain.query import Narrow, VectorWay, Window
+from service.domain.query import Narrow, Query, VectorWay, Window
 from service.domain.scope import Scope
+from service.domain.text import CleanText
 from service.settings import Settings
 from tests.conftest import new_tenant
 
@@ -167,6 +168,72 @@ async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database
             assert not any(graph in part for graph in graphs), part
     assert "ix_memory_user" in parts["fallback"]
     assert "pk_memory" in parts[""], "ids of the functions are joined back"
+
+
+SHOWN = visible.rows(
+    "m", Query(Scope(UUID(int=0), user_id="small"), CleanText("?"), 10), datetime(2026, 11, 1, tzinfo=UTC)
+)
+"""What every search asks of a row."""
+
+
+@pytest.mark.parametrize("owner", ["user_id", "agent_id"])
+async def test_words_are_read_from_the_scopes_btree_alone(
+    database: Database, store: Store, owner_url: str, owner: str
+) -> None:
+    """Where nothing is asked of the rows that the index does not hold; the time asked for is there, too."""
+    await _as_owner(owner_url, "VACUUM memory")  # an index alone tells what is visible after that
+    scope = Scope(store.workspace, **{owner: "small"})
+    where = Where(scopes.matching("m", scope), scopes.matching("v", scope), SHOWN, 1, EXACT_ROWS)
+    ask = _ask(store, asked_at=datetime(2026, 2, 1, tzinfo=UTC))
+    statement, values = hybrid.statement(where, ask, arm=ARM, wanted=10)
+    async with database.snapshot(store.workspace) as session:
+        await session.execute(text("SELECT set_config('enable_bitmapscan', 'off', true)"))
+        scoped = _parts(await _plan(session, statement, values))["scoped"]
+    name = owner.removesuffix("_id")
+    assert f"Index Only Scan using ix_memory_{name}_words" in scoped, scoped
+    assert f"Index Scan using ix_memory_{name}_long" in scoped, scoped
+
+
+LONG_ROW = """
+    INSERT INTO memory (workspace_id, id, user_id, agent_id, run_id, channel, content, hash, terms, bm25, context_terms,
+        context_bm25, type, type_confidence, classification_source, importance, importance_level, "timestamp",
+        embedding_status, created_at, updated_at)
+    SELECT $1, $2, $3, $3, $3, $4, 'text', 'x', own.terms, own.weights, near.terms, near.weights, 'Context', 1,
+        'default', 0.5, 5, now(), 'queued', now(), now()
+    FROM words($5) own, words($6) near
+"""
+WORDS = """
+    CREATE FUNCTION pg_temp.words(most integer, OUT terms integer[], OUT weights sparsevec) LANGUAGE sql AS $$
+        SELECT coalesce(array_agg(n), '{}'),
+               ('{' || string_agg(n + 1 || ':1', ',' ORDER BY n) || '}/1000000000')::sparsevec
+        FROM generate_series(1, most) n $$
+"""
+
+
+async def test_rows_with_many_words_are_counted_and_found(database: Database) -> None:
+    """And the longest ids and words that fit into the index do fit."""
+    tenant = await new_tenant(database)
+    name = "".join(chr(0x10000 + number) for number in np.random.default_rng(5).choice(40_000, 128, replace=False))
+    channel = name[:100]
+    sizes = [(120, 0), (60, 60), (0, 120), (121, 0), (100, 2_000), (9_000, 0)]
+    ids = [UUID(int=(9 << 124) + number) for number in range(len(sizes))]
+    scope = Scope(tenant.workspace_id, user_id=name, channel=channel)
+    where = Where(scopes.matching("m", scope), scopes.matching("v", scope), SHOWN, 1, EXACT_ROWS)
+    terms = [1, 61, 120, 121, 2_000, *range(5_000, 5_030), 20_000]
+    async with database.begin(tenant.workspace_id) as session:
+        raw = await driver(session)
+        await raw.execute(WORDS)
+        for one, (own, near) in zip(ids, sizes, strict=True):
+            row = LONG_ROW.replace("words(", "pg_temp.words(")
+            await raw.execute(row, tenant.workspace_id, one, name, channel, own, near)
+        found = await hybrid.candidates(session, where, Ask(terms, None), arm=ARM, wanted=1)
+    assert found is not None
+    assert found.texts == len(sizes)
+    for term in terms:
+        assert found.own.get(term, 0) == sum(own >= term for own, _ in sizes)
+        assert found.near.get(term, 0) == sum((near or own) >= term for own, near in sizes)
+    assert set(found.arms["text_lexical"]) == {ids[0], ids[1], *ids[3:]}
+    assert set(found.arms["context_lexical"]) == set(ids)
 
 
 async def test_signs_are_read_from_the_scopes_btree_alone(database: Database, store: Store, owner_url: str) -> None:
