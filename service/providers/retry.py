@@ -78,10 +78,16 @@ async def run(call: Callable[[], Awaitable[T]], policy: RetryPolicy, *, deadline
     """
     try:
         async with asyncio.timeout(deadline_s) as limit:
+            try:  # nearly always all there is; stamina's machinery costs as much as sending the question
+                return await call()
+            except CallFailed as exc:
+                failed = exc
             # The hook decides alone: stamina's own time-out would sleep first and look at the clock afterwards.
             attempts = stamina.retry_context(_hook(policy, limit), attempts=policy.max_retries + 1, timeout=None)
             async for attempt in attempts:
                 with attempt:
+                    if attempt.num == 1:
+                        raise failed
                     return await call()
     except TimeoutError as exc:
         raise CallFailed(Reason.TIMEOUT) from exc

@@ -105,6 +105,44 @@ async def test_nothing_of_the_environment_is_sent(
     assert "from-the-environment" not in str(server.chat.requests[0].headers)
 
 
+async def test_a_redirect_is_followed(server: OpenAiServer, open_llm: Open) -> None:
+    with OpenAiServer() as elsewhere:
+        elsewhere.chat.default("fine")
+        for _ in range(3):
+            server.chat.add(Answer(307, headers={"location": f"{elsewhere.base_url}/chat/completions"}))
+        llm = open_llm()
+        assert [(await llm.complete(ASK)).text, (await llm.complete(ASK)).text] == ["fine", "fine"]
+        assert len(server.chat.requests) == 3, "the second question takes the long way at once"
+        request = elsewhere.chat.requests[0]
+        assert request.json["messages"][1]["content"] == ASK.user
+        assert "authorization" not in request.headers, "another server learns no key"
+
+
+async def test_a_proxy_of_the_environment_is_used(
+    server: OpenAiServer, open_llm: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
+    monkeypatch.setenv("no_proxy", "")
+    server.chat.default("fine")
+    found = choose_llm(base_url="http://model.invalid/v1", model="m", api_key="sk-test")
+    assert found is not None
+    llm = OpenAiLlm(found, WireOptions(timeout_s=5.0, retries=RetryPolicy(max_retries=0)))
+    assert (await llm.complete(ASK)).text == "fine"
+    (request,) = server.chat.requests
+    assert (request.path, request.headers["host"]) == ("/v1/chat/completions", "model.invalid")
+    await llm.close()
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert (await open_llm().complete(ASK)).text == "fine"
+    assert server.chat.requests[1].headers["host"].startswith("127.0.0.1")
+
+
+async def test_texts_of_any_length_and_script(server: OpenAiServer, open_llm: Open) -> None:
+    text = "Я переехал в Турин \U0001f600 \u2028" * 20_000
+    server.chat.default("прекрасно" * 20_000)
+    assert (await open_llm().complete(replace(ASK, user=text))).text == "прекрасно" * 20_000
+    assert server.chat.bodies[0]["messages"][1]["content"] == text
+
+
 async def test_no_key(server: OpenAiServer, quick: WireOptions) -> None:
     server.chat.default("fine")
     found = choose_llm(provider="ollama", base_url=server.base_url)
