@@ -251,6 +251,31 @@ async def test_signs_are_read_from_the_scopes_btree_alone(database: Database, st
     assert "Index Scan using pk_memory" in plan, "conditions are asked row by row"
 
 
+NAMED = """
+    UPDATE memory SET speaker = CASE n % 3 WHEN 0 THEN 'Zoë' WHEN 1 THEN 'anna' ELSE 'Bob ' || n END,
+        channel = CASE WHEN n = 32 THEN 'side' ELSE '_global' END
+    FROM (SELECT (metadata->>'n')::int AS n, id FROM memory WHERE workspace_id = $1) numbered
+    WHERE memory.workspace_id = $1 AND memory.id = numbered.id AND n % 16 = 0 AND n <= 128
+"""
+
+
+async def test_speakers_are_read_name_by_name(database: Database, store: Store) -> None:
+    """Each step is a look into the index, however many rows without a speaker there are."""
+    async with database.begin(store.workspace) as session:
+        await (await driver(session)).execute(NAMED, store.workspace)
+        small = await hybrid.speakers(session, store.where("small"))
+        side = Scope(store.workspace, user_id="small", channel="side")
+        wider = replace(store.where("small"), scope=scopes.matching("m", side))
+        assert await hybrid.speakers(session, store.where("big")) == []
+        assert sorted(small) == ["Bob 128", "Bob 80", "Zoë", "anna"]
+        assert sorted(await hybrid.speakers(session, wider)) == ["Bob 128", "Bob 32", "Bob 80", "Zoë", "anna"]
+        shape = hybrid.speakers_statement(store.where("big"))
+        plan = await _plan(session, shape, store.where("big").scope.values)
+        await session.rollback()
+    assert plan.count("ix_memory_user_speaker") == 2, plan
+    assert "Sort" not in plan, plan
+
+
 @pytest.mark.parametrize("share", [1, 2, 4])
 async def test_signs_find_the_nearest(database: Database, store: Store, share: int) -> None:
     big = [at for at in range(ROWS) if (at + 1) % 16 and (at + 1) % 150 != 7]
