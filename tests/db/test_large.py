@@ -261,17 +261,20 @@ NAMED = """
 
 async def test_speakers_are_read_name_by_name(database: Database, store: Store) -> None:
     """Each step is a look into the index, however many rows without a speaker there are."""
-    async with database.begin(store.workspace) as session:
-        await (await driver(session)).execute(NAMED, store.workspace)
-        small = await hybrid.speakers(session, store.where("small"))
-        side = Scope(store.workspace, user_id="small", channel="side")
-        wider = replace(store.where("small"), scope=scopes.matching("m", side))
-        assert await hybrid.speakers(session, store.where("big")) == []
-        assert sorted(small) == ["Bob 128", "Bob 80", "Zoë", "anna"]
-        assert sorted(await hybrid.speakers(session, wider)) == ["Bob 128", "Bob 32", "Bob 80", "Zoë", "anna"]
-        shape = hybrid.speakers_statement(store.where("big"))
-        plan = await _plan(session, shape, store.where("big").scope.values)
-        await session.rollback()
+    tenant = await new_tenant(database)
+    here = replace(store, workspace=tenant.workspace_id)
+    side = scopes.matching("m", Scope(here.workspace, user_id="small", channel="side"))
+    async with database.begin(here.workspace) as session:
+        raw = await driver(session)
+        await raw.execute(MEMORIES, here.workspace, store.ids[:160])
+        await raw.execute(NAMED, here.workspace)
+        assert await hybrid.speakers(session, here.where("big")) == []
+        assert sorted(await hybrid.speakers(session, here.where("small"))) == ["Bob 128", "Bob 80", "Zoë", "anna"]
+        wider = await hybrid.speakers(session, replace(here.where("small"), scope=side))
+        assert sorted(wider) == ["Bob 128", "Bob 32", "Bob 80", "Zoë", "anna"]
+    where = store.where("big")
+    async with database.snapshot(store.workspace) as session:
+        plan = await _plan(session, hybrid.speakers_statement(where), where.scope.values)
     assert plan.count("ix_memory_user_speaker") == 2, plan
     assert "Sort" not in plan, plan
 
