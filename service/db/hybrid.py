@@ -1,11 +1,11 @@
-"""Which memories may answer a question, and what is measured of each?
+"""Which memories may answer a question?
 
 `candidates`: in a scope of up to `exact_rows` rows every arm looks at all of them: own words and context words by
 exact BM25, own vectors and context vectors by their signs and the nearest of those by exact distance, the time asked
 for, tags, and the newest to fill up. The
 scope is cut by its btree and read once; everything else is a filter, because under row-level security no GIN index is
 used (A2). Document frequencies are counted in the same statement, so they are right after every update and delete. For
-a larger scope see large.py. `signals`: all measures of each candidate, with the very same weights.
+a larger scope see large.py, and measures.py for what is measured of each candidate, with the very same weights.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pgvector import HalfVector, SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
-from service.db import direct, goal_pull, tally
+from service.db import direct, tally
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import TERM_DIMENSIONS
@@ -117,25 +117,6 @@ UNION ALL (SELECT 'tag', s.id, NULL, 0, 0 FROM scoped s WHERE (SELECT small FROM
     ORDER BY s.created_at DESC, s.id LIMIT :arm)
 """
 
-SIGNALS = """
-WITH {active_goals}
-SELECT m.id, m.content, m.terms, m.speaker, m.role, m."timestamp", m.mentions, m.tag_prefixes,
-       m.valid_until, m.t_invalid, m.importance, m.temporal_tag,
-       -(m.bm25 <#> :asked_own) AS text_lexical,
-       CASE WHEN m.context_bm25 IS NULL THEN NULL ELSE -(m.context_bm25 <#> :asked_near) END AS context_lexical,
-       1 - (t.embedding <=> :question) AS text_vector,
-       1 - (c.embedding <=> :question) AS context_vector, {plain} AS plain, pull.goal_tied, pull.goal_near
-FROM memory m
-LEFT JOIN memory_vector t ON t.workspace_id = m.workspace_id AND t.memory_id = m.id AND t.generation = {generation}
-    AND t.kind = 'text'
-LEFT JOIN memory_vector c ON c.workspace_id = m.workspace_id AND c.memory_id = m.id AND c.generation = {generation}
-    AND c.kind = 'context'
-{goal_pull}
-WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) AND {scope} AND {rows}
-"""
-
-PLAIN, NOT_PLAIN = "1 - (t.embedding <=> :plain)", "NULL::float8"
-
 # ix_memory_user_speaker and its likes, one step per name
 SPEAKERS = """
 WITH RECURSIVE named AS (
@@ -186,33 +167,6 @@ class Candidates:
     near: Mapping[int, float]
     arms: Mapping[str, Sequence[UUID]] = field(default_factory=dict)
     path: VectorPath = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One candidate with its measures; BM25 >= 0, cosines -1..1, None where there is nothing to measure.
-    `goal_tied`: to an active goal; `goal_near`: the cosine to the nearest of them.
-    `plain`: the cosine to the question's own vector, where another one is searched with."""
-
-    id: UUID
-    text: str
-    terms: frozenset[int]
-    speaker: str | None
-    role: str | None
-    timestamp: datetime
-    mentions: Sequence[Mapping[str, Any]]
-    tag_prefixes: Sequence[str]
-    valid_until: datetime | None
-    t_invalid: datetime | None
-    importance: float
-    temporal_tag: str | None
-    text_lexical: float
-    context_lexical: float | None
-    text_vector: float | None
-    context_vector: float | None
-    goal_tied: bool | None = None
-    goal_near: float | None = None
-    plain: float | None = None
 
 
 async def speakers(session: Session, where: Where) -> list[str]:
@@ -276,53 +230,6 @@ def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextCla
     return shape, values
 
 
-async def signals(
-    session: Session,
-    where: Where,
-    ids: Sequence[UUID],
-    ask: Ask,
-    *,
-    own: Mapping[int, float],
-    near: Mapping[int, float],
-) -> list[Measured]:
-    """All measures of the candidates that the scope and the rules let through; `own` and `near`: IDF by term."""
-    values = {
-        **where.scope.values,
-        **where.rows.values,
-        "ids": list(ids),
-        "question": HalfVector(ask.vector) if ask.vector is not None else None,
-        "asked_own": SparseVector(dict(own), TERM_DIMENSIONS),
-        "asked_near": SparseVector(dict(near), TERM_DIMENSIONS),
-        **({} if ask.plain is None else {"plain": HalfVector(ask.plain)}),
-    }
-    shape = _signals(where.scope.sql, where.rows.sql, where.generation, plain=ask.plain is not None)
-    rows = await direct.fetch(session, shape, values)
-    return [
-        Measured(
-            row.id,
-            row.content,
-            frozenset(row.terms),
-            row.speaker,
-            row.role,
-            row.timestamp,
-            row.mentions,
-            row.tag_prefixes,
-            row.valid_until,
-            row.t_invalid,
-            row.importance,
-            row.temporal_tag,
-            max(row.text_lexical or 0.0, 0.0),
-            row.context_lexical,
-            row.text_vector,
-            row.context_vector,
-            row.goal_tied,
-            row.goal_near,
-            row.plain,
-        )
-        for row in rows
-    ]
-
-
 @lru_cache(maxsize=256)
 def _candidates(
     scope: str, vectors: str, rows: str, generation: int, *, timed: bool, tagged: bool, wide: int, whole: bool
@@ -345,20 +252,6 @@ def _candidates(
     times = [bindparam("asked_at", type_=DateTime(timezone=True))] if timed else []
     return typed(text(shape)).bindparams(
         bindparam("question", type_=Half()), bindparam("asked", type_=SPARSEVEC(TERM_DIMENSIONS)), *times
-    )
-
-
-@lru_cache(maxsize=256)
-def _signals(scope: str, rows: str, generation: int, *, plain: bool) -> TextClause:
-    goals = {"active_goals": goal_pull.active(scope, generation), "goal_pull": goal_pull.PULL}
-    cosine = PLAIN if plain else NOT_PLAIN
-    shape = typed(text(SIGNALS.format(scope=scope, rows=rows, generation=int(generation), plain=cosine, **goals)))
-    sparse = SPARSEVEC(TERM_DIMENSIONS)
-    return shape.bindparams(
-        bindparam("question", type_=Half()),
-        *([bindparam("plain", type_=Half())] if plain else []),
-        bindparam("asked_own", type_=sparse),
-        bindparam("asked_near", type_=sparse),
     )
 
 

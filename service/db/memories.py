@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import SparseVector
-from sqlalchemy import DateTime, Row, and_, bindparam, delete, func, insert, select, text, update
-from sqlalchemy.sql import Select
+from sqlalchemy import DateTime, TextClause, and_, bindparam, delete, insert, select, text, update
 
 from service.db import direct, entity_edges, visible
+from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.rows import Rows
 from service.db.tables import (
     TERM_DIMENSIONS,
-    Entity,
-    MemoryEntity,
     MemoryStat,
     MemoryVector,
 )
@@ -158,44 +157,38 @@ async def get_many(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
 ) -> dict[UUID, Memory]:
     """The memories among `ids` that exist; with `alive_at` only those that have not expired by then."""
-    query = _select().where(Table.workspace_id == workspace_id, Table.id.in_(ids))
-    if alive_at is not None:
-        query = query.where(visible.alive("memory", alive_at).clause)
-    rows = (await session.execute(query)).all()
-    entities = await entities_of(session, workspace_id, [row.id for row in rows])
-    return {row.id: _memory(row, entities) for row in rows}
-
-
-async def entities_of(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID]
-) -> dict[UUID, dict[str, tuple[str, ...]]]:
-    """Entity names by type for each memory, names in order."""
     if not ids:
         return {}
-    rows = await session.execute(
-        select(MemoryEntity.memory_id, Entity.type, func.array_agg(Entity.name.op("ORDER BY")(Entity.name)))
-        .join(Entity, and_(Entity.workspace_id == MemoryEntity.workspace_id, Entity.id == MemoryEntity.entity_id))
-        .where(MemoryEntity.workspace_id == workspace_id, MemoryEntity.memory_id.in_(ids))
-        .group_by(MemoryEntity.memory_id, Entity.type)
-    )
-    found: dict[UUID, dict[str, tuple[str, ...]]] = {}
-    for memory_id, kind, names in rows:
-        found.setdefault(memory_id, {})[kind] = tuple(names)
-    return found
+    alive = ANY if alive_at is None else visible.alive("m", alive_at)
+    values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
+    return {row["id"]: _memory(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
 
 
-COLUMNS = tuple(
-    column
+COLUMNS = ", ".join(
+    f'm."{column.name}"'
     for column in Table.__table__.c
-    if column.name not in {"dedup_key", "terms", "bm25", "context_terms", "context_bm25"}
+    if column.name not in {"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status"}
 )
 
+# pk_memory, pk_memory_stat, pk_memory_entity; `named`: the names of a memory's entities by type.
+BY_IDS = f"""
+SELECT {COLUMNS}, s.relevance, s.salience, s.access_count, s.last_accessed,
+       (SELECT jsonb_object_agg(type, names) FROM (
+            SELECT e.type, array_agg(e.name ORDER BY e.name) AS names FROM memory_entity l
+            JOIN entity e ON e.workspace_id = l.workspace_id AND e.id = l.entity_id
+            WHERE l.workspace_id = m.workspace_id AND l.memory_id = m.id GROUP BY e.type
+        ) by_type) AS named
+FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
+WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+"""  # noqa: S608 - our own columns
 
-def _select() -> Select[Any]:
-    stat = MemoryStat
-    return select(*COLUMNS, stat.relevance, stat.salience, stat.access_count, stat.last_accessed).join(
-        stat, and_(stat.workspace_id == Table.workspace_id, stat.memory_id == Table.id)
-    )
+
+ANY = Condition("true")
+
+
+@lru_cache(maxsize=2)
+def _by_ids(alive: str) -> TextClause:
+    return typed(text(f"{BY_IDS} AND {alive}"))
 
 
 def _row(placed: Placed, now: datetime) -> dict[str, Any]:
@@ -316,45 +309,46 @@ def _union(first: Sequence[str], second: Sequence[str]) -> list[str]:
     return list(dict.fromkeys((*first, *second)))
 
 
-def _memory(row: Row[Any], entities: dict[UUID, dict[str, tuple[str, ...]]]) -> Memory:
+def _memory(row: direct.Row) -> Memory:
+    # by name in brackets: as attributes they take four times as long, and a page has thousands
     return Memory(
-        id=row.id,
-        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
-        text=CleanText(row.content),
-        hash=row.hash,
-        kind=Kind(MemoryType(row.type), row.type_confidence, KindSource(row.classification_source)),
-        fact_confidence=row.fact_confidence,
-        importance=Importance(row.importance, row.importance_level),
-        tags=tuple(row.tags),
-        tag_prefixes=tuple(row.tag_prefixes),
-        categories=tuple(row.categories),
-        metadata=row.metadata,
+        id=row["id"],
+        scope=Scope(row["workspace_id"], row["user_id"], row["agent_id"], row["run_id"], row["channel"]),
+        text=CleanText(row["content"]),
+        hash=row["hash"],
+        kind=Kind(MemoryType(row["type"]), row["type_confidence"], KindSource(row["classification_source"])),
+        fact_confidence=row["fact_confidence"],
+        importance=Importance(row["importance"], row["importance_level"]),
+        tags=tuple(row["tags"]),
+        tag_prefixes=tuple(row["tag_prefixes"]),
+        categories=tuple(row["categories"]),
+        metadata=row["metadata"],
         temporal=Temporal(
-            TemporalType(row.temporal_type or "persistent"),
-            row.valid_until,
-            TemporalTag(row.temporal_tag) if row.temporal_tag else None,
-            tuple(_mention(each) for each in row.mentions),
+            TemporalType(row["temporal_type"] or "persistent"),
+            row["valid_until"],
+            TemporalTag(row["temporal_tag"]) if row["temporal_tag"] else None,
+            tuple(_mention(each) for each in row["mentions"]),
         ),
-        timestamp=row.timestamp,
-        t_valid=row.t_valid,
-        t_invalid=row.t_invalid,
-        session_id=row.session_id,
-        role=row.role,
-        speaker=row.speaker,
-        conversation_id=row.conversation_id,
-        turn_index=row.turn_index,
-        summary=row.summary,
-        enriched_at=row.enriched_at,
-        enrichment_attempts=row.enrichment_attempts,
-        embedding_status=EmbeddingStatus(row.embedding_status),
-        archived=row.archived,
-        version=row.version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
-        relevance=row.relevance,
-        salience=row.salience,
-        access_count=row.access_count,
-        last_accessed=row.last_accessed,
-        entities=entities.get(row.id, {}),
+        timestamp=row["timestamp"],
+        t_valid=row["t_valid"],
+        t_invalid=row["t_invalid"],
+        session_id=row["session_id"],
+        role=row["role"],
+        speaker=row["speaker"],
+        conversation_id=row["conversation_id"],
+        turn_index=row["turn_index"],
+        summary=row["summary"],
+        enriched_at=row["enriched_at"],
+        enrichment_attempts=row["enrichment_attempts"],
+        embedding_status=EmbeddingStatus(row["embedding_status"]),
+        archived=row["archived"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        expires_at=row["expires_at"],
+        relevance=row["relevance"],
+        salience=row["salience"],
+        access_count=row["access_count"],
+        last_accessed=row["last_accessed"],
+        entities={kind: tuple(names) for kind, names in (row["named"] or {}).items()},
     )

@@ -6,21 +6,21 @@ place among the others and the terms of its score can be told.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
-from service.db import absent, hybrid
+from service.db import absent, measures
 from service.db.absent import Standing
 from service.db.engine import Session
-from service.db.hybrid import Ask, Measured, Where
+from service.db.hybrid import Ask, Where
+from service.db.measures import Measures
 from service.domain.query import Query, Why
 from service.retrieval import fusion, signals
 from service.retrieval.signals import Scene
 
 
-async def why(session: Session, where: Where, ask: Ask, scene: Scene, measured: Sequence[Measured]) -> Why:
-    """Of the memory `scene.query.explain_id`, seen from the candidates of this search. An id of another scope is
-    unknown."""
+async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Measures, columns: frozenset[str]) -> Why:
+    """Of the memory `scene.query.explain_id`, seen from the candidates of this search, of which these columns were
+    measured. An id of another scope is unknown."""
     query, wanted = scene.query, scene.query.explain_id
     assert wanted is not None
     standing = await absent.look(session, where.scope, where.rows, wanted)
@@ -29,15 +29,12 @@ async def why(session: Session, where: Where, ask: Ask, scene: Scene, measured: 
     if not standing.passes:
         return Why(wanted, found=False, place=None, reasons=_kept_out(standing, query, scene.now))
     reasons = () if standing.embedding_status == "stored" else ("no_vector_yet",)
-    if all(each.id != wanted for each in measured):
+    if wanted not in found.ids:
         reasons = (*reasons, "not_a_candidate")
-        own = await hybrid.signals(session, where, [wanted], ask, own=scene.own, near=scene.near)
-        measured = [*measured, *own]
+        ids = [*found.ids, wanted]
+        found = await measures.read(session, where, ids, ask, columns, own=scene.own, near=scene.near)
     ranked = fusion.fuse(
-        [signals.of(each, scene) for each in measured],
-        signals.asked(scene),
-        signals.weights(scene.ranking),
-        scene.ranking.fusion,
+        signals.of(found, scene), signals.asked(scene), signals.weights(scene.ranking), scene.ranking.fusion
     )
     place = next((at for at, each in enumerate(ranked, 1) if each.key == wanted), None)
     if place is None:  # it went away meanwhile

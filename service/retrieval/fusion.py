@@ -2,7 +2,7 @@
 
 Every arm hands in candidates; every candidate then gets all signals. Each signal becomes a value 0..1, the values are
 summed by weight, and the sum is multiplied by the factors (importance, recency ...). A score can be recomputed from
-its terms: `recompute` does so. Pure; a millisecond or two for 200 candidates.
+its terms: `recompute` does so. Pure; reckoned by columns, a tenth of a millisecond or two for 300 candidates.
 
 Normalisation: BM25 is divided by the best score there is, but by no less than `coverage` of what a text with every
 term of the question could reach, so that one weak word in common is not taken for a full match. Cosines of one model
@@ -17,6 +17,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from service.domain.ranking import Fusion, Weights
 
 RRF_K: Final = 60
@@ -29,7 +32,13 @@ BM25: Final = ("text_lexical", "context_lexical")
 COSINES: Final = ("text_vector", "context_vector")
 
 
+NAMES: Final = (*BM25, *COSINES, "speaker", "telling", "time", "rare", "tag", "entity", "goal")
+"""Of the signals, as they are weighed and told."""
+
 DEFAULT: Final = Weights()
+
+Column = NDArray[np.float64]
+"""A number for each candidate; NaN: absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +100,28 @@ class Ranked:
     terms: Mapping[str, Term] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is known of all candidates, as Signals says it of one. `signals` by name: one that is left out is 0 for all;
+    `telling` is the share of the text that does not ask."""
+
+    keys: Sequence[Hashable]
+    signals: Mapping[str, Column]
+    factors: Mapping[str, Column] = field(default_factory=dict)
+
+
+def columns(candidates: Sequence[Signals]) -> Columns:
+    """The same by columns."""
+    factors = dict.fromkeys(name for each in candidates for name in each.factors)
+    return Columns(
+        [each.key for each in candidates],
+        {name: _column([_raw(each, name) for each in candidates]) for name in NAMES},
+        {name: _column([each.factors.get(name) for each in candidates]) for name in factors},
+    )
+
+
 def fuse(
-    candidates: Sequence[Signals],
+    candidates: Sequence[Signals] | Columns,
     asking: Asking,
     weights: Weights = DEFAULT,
     fusion: Fusion = "weighted",
@@ -101,20 +130,32 @@ def fuse(
     explain: bool = True,
 ) -> list[Ranked]:
     """Returns the best `limit` candidates (None: all), best first; equal scores in the order of their keys as text."""
+    found = candidates if isinstance(candidates, Columns) else columns(candidates)
     used = _weighed(weights, asking)
     whole = math.fsum(used.values()) or 1.0
-    raw = {name: [_raw(each, name) for each in candidates] for name in used}
+    share = {name: weight / whole for name, weight in used.items() if weight or explain}
+    nothing = np.zeros(len(found.keys))
+    raw = {name: found.signals.get(name, nothing) for name in share}
     # an absent signal says nothing: value 0
     value = {name: _normal(name, column, asking, weights, fusion) for name, column in raw.items()}
-    share = {name: weight / whole for name, weight in used.items()}
-    totals = [math.fsum(value[name][at] * share[name] for name in used) for at in range(len(candidates))]
-    scores = [total * math.prod(each.factors.values()) for total, each in zip(totals, candidates, strict=True)]
-    order = sorted(range(len(candidates)), key=lambda at: (-scores[at], str(candidates[at].key)))[:limit]
+    totals = sum((value[name] * share[name] for name in share), start=nothing)
+    scores = totals
+    for factor in found.factors.values():
+        scores = scores * np.where(np.isnan(factor), 1.0, factor)
 
     def terms(at: int) -> dict[str, Term]:
-        return {name: Term(raw[name][at], value[name][at], share[name]) for name in used} if explain else {}
+        return {name: Term(_known(raw[name][at]), float(value[name][at]), share[name]) for name in share}
 
-    return [Ranked(candidates[at].key, scores[at], totals[at], candidates[at].factors, terms(at)) for at in order]
+    return [
+        Ranked(
+            found.keys[at],
+            float(scores[at]),
+            float(totals[at]),
+            {name: float(factor[at]) for name, factor in found.factors.items() if factor[at] == factor[at]},
+            terms(at) if explain else {},
+        )
+        for at in _best(scores, found.keys, limit)
+    ]
 
 
 def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight: float) -> list[Ranked]:
@@ -182,8 +223,7 @@ def rarity(texts: int, with_term: float) -> float:
 
 
 def _weighed(weights: Weights, asking: Asking) -> dict[str, float]:
-    names = (*BM25, *COSINES, "speaker", "telling", "time", "rare", "tag", "entity", "goal")
-    used: dict[str, float] = {name: getattr(weights, name) for name in names}
+    used: dict[str, float] = {name: getattr(weights, name) for name in NAMES}
     if asking.only_time:
         used["time"] = weights.time_alone
     if asking.only_entity:
@@ -204,31 +244,54 @@ def _raw(each: Signals, name: str) -> float | None:
     return value
 
 
-def _normal(name: str, column: Sequence[float | None], asking: Asking, weights: Weights, fusion: Fusion) -> list[float]:
+def _column(values: Sequence[float | None]) -> Column:
+    return np.array(values, dtype=np.float64)  # None becomes NaN
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _best(scores: Column, keys: Sequence[Hashable], limit: int | None) -> list[int]:
+    """Where the best stand, best first: only they are compared by their keys."""
+    among: Sequence[int] = range(len(keys))
+    if limit is not None and limit < len(keys):
+        least = np.partition(scores, -limit)[-limit] if limit else math.inf
+        among = np.flatnonzero(scores >= least).tolist()
+    return sorted(among, key=lambda at: (-scores[at], str(keys[at])))[:limit]
+
+
+def _normal(name: str, column: Column, asking: Asking, weights: Weights, fusion: Fusion) -> Column:
     if name not in BM25 and name not in COSINES:
-        return [value or 0.0 for value in column]
+        return np.nan_to_num(column)
     if fusion == "rrf":
-        return _by_rank(column, floor=0.0 if name in BM25 else None)
+        return _column(_by_rank(_listed(column), floor=0.0 if name in BM25 else None))
     if fusion == "zscore":
-        return _by_deviation(column)
+        return _column(_by_deviation(_listed(column)))
     if name in COSINES:
         return _spread(column)
     reach = asking.text_reach if name == "text_lexical" else asking.context_reach
     return _share(column, weights.coverage * reach)
 
 
-def _share(column: Sequence[float | None], least: float) -> list[float]:
-    best = max((value for value in column if value is not None), default=0.0)
-    top = max(best, least)
-    return [(value or 0.0) / top if top > 0 else 0.0 for value in column]
+def _listed(column: Column) -> list[float | None]:
+    return [_known(value) for value in column]
 
 
-def _spread(column: Sequence[float | None]) -> list[float]:
-    known = [value for value in column if value is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
+def _share(column: Column, least: float) -> Column:
+    known = np.nan_to_num(column)
+    top = max(float(known.max(initial=0.0)), least)
+    return known / top if top > 0 else np.zeros(len(column))
+
+
+def _spread(column: Column) -> Column:
+    absent = np.isnan(column)
+    if absent.all():
+        return np.zeros(len(column))
+    low, high = np.nanmin(column), np.nanmax(column)
     if high == low:  # alone, or all alike: nothing speaks against any of them
-        return [0.0 if value is None else 1.0 for value in column]
-    return [0.0 if value is None else (value - low) / (high - low) for value in column]
+        return np.where(absent, 0.0, 1.0)
+    return np.where(absent, 0.0, (column - low) / (high - low))
 
 
 def _by_deviation(column: Sequence[float | None]) -> list[float]:

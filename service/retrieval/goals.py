@@ -7,20 +7,20 @@ the signal takes no part, and nothing ranks otherwise than it would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from uuid import UUID
 
-from service.db.hybrid import Measured
+from service.db.measures import Measures
 
 NEIGHBOURS = 0.70
 
 
-def pulls(measured: Iterable[Measured], similarity: Callable[[float], float]) -> dict[UUID, float]:
+def pulls(found: Measures, similarity: Callable[[float], float]) -> dict[UUID, float]:
     """0..1 by candidate; empty without an active goal. `similarity` calibrates a cosine of two stored texts."""
     return {
-        each.id: pull(each.goal_near, similarity, is_tied=each.goal_tied)
-        for each in measured
-        if each.goal_tied is not None
+        each: pull(near, similarity, is_tied=tied)
+        for each, tied, near in zip(found.ids, found.goal_tied, found.goal_near, strict=True)
+        if tied is not None
     }
 
 

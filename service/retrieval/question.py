@@ -2,22 +2,19 @@
 
 Not all of its words describe the answer. The name of somebody who takes part in the conversation says who spoke: in
 the text of a turn it mostly marks the other one ("Thanks, Ana!"), so it leaves the vector and the terms and becomes a
-condition on the speaker. Rare names and ids must be found to the letter. People tell of a day on that day or some days
-later, so a time fits slowly less after it and quickly less before it. Pure.
+condition on the speaker. Rare names and ids must be found to the letter. Pure.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
-from service.domain.temporal import Mention
 from service.language.common_words import is_common
 from service.language.gazetteer import CALENDAR
 from service.language.lexemes import MAX_TERMS, lexemes
@@ -26,21 +23,12 @@ from service.language.temporal import find, window
 
 Role = Literal["user", "assistant"]
 
-FADE_DAYS: Final = 7.0
-"""The fit falls by e in this many days after the time asked for, three times as fast before it."""
-
-OTHER_YEAR: Final = 0.8
-"""The fit of the same dates in another year than the one that was understood."""
-
 NAMED: Final = 0.6
 """What a turn by the named speaker counts beside one by the role asked for: "Ana's boat" is told by others, too."""
 
 LONGEST_NAME: Final = 4
 MAX_WORDS: Final = 60
 """Words of a question that are looked through for names."""
-
-LONGEST_MENTION: Final = timedelta(days=45)
-"""A longer stretch named in a memory ("since 2016") says too little about the time asked for."""
 
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _MONTH = re.compile(
@@ -176,26 +164,6 @@ def rare_match(groups: Collection[tuple[str, ...]], terms: Collection[str], rari
     return max((rarity.get(term, 0.0) for group in whole for term in group), default=0.0)
 
 
-def time_match(asked: Asked | None, happened_at: datetime, mentions: Iterable[Mention] = ()) -> float:
-    """Returns 0..1: how well a memory of this time, naming these times, fits; 0 when no time is asked for."""
-    if asked is None:
-        return 0.0
-    if any(_named(asked, mention) for mention in mentions):
-        return 1.0
-    best = _near(asked.begins_at, asked.ends_at, happened_at)
-    if asked.any_year and asked.begins_at and asked.ends_at:
-        away = happened_at.year - asked.begins_at.year
-        for years in (away - 1, away, away + 1):
-            begins, ends = _moved(asked.begins_at, years), _moved(asked.ends_at, years)
-            best = max(best, OTHER_YEAR * _near(begins, ends, happened_at))
-    return best
-
-
-def newness(at: datetime, oldest: datetime, newest: datetime) -> float:
-    """Returns 0 for the oldest of the candidates, 1 for the newest; `oldest` must be before `newest`."""
-    return min(1.0, max(0.0, (at - oldest) / (newest - oldest)))
-
-
 def _different(text: str) -> tuple[str, ...]:
     """The different lexemes in order, as many as are kept of a text: a word of unspaced script alone can hold more."""
     return tuple(dict.fromkeys(lexemes(text)))[:MAX_TERMS]
@@ -282,31 +250,3 @@ def _asked(text: str, reference: datetime, zone: ZoneInfo) -> Asked | None:
         return None
     spans = tuple((mention.start, mention.end) for mention in find(text, reference, zone))
     return Asked(found[0], found[1], any_year=not dated and _MONTH.search(text) is not None, spans=spans)
-
-
-def _near(begins: datetime | None, ends: datetime | None, at: datetime) -> float:
-    if begins and at < begins:
-        return math.exp(-3 * (begins - at) / timedelta(days=FADE_DAYS))
-    if ends and at >= ends:
-        return math.exp(-((at - ends) / timedelta(days=FADE_DAYS)))
-    edge = None if begins and ends else begins or ends
-    if edge is None:
-        return 1.0
-    # "before June", "since March": everything there fits, what is near the edge fits best
-    return 0.5 + 0.5 * math.exp(-(abs(at - edge) / timedelta(days=2 * FADE_DAYS)))
-
-
-def _named(asked: Asked, mention: Mention) -> bool:
-    begins, ends = mention.begins_at, mention.ends_at
-    if not (begins and ends and asked.begins_at and asked.ends_at) or ends - begins > LONGEST_MENTION:
-        return False
-    overlap = begins < asked.ends_at and ends > asked.begins_at
-    return overlap or (begins == ends and asked.begins_at <= begins < asked.ends_at)
-
-
-def _moved(moment: datetime, years: int) -> datetime:
-    year = min(9998, max(1, moment.astimezone(UTC).year + years))
-    try:
-        return moment.replace(year=year)
-    except ValueError:  # 29 February
-        return moment.replace(year=year, day=28)

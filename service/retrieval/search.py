@@ -9,6 +9,7 @@ answer. A reranker is asked after that, again with nothing held.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,9 +17,10 @@ from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service.db import hybrid, large, memories, named, scopes, stats, visible
+from service.db import hybrid, large, measures, memories, named, scopes, stats, visible
 from service.db.engine import Session
-from service.db.hybrid import Ask, Candidates, Measured, Where
+from service.db.hybrid import Ask, Candidates, Where
+from service.db.measures import Measures
 from service.db.named import Naming
 from service.domain import marks
 from service.domain.memory import Hit, Memory
@@ -93,11 +95,11 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the database said: the hits in their order, with everything that is known of them, and of the one memory
-    that the caller asks about."""
+    """What the database said: the hits in their order, the cosine of each to the question, their rows, and what is
+    known of the one memory that the caller asks about."""
 
     ranked: Sequence[Ranked]
-    measured: Mapping[UUID, Measured]
+    cosines: Mapping[UUID, float | None]
     rows: Mapping[UUID, Memory]
     path: VectorPath
     counts: Mapping[str, int]
@@ -139,19 +141,23 @@ async def read(session: Session, ready: Ready, res: Resources) -> Answer:
     watch.lap("entities")
     scene = _scene(query, prepared, found, naming, now)
     ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
-    measured = await hybrid.signals(session, where, ids, prepared.ask, own=scene.own, near=scene.near)
+    worded = len(found.arms.get("text_lexical", ()))
+    columns = signals.wanted(scene, worded)
+    measured = await measures.read(session, where, ids, prepared.ask, columns, own=scene.own, near=scene.near)
     scene = await _with_standing(session, scene, ids)
-    scene = signals.with_odd(scene, measured, len(found.arms.get("text_lexical", ())))
+    scene = signals.with_odd(scene, measured, worded)
     pulls = goals.pulls(measured, res.embedder.similarity)
     scene = replace(scene, goals=pulls, span=signals.span(prepared.read, measured))
     watch.lap("signals")
     ranked = _rank(scene, measured, max(query.limit, rerank.wanted(query, res)))
     watch.lap("rank")
-    why = None if query.explain_id is None else await absence.why(session, where, prepared.ask, scene, measured)
+    why = (
+        None if query.explain_id is None else await absence.why(session, where, prepared.ask, scene, measured, columns)
+    )
     rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
     watch.lap("rows")
     counts = {name: len(arm) for name, arm in found.arms.items()}
-    return Answer(ranked, {each.id: each for each in measured}, rows, found.path, counts, found.texts, why, naming.ids)
+    return Answer(ranked, _cosines(measured), rows, found.path, counts, found.texts, why, naming.ids)
 
 
 async def finish(ready: Ready, answer: Answer, res: Resources) -> Found:
@@ -164,7 +170,7 @@ async def finish(ready: Ready, answer: Answer, res: Resources) -> Found:
         warnings = (*warnings, *told)
         watch.lap("rerank")
     ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in answer.rows][: query.limit]
-    hits = tuple(_hit(each, answer.measured[_id(each)], answer.rows[_id(each)], res) for each in ranked)
+    hits = tuple(_hit(each, answer.cosines[_id(each)], answer.rows[_id(each)], res) for each in ranked)
     _account(query, prepared, answer.counts, watch)
     explained = Explained(answer.counts, answer.texts, watch.ms) if query.explain else None
     return Found(hits, answer.path, warnings, prepared.used, explained, _placed(answer.why, ranked), answer.entities)
@@ -271,12 +277,12 @@ async def _with_standing(session: Session, scene: Scene, ids: Sequence[UUID]) ->
     return replace(scene, standing=await stats.standing(session, scene.query.scope.workspace_id, ids))
 
 
-def _rank(scene: Scene, measured: Sequence[Measured], limit: int) -> list[Ranked]:
+def _rank(scene: Scene, measured: Measures, limit: int) -> list[Ranked]:
     """The best of the candidates, best first."""
     ranking = scene.ranking
     spread = ranking.diversity > 0
     ranked = fusion.fuse(
-        [signals.of(each, scene) for each in measured],
+        signals.of(measured, scene),
         signals.asked(scene),
         signals.weights(ranking),
         ranking.fusion,
@@ -285,13 +291,13 @@ def _rank(scene: Scene, measured: Sequence[Measured], limit: int) -> list[Ranked
     )
     if not spread:
         return ranked
-    terms = {each.id: each.terms for each in measured}
+    terms: dict[Hashable, frozenset[int]] = dict(zip(measured.ids, map(frozenset, measured.terms), strict=True))
     return fusion.spread_out(ranked, lambda a, b: _alike(terms, a, b), ranking.diversity, limit=limit, deep=MOST_SPREAD)
 
 
-def _alike(terms: Mapping[UUID, frozenset[int]], one: object, other: object) -> float:
+def _alike(terms: Mapping[Hashable, frozenset[int]], one: Hashable, other: Hashable) -> float:
     """Which share of the words of two texts they have in common (Jaccard), 0..1."""
-    a, b = terms[UUID(str(one))], terms[UUID(str(other))]
+    a, b = terms[one], terms[other]
     return len(a & b) / len(a | b) if a or b else 1.0
 
 
@@ -307,10 +313,18 @@ def _account(query: Query, prepared: Prepared, counts: Mapping[str, int], watch:
 
 
 def _id(ranked: Ranked) -> UUID:
-    return UUID(str(ranked.key))
+    assert isinstance(ranked.key, UUID), "memories are ranked by their ids"
+    return ranked.key
 
 
-def _hit(ranked: Ranked, measured: Measured, memory: Memory, res: Resources) -> Hit:
-    cosine = measured.text_vector if measured.plain is None else measured.plain
+def _cosines(measured: Measures) -> dict[UUID, float | None]:
+    """By candidate: to the question's own vector, where another one was searched with."""
+    if measured.plain:
+        return dict(zip(measured.ids, measured.plain, strict=True))
+    cosines = measured.text_vector.tolist()
+    return {each: None if math.isnan(cosine) else cosine for each, cosine in zip(measured.ids, cosines, strict=True)}
+
+
+def _hit(ranked: Ranked, cosine: float | None, memory: Memory, res: Resources) -> Hit:
     similarity = res.embedder.query_similarity(cosine) if cosine is not None else None
     return Hit(memory, ranked.score, similarity, ranked.terms, ranked.factors)

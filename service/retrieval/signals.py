@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 from uuid import UUID
 
-from service.db.hybrid import Measured
+import numpy as np
+
+from service.db.measures import Measures
 from service.db.named import Naming
 from service.db.stats import Standing
 from service.domain.query import Query
 from service.domain.ranking import Ranking, Weights
 from service.domain.temporal import Mention
 from service.language.context import asking
-from service.retrieval import fusion, question
-from service.retrieval.fusion import Asking, Signals
+from service.retrieval import fusion, nearness, question
+from service.retrieval.fusion import Asking, Column, Columns
 from service.retrieval.question import Question
 
 TAGGED = {"current": 1.2, "past": 0.7}
@@ -25,6 +26,8 @@ TAGGED = {"current": 1.2, "past": 0.7}
 
 NEXT = 0.5
 """What an entity next to one that is asked for counts, at full strength of the relation."""
+
+DAY_S = 86_400.0
 
 MOST_FEW = 3
 """Texts with a word of the question that are still hardly any, in a scope of hundreds."""
@@ -68,13 +71,34 @@ def few(texts: int) -> int:
     return max(1, min(MOST_FEW, texts // 50))
 
 
-def with_odd(scene: Scene, measured: Iterable[Measured], worded: int) -> Scene:
+def wanted(scene: Scene, worded: int) -> frozenset[str]:
+    """Which measures (measures.SOMETIMES) this question needs; `worded`: texts that have a word of it."""
+    ranking, read = scene.ranking, scene.read
+    on = ranking.factors
+    needed = {
+        "speaker": bool(read.named),
+        "role": read.role is not None,
+        "timestamp": read.asked is not None or read.present or on.recency > 0,
+        "mentions": read.asked is not None,
+        "tagged": bool(scene.query.tags),
+        "terms": ranking.diversity > 0 or bool(read.rare) or _hardly_any(scene, worded),
+        "ended": on.validity,
+        "temporal_tag": on.temporal_tag,
+        "importance": on.importance > 0,
+    }
+    return frozenset(name for name, needs in needed.items() if needs)
+
+
+def _hardly_any(scene: Scene, worded: int) -> bool:
+    return 0 < worded <= few(scene.texts)
+
+
+def with_odd(scene: Scene, found: Measures, worded: int) -> Scene:
     """The scene, knowing whether an odd word stands in one of the hardly any texts (`worded`) that have a word of the
     question."""
-    if not 0 < worded <= few(scene.texts):
+    if not _hardly_any(scene, worded):
         return scene
-    found = (question.rare_match(scene.read.odd, _held(each, scene), scene.rarity) for each in measured)
-    return replace(scene, only_rare=any(value > 0 for value in found))
+    return replace(scene, only_rare=bool(_rare(found, scene.read.odd, scene).any()))
 
 
 def rare(scene: Scene) -> Collection[tuple[str, ...]]:
@@ -125,45 +149,79 @@ SHORTEST_SPAN = timedelta(days=1)
 """Of what was stored in one go the last is not the newest."""
 
 
-def span(read: Question, measured: Sequence[Measured]) -> tuple[datetime, datetime] | None:
+def span(read: Question, found: Measures) -> tuple[datetime, datetime] | None:
     """The times of the oldest and the newest candidate; None unless the question asks for the present."""
-    if not read.present or not measured:
+    if not read.present or not found.timestamp:
         return None
-    times = [each.timestamp for each in measured]
-    oldest, newest = min(times), max(times)
+    oldest, newest = min(found.timestamp), max(found.timestamp)
     return (oldest, newest) if newest - oldest >= SHORTEST_SPAN else None
 
 
-def of(each: Measured, scene: Scene) -> Signals:
-    """The signals and factors of one candidate."""
-    read = scene.read
-    mentions = [_mention(kept) for kept in each.mentions] if read.asked else []
-    return Signals(
-        key=each.id,
-        text_lexical=each.text_lexical,
-        context_lexical=each.context_lexical,
-        text_vector=each.text_vector,
-        context_vector=each.context_vector,
-        speaker=question.speaker_match(read, each.speaker, each.role),
-        asking=_asking(each),
-        time=_timely(each, scene, mentions),
-        rare=question.rare_match(rare(scene), _held(each, scene), scene.rarity),
-        tag=float(any(tag in each.tag_prefixes for tag in scene.query.tags)),
-        entity=question.entity_match(scene.naming.memories.get(each.id, ()), scene.names, len(scene.naming.said)),
-        goal=scene.goals.get(each.id, 0.0),
-        factors=factors(each, scene),
-    )
+def of(found: Measures, scene: Scene) -> Columns:
+    """The signals and factors of the candidates."""
+    signals = {
+        "text_lexical": found.text_lexical,
+        "context_lexical": _or(found.context_lexical, found.text_lexical),
+        "text_vector": found.text_vector,
+        "context_vector": _or(found.context_vector, found.text_vector),
+        "speaker": _speaker(found, scene.read),
+        "telling": 1.0 - _asking(found),
+        "time": _timely(found, scene),
+        "rare": _rare(found, rare(scene), scene),
+        "tag": np.array(found.tagged or np.zeros(len(found.ids)), dtype=np.float64),
+        "entity": _entity(found, scene),
+        "goal": _goal(found, scene),
+    }
+    return Columns(found.ids, signals, factors(found, scene))
 
 
-def _held(each: Measured, scene: Scene) -> set[str]:
-    """The question's words that the text has."""
-    return {term for term, number in scene.terms.items() if number in each.terms}
+def _or(column: Column, other: Column) -> Column:
+    """What is known of a memory's context; one without context is its own."""
+    return np.where(np.isnan(column), other, column)
 
 
-def _timely(each: Measured, scene: Scene, mentions: Sequence[Mention]) -> float:
+def _speaker(found: Measures, read: Question) -> Column:
+    if not found.speaker and not found.role:
+        return np.zeros(len(found.ids))
+    nobody: Sequence[str | None] = [None] * len(found.ids)
+    said = zip(found.speaker or nobody, found.role or nobody, strict=True)
+    return np.array([question.speaker_match(read, speaker, role) for speaker, role in said], dtype=np.float64)
+
+
+def _timely(found: Measures, scene: Scene) -> Column:
     if scene.span is not None:
-        return question.newness(each.timestamp, *scene.span)
-    return question.time_match(scene.read.asked, each.timestamp, mentions)
+        return nearness.newness(found.timestamp, *scene.span)
+    if scene.read.asked is None:
+        return np.zeros(len(found.ids))
+    mentions = [[_mention(kept) for kept in told or ()] for told in found.mentions]
+    return nearness.fits(scene.read.asked, found.timestamp, mentions)
+
+
+def _rare(found: Measures, groups: Collection[tuple[str, ...]], scene: Scene) -> Column:
+    """How rare the rarest of these names, ids or words is that each text holds in full."""
+    numbers = [[scene.terms.get(term, -1) for term in group] for group in groups]
+    best = np.zeros(len(found.ids))
+    for group, each in zip(groups, numbers, strict=True):
+        worth = max((scene.rarity.get(term, 0.0) for term in group), default=0.0)
+        if worth > 0:
+            held = [all(number in terms for number in each) for terms in found.terms]
+            best = np.maximum(best, np.where(held, worth, 0.0))
+    return best
+
+
+def _entity(found: Measures, scene: Scene) -> Column:
+    column = np.zeros(len(found.ids))
+    if scene.names:
+        for at, each in enumerate(found.ids):
+            if named := scene.naming.memories.get(each):
+                column[at] = question.entity_match(named, scene.names, len(scene.naming.said))
+    return column
+
+
+def _goal(found: Measures, scene: Scene) -> Column:
+    if not scene.goals:
+        return np.zeros(len(found.ids))
+    return np.array([scene.goals.get(each, 0.0) for each in found.ids], dtype=np.float64)
 
 
 _seen: dict[tuple[UUID, int], float] = {}
@@ -172,58 +230,68 @@ MOST_SEEN = 50_000
 Kept by id and hash, never by text."""
 
 
-def _asking(each: Measured) -> float:
-    key = (each.id, hash(each.text))
-    found = _seen.get(key)
-    if found is None:
+def _asking(found: Measures) -> Column:
+    column = np.zeros(len(found.ids))
+    for at, text in enumerate(found.asking):
+        if text is not None:
+            column[at] = _asked_in(found.ids[at], text)
+    return column
+
+
+def _asked_in(memory_id: UUID, text: str) -> float:
+    key = (memory_id, hash(text))
+    share = _seen.get(key)
+    if share is None:
         if len(_seen) >= MOST_SEEN:
             _seen.clear()
-        found = _seen[key] = asking(each.text)
-    return found
+        share = _seen[key] = asking(text)
+    return share
 
 
-def factors(each: Measured, scene: Scene) -> dict[str, float]:
+def factors(found: Measures, scene: Scene) -> dict[str, Column]:
     """What the sum is multiplied by; only what is switched on."""
-    on, found = scene.ranking.factors, dict[str, float]()
+    on, made = scene.ranking.factors, dict[str, Column]()
+    standing = [scene.standing.get(each) for each in found.ids] if on.importance or on.salience else []
     if on.validity:
-        found["validity"] = _validity(each, scene)
+        made["validity"] = _validity(found, scene)
     if on.temporal_tag:
-        found["temporal_tag"] = _tagged(each, scene)
-    standing = scene.standing.get(each.id)
+        made["temporal_tag"] = _tagged(found, scene)
     if on.importance:
-        found["importance"] = _around(on.importance, each.importance * (standing.relevance if standing else 1.0))
-    if on.salience and standing:
-        found["salience"] = _around(on.salience, standing.salience)
+        relevance = np.array([each.relevance if each else 1.0 for each in standing], dtype=np.float64)
+        made["importance"] = _around(on.importance, np.array(found.importance, dtype=np.float64) * relevance)
+    if on.salience:
+        salience = np.array([each.salience if each else None for each in standing], dtype=np.float64)
+        made["salience"] = _around(on.salience, salience)
     if on.recency:
-        age = max(timedelta(), (scene.query.reference or scene.now) - each.timestamp)
-        found["recency"] = _around(on.recency, math.exp2(-(age / timedelta(days=scene.ranking.half_life_days))))
-    return found
+        now = (scene.query.reference or scene.now).timestamp()
+        days = [max(0.0, now - moment.timestamp()) / DAY_S for moment in found.timestamp]
+        made["recency"] = _around(on.recency, np.exp2(-np.array(days, dtype=np.float64) / scene.ranking.half_life_days))
+    return made
 
 
-def _around(strength: float, value: float) -> float:
+def _around(strength: float, value: Column) -> Column:
     """1 for a value of a half, up to 1 - strength and 1 + strength for 0 and 1."""
-    return 1 + strength * (2 * min(1.0, max(0.0, value)) - 1)
+    return 1 + strength * (2 * np.clip(value, 0.0, 1.0) - 1)
 
 
-def _tagged(each: Measured, scene: Scene) -> float:
+def _tagged(found: Measures, scene: Scene) -> Column:
     """R7.15, unless the question asks about a time (B10), for what was, or for something to be done: an operation two
     years ago says as much about somebody as a habit."""
     read = scene.read
-    if read.asked is not None or read.looks_back or read.request or not scene.query.window.is_open:
-        return 1.0
-    if scene.query.narrow.valid_at is not None:
-        return 1.0
-    return TAGGED.get(each.temporal_tag or "", 1.0)
+    timeless = read.asked is None and not read.looks_back and not read.request and scene.query.window.is_open
+    if not timeless or scene.query.narrow.valid_at is not None:
+        return np.ones(len(found.ids))
+    return np.array([TAGGED.get(tag or "", 1.0) for tag in found.temporal_tag], dtype=np.float64)
 
 
-def _validity(each: Measured, scene: Scene) -> float:
+def _validity(found: Measures, scene: Scene) -> Column:
     """R4.13: an expired memory ranks lower, unless the question asks about a time (B10)."""
     query = scene.query
     if query.validity == "ignore" or not query.window.is_open or scene.read.asked is not None:
-        return 1.0
+        return np.ones(len(found.ids))
     then = query.narrow.valid_at or scene.now
-    over = any(moment is not None and moment <= then for moment in (each.valid_until, each.t_invalid))
-    return scene.ranking.expired_factor if over else 1.0
+    over = [ended is not None and ended <= then for ended in found.ended]
+    return np.where(np.array(over, dtype=bool), scene.ranking.expired_factor, 1.0)
 
 
 def _mention(kept: Mapping[str, object]) -> Mention:

@@ -24,7 +24,7 @@ from service.language import lexemes
 from service.language.context import asking
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, question
+from service.retrieval import fusion, nearness, question
 from service.retrieval.fusion import Asking, Ranked, Signals
 from service.retrieval.question import Question
 
@@ -92,6 +92,7 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
     rarity = {
         term: fusion.rarity(looked.texts, looked.found_in.get(number, 0.0)) for term, number in prepared.terms.items()
     }
+    times = nearness.fits(read.asked, [each.timestamp for each in looked.measured])
     signals = [
         Signals(
             key=each.id,
@@ -101,10 +102,10 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
             context_vector=each.near_cosine,
             speaker=question.speaker_match(read, each.speaker, each.role),
             asking=asking(each.text),
-            time=question.time_match(read.asked, each.timestamp),
+            time=float(time),
             rare=question.rare_match(read.rare, turn_search.held(each, prepared.terms), rarity),
         )
-        for each in looked.measured
+        for each, time in zip(looked.measured, times, strict=True)
     ]
     applies = {
         "speaker": bool(read.named) or read.role is not None,

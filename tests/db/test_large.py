@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import text
 
-from service.db import direct, hybrid, large, marked, nearest, neighbours, scopes, termstats, visible
+from service.db import direct, hybrid, large, marked, measures, nearest, neighbours, scopes, termstats, visible
 from service.db.conditions import Condition
 from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
@@ -445,9 +445,9 @@ async def test_exactly_as_many_as_wanted_or_as_there_are(
         arm = max(ARM, 2 * wanted)
         found = await large.candidates(session, where, ask, arm=arm, wanted=wanted, way=way or "hnsw")
         ids = {each for arm in found.arms.values() for each in arm}
-        measured = await hybrid.signals(session, where, sorted(ids), ask, own={}, near={})
+        measured = await measures.read(session, where, sorted(ids), ask, own={}, near={})
     assert len(ids) >= min(wanted, there)
-    assert {each.id for each in measured} == ids, "nothing that the conditions hide"
+    assert set(measured.ids) == ids, "nothing that the conditions hide"
     assert found.path in ((way, "fallback") if way else ("none",))
     if path is not None and way:
         assert found.path == (way if path == "hnsw" else path)
@@ -476,13 +476,13 @@ async def test_words_rank_by_bm25(database: Database, store: Store) -> None:
         assert found is not None
         idf = {term: termstats.idf(found.texts, found.own[term]) for term in terms}
         weights = [{term: idf[term] for term in terms}] * 2
-        measured = await hybrid.signals(
+        measured = await measures.read(
             session, store.where("small"), found.arms["text_lexical"], ask, own=weights[0], near=weights[1]
         )
     held = {store.ids[n - 1]: {1, 100 + n % 50, 1000 + n} & set(terms) for n in small}
     wanted = sorted(held, key=lambda each: (-sum(idf[term] for term in held[each]), each))
     assert list(found.arms["text_lexical"]) == wanted
-    scores = {each.id: each.text_lexical for each in measured}
+    scores = dict(zip(measured.ids, measured.text_lexical, strict=True))
     assert scores[wanted[0]] == pytest.approx(sum(idf.values()), abs=1e-5)
     assert scores[wanted[-1]] == pytest.approx(idf[1], abs=1e-5)
 

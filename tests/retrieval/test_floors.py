@@ -32,7 +32,7 @@ from service.providers.cache import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, question, techniques
+from service.retrieval import fusion, nearness, question, techniques
 from service.retrieval.fusion import Asking, Signals
 
 CORPORA = Path(__file__).parents[1] / "corpora"
@@ -102,6 +102,8 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[Text], res: Resources
     near = _idf(seen.terms, [each.near for each in texts])
     oldest, newest = min(each.at for each in texts), max(each.at for each in texts)
     present = seen.present and oldest < newest
+    moments = [each.at for each in texts]
+    times = nearness.newness(moments, oldest, newest) if present else nearness.fits(seen.asked, moments)
     signals = [
         Signals(
             key=each.id,
@@ -111,9 +113,9 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[Text], res: Resources
             context_vector=float(vector @ each.near_vector),
             speaker=question.speaker_match(seen, None, each.role),
             asking=context.asking(each.text),
-            time=question.newness(each.at, oldest, newest) if present else question.time_match(seen.asked, each.at),
+            time=float(time),
         )
-        for each in texts
+        for each, time in zip(texts, times, strict=True)
     ]
     unasked = NEVER | ({"time"} if not (present or seen.asked) else set()) | ({"speaker"} if not seen.role else set())
     ranked = fusion.fuse(

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from service.domain.temporal import Mention
-from service.retrieval import question
+from service.retrieval import nearness, question
 from service.retrieval.question import Asked, Question
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
@@ -19,6 +19,11 @@ PEOPLE = ("Ines", "Bram de Wit", "Will", "user")
 
 def read(text: str, people: tuple[str, ...] = PEOPLE) -> Question:
     return question.read(text, NOW, ZONE, people)
+
+
+def fit(asked: Asked | None, at: datetime, *mentions: Mention) -> float:
+    """How well a memory of this time, naming these times, fits."""
+    return float(nearness.fits(asked, [at], [mentions])[0])
 
 
 @pytest.mark.parametrize(
@@ -128,19 +133,19 @@ def test_a_date_with_a_year_is_that_date_alone() -> None:
     assert asked is not None
     assert (asked.begins_at, asked.any_year) == (datetime(2023, 5, 3, tzinfo=UTC), False)
     at = datetime(2023, 5, 3, 18, tzinfo=UTC)
-    fits = [question.time_match(asked, at + timedelta(days=days), ()) for days in (0, 3, 30, -3)]
+    fits = [fit(asked, at + timedelta(days=days)) for days in (0, 3, 30, -3)]
     assert fits[0] == 1.0
     assert 1 > fits[1] > 0.5 > fits[3] > fits[2]
-    assert question.time_match(asked, at.replace(year=2024), ()) < 0.01
+    assert fit(asked, at.replace(year=2024)) < 0.01
 
 
 def test_a_month_without_a_year_fits_every_year_the_latest_best() -> None:
     asked = read("What did Ines do last May?").asked
     assert asked is not None
     latest, older, other = (datetime(*day, tzinfo=UTC) for day in ((2026, 5, 9), (2021, 5, 9), (2021, 9, 9)))
-    assert question.time_match(asked, latest) == 1.0
-    assert question.time_match(asked, older) == question.OTHER_YEAR
-    assert question.time_match(asked, other) < 0.01
+    assert fit(asked, latest) == 1.0
+    assert fit(asked, older) == nearness.OTHER_YEAR
+    assert fit(asked, other) < 0.01
 
 
 def test_words_relative_to_now_do_not_spoil_a_date() -> None:
@@ -149,7 +154,7 @@ def test_words_relative_to_now_do_not_spoil_a_date() -> None:
     assert asked.ends_at is not None
     assert asked.ends_at.year == 2023
     near, far = datetime(2023, 6, 3, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
-    assert question.time_match(asked, near) > question.time_match(asked, far) >= 0.5
+    assert fit(asked, near) > fit(asked, far) >= 0.5
 
 
 @pytest.mark.parametrize(
@@ -160,12 +165,12 @@ def test_a_time_told_in_the_memory_counts(days: tuple[int | None, int], fits: bo
     asked = Asked(day, day + timedelta(days=1))
     begins, ends = (None if off is None else day + timedelta(days=off) for off in days)
     mention = Mention("then", 0, 4, "date", begins, ends)
-    assert (question.time_match(asked, day + timedelta(days=200), [mention]) == 1.0) is fits
+    assert (fit(asked, day + timedelta(days=200), mention) == 1.0) is fits
 
 
 def test_29_february_is_asked_of_other_years_too() -> None:
     asked = Asked(datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), any_year=True)
-    assert question.time_match(asked, datetime(2022, 2, 28, 12, tzinfo=UTC)) == question.OTHER_YEAR
+    assert fit(asked, datetime(2022, 2, 28, 12, tzinfo=UTC)) == nearness.OTHER_YEAR
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_a_question_for_nothing_but_a_time(text: str, alone: bool) -> None:
 
 def test_no_time_fits_nothing() -> None:
     assert read("Where is the boat?").asked is None
-    assert question.time_match(None, NOW) == 0.0
+    assert fit(None, NOW) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -242,9 +247,8 @@ def test_the_present_is_asked_for_unless_another_time_is() -> None:
 
 def test_the_newest_candidate_is_worth_most() -> None:
     oldest = NOW - timedelta(days=10)
-    assert question.newness(NOW, oldest, NOW) == 1.0
-    assert question.newness(NOW - timedelta(days=5), oldest, NOW) == 0.5
-    assert question.newness(oldest - timedelta(days=3), oldest, NOW) == 0.0
+    moments = [NOW, NOW - timedelta(days=5), oldest - timedelta(days=3)]
+    assert nearness.newness(moments, oldest, NOW).tolist() == [1.0, 0.5, 0.0]
 
 
 def test_a_long_question_is_read_in_a_time_that_grows_with_its_length() -> None:
