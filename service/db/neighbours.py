@@ -13,6 +13,7 @@ from service.db import direct, filters, nearest, scopes, visible
 from service.db.conditions import Condition, typed
 from service.db.direct import Row
 from service.db.engine import Session, plan_by_values
+from service.db.hybrid import APART, CLOSE, OVERFETCH
 from service.db.tables import Memory
 from service.db.vectors import Half
 from service.domain.draft import Draft, EmbeddingStatus, Neighbour
@@ -46,11 +47,15 @@ async def of_draft(
         **nearest.parameters(target, draft.vector, limit=limit, exact_rows=exact_rows),
         "hash": draft.hash,
     }
-    shown = await direct.fetch(session, beside(target.scope.sql, here.sql, wanted.sql, generation), values)
+    close = max(CLOSE, limit * OVERFETCH)
+    parts = (target.scope.sql, here.sql, wanted.sql, generation)
+    shown = await direct.fetch(session, beside(*parts), values | {"exact_rows": min(close, exact_rows)})
     equals = [row for row in shown if row.arm == "equal"]
     if equals:
         return tuple(_neighbour(row, 1.0) for row in equals)
-    if not any(row.arm == "large" for row in shown):
+    if _are_more(shown) and close < exact_rows:
+        shown = await direct.fetch(session, beside_by_signs(*parts), values | {"close": close})
+    if not _are_more(shown):
         return tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in shown)
     await plan_by_values(session)
     found = await nearest.find(session, target, draft.vector, limit=limit, exact_rows=exact_rows)
@@ -77,12 +82,48 @@ SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE c > :exact_rows
 ORDER BY distance
 """
 
+# The same of a scope with more rows: all signs are read from its btree alone, and the nearest by them held against the
+# conditions one by one in their order until `close` have passed; only those are compared exactly, by pk_memory_vector.
+# The count keeps a scope of more than `exact_rows` rows from being read.
+BY_SIGNS = """
+WITH counted AS (
+    SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {scope} AND {vectors} LIMIT :exact_rows + 1) AS few
+)
+(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, near.distance FROM (
+    SELECT v.memory_id AS id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND {vectors} AND v.memory_id = ANY (ARRAY(SELECT seen.id FROM (
+        SELECT v.memory_id, {apart} AS apart FROM memory_vector v
+        WHERE (SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors} ORDER BY apart
+    ) by_signs CROSS JOIN LATERAL (
+        SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = by_signs.memory_id AND {wanted} OFFSET 0
+    ) seen LIMIT :close))
+    ORDER BY distance LIMIT :wanted
+) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
+UNION ALL
+SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE c > :exact_rows
+ORDER BY distance
+"""
+
 
 @lru_cache(maxsize=64)
 def beside(scope: str, here: str, wanted: str, generation: int) -> TextClause:
+    return _filled(BESIDE, scope, here, wanted, generation)
+
+
+@lru_cache(maxsize=64)
+def beside_by_signs(scope: str, here: str, wanted: str, generation: int) -> TextClause:
+    return _filled(BY_SIGNS, scope, here, wanted, generation)
+
+
+def _filled(shape: str, scope: str, here: str, wanted: str, generation: int) -> TextClause:
     vectors = f"v.generation = {int(generation)} AND v.kind = 'text'"
-    filled = BESIDE.format(scope=scope, here=here, wanted=wanted, vectors=vectors)
+    filled = shape.format(scope=scope, here=here, wanted=wanted, vectors=vectors, apart=APART)
     return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
+
+
+def _are_more(shown: Sequence[Row]) -> bool:
+    """Did the scope turn out to have more rows than were to be looked at?"""
+    return any(row.arm == "large" for row in shown)
 
 
 def _neighbour(row: Row, similarity: float) -> Neighbour:

@@ -7,7 +7,7 @@ which `python -m bench.scale 100000 --plans` prints.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,13 +16,14 @@ from uuid import UUID
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from service.db import direct, hybrid, large, marked, measures, nearest, neighbours, scopes, termstats, visible
 from service.db.conditions import Condition
 from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
 from service.domain import filters, marks
+from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.marks import NO_MARKS
 from service.domain.query import Narrow, Query, VectorWay, Window
 from service.domain.scope import Scope
@@ -547,12 +548,11 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: Store) ->
     assert places[-1] - places[0] <= 24
 
 
-async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: Store) -> None:
-    """It does not depend on the values, so a big user's and a small one's are the same."""
+async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str, str, int], TextClause]) -> str:
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
     live = visible.live("m") & visible.alive("m", now)
     target = nearest.Target(scopes.exactly("v", scope), live, 1)
-    statement = neighbours.beside(target.scope.sql, (scopes.exactly("m", scope) & live).sql, live.sql, 1)
+    statement = shape(target.scope.sql, (scopes.exactly("m", scope) & live).sql, live.sql, 1)
     async with database.read(store.workspace, by_key=True) as session:
         wanted, parameters = direct.compiled(statement, session.dialect)
         raw = await driver(session)
@@ -563,6 +563,51 @@ async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Da
     for far in ("Seq Scan", "Hash Join", "Merge Join", "hnsw"):
         assert far not in plan, plan
     assert len(re.findall(r"_user_id_\w*idx\w* on memory_vector", plan)) == 2, plan
+    return plan
+
+
+async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: Store) -> None:
+    """It does not depend on the values, so a big user's and a small one's are the same."""
+    plan = await _kept_plan(database, store, neighbours.beside)
     assert plan.count("Index Scan using pk_memory on") == 1, plan
     equal = re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan)
     assert equal is not None, plan
+
+
+async def test_where_there_are_more_it_reads_signs_alone_and_few_vectors(
+    database: Database, store: Store, owner_url: str
+) -> None:
+    await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
+    plan = await _kept_plan(database, store, neighbours.beside_by_signs)
+    assert len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id_user_id_kind", plan)) == 2, plan
+    assert len(re.findall(r"Index Scan using memory_vector_p\d+_pkey", plan)) == 1, plan
+    assert plan.count("Index Scan using pk_memory on") == 2, plan
+
+
+@pytest.mark.parametrize("user", ["small", "big"])
+@pytest.mark.parametrize("since", [1, 2250])
+async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
+    database: Database, store: Store, user: str, since: int
+) -> None:
+    """Compared with all vectors in exact order: where all are compared, where signs choose, and under a condition that
+    hides rows of both."""
+    mine = [at for at in range(ROWS) if ((at + 1) % 16 == 0) == (user == "small") and (at + 1) % 150 != 7]
+    seen = [at for at in mine if at + 1 >= since]
+    assert (len(mine) > hybrid.CLOSE) == (user == "big")
+    chance = np.random.default_rng(5)
+    compare = filters.read({"field": "n", "operator": "gte", "value": since})
+    for question in mine[:20]:
+        vector = store.vectors[question] + np.float32(0.01) * chance.standard_normal(
+            store.vectors.shape[1], dtype=np.float32
+        )
+        draft = replace(
+            Draft(Scope(store.workspace, user_id=user), "", Asked(compare=compare), Options(), datetime.now(UTC)),
+            vector=vector,
+            embedding_status=EmbeddingStatus.STORED,
+        )
+        async with database.read(store.workspace, by_key=True) as session:
+            found = await neighbours.of_draft(session, draft, generation=1, similarity=float, limit=5, exact_rows=ROWS)
+        cosines = store.vectors[seen] @ (vector / np.linalg.norm(vector))
+        best = np.argsort(-cosines)[:5]
+        assert [each.id for each in found] == [store.ids[seen[at]] for at in best]
+        assert [each.similarity for each in found] == pytest.approx([cosines[at] for at in best], abs=1e-3)
