@@ -57,7 +57,14 @@ KEEP = text(
     """  # noqa: S608 - both parts are constants of snapshots.py
 )
 
-REMOVE = text("DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
+# What waited for a person's word waits no more; a review that was settled keeps saying so. Uses ix_review_memory.
+REMOVE = text("""
+    WITH waiting AS (
+        DELETE FROM review
+        WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND state = 'pending'
+    )
+    DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
+""")
 
 WAS_DELETED = text("""
     SELECT DISTINCT memory_id FROM memory_history

@@ -98,11 +98,11 @@ async def _settle(
         if now is None or now.state != "pending":
             raise _Late
         await _lock(session, workspace_id, now)
+        await reviews.resolve(session, workspace_id, review_id, wanted, now=res.clock())  # one that waits goes with it
         if wanted == "accepted":
             await _carry_out(session, pending, now, res)
         else:
             await _remove(session, pending, res)
-        await reviews.resolve(session, workspace_id, review_id, wanted, now=res.clock())
         ids = [now.memory_id, *(change.target_id for change in now.changes)]
         await note(session, f"review_{wanted}", pending.scope, ids, request, res, review_id=str(review_id))
         after = replace(now, state=wanted, resolved_at=res.clock())

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
+import pytest
+from httpx2 import AsyncClient, Response
+
+from service.db.engine import Database
+from service.memory import expire
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
@@ -128,6 +135,64 @@ async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Ta
         assert await dump(tables, tenant.workspace_id) == before
         assert await events(client, result["id"]) == ["ADD", "DELETE"]
         assert (await client.post("/v1/reviews/nonsense/accept")).status_code == 404
+
+
+async def _by_id(client: AsyncClient, memory_id: str) -> Response:
+    return await client.delete(f"/v1/memories/{memory_id}")
+
+
+async def _by_ids(client: AsyncClient, memory_id: str) -> Response:
+    return await client.post("/v1/memories/batch/delete", json={"ids": [memory_id]})
+
+
+async def _by_scope(client: AsyncClient, _: str) -> Response:
+    return await client.delete("/v1/memories", params={"user_id": "alice"})
+
+
+async def _for_good(client: AsyncClient, memory_id: str) -> Response:
+    return await client.delete(f"/v1/memories/{memory_id}", params={"purge": True})
+
+
+async def _scope_for_good(client: AsyncClient, _: str) -> Response:
+    return await client.delete("/v1/memories", params={"user_id": "alice", "purge": True})
+
+
+async def _everything(client: AsyncClient, _: str) -> Response:
+    return await client.post("/v1/reset", json={"confirm": True})
+
+
+@pytest.mark.parametrize("delete", [_by_id, _by_ids, _by_scope, _for_good, _scope_for_good, _everything])
+async def test_deleted_it_waits_no_more(
+    resources: Resources, tenant: Tenant, tables: Tables, delete: Callable[[AsyncClient, str], Awaitable[Response]]
+) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        answer = await delete(client, result["id"])
+        assert answer.status_code == 200, answer.text
+        assert await tables.value("SELECT count(*) FROM review WHERE workspace_id = $1", tenant.workspace_id) == 0
+        for word in ("accept", "reject"):
+            assert (await client.post(f"/v1/reviews/{review['id']}/{word}")).status_code == 404
+
+
+async def test_when_its_time_is_over_it_waits_no_more(
+    resources: Resources, worker_database: Database, tenant: Tenant, tables: Tables, clock: SetClock
+) -> None:
+    """Nor does anything of a review that was settled before change."""
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        [settled] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (await client.post(f"/v1/reviews/{settled['id']}/reject")).status_code == 200
+        await tell(client, "I have moved to Porto again", ttl_s=60)
+        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+        clock.forward(minutes=2)
+        await expire.remove_outlived(replace(resources, db=worker_database))
+        states = await tables.fetch("SELECT state FROM review WHERE workspace_id = $1", tenant.workspace_id)
+        assert [each["state"] for each in states] == ["rejected"]
 
 
 async def test_the_same_word_at_once_is_one_word(resources: Resources, tenant: Tenant) -> None:
