@@ -24,7 +24,7 @@ async def ask(res: Resources, workspace_id: UUID, question: Ask, usable: Callabl
     """The model's answer; raises LlmError. The caller has checked that there is a model. Only a `usable` one is kept
     for the next who asks the same."""
     assert res.llm is not None
-    store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s)
+    store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s, clock=res.clock)
     return await CachedLlm(res.llm, store, workspace_id, usable).complete(tuned(question, res.settings))
 
 

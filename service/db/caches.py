@@ -15,27 +15,27 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import bindparam, select, text
-from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy import DateTime, bindparam, select, text
+from sqlalchemy.dialects.postgresql import insert
 
-from service.db import direct
+from service.db import direct, rows
 from service.db.engine import Database, Session
-from service.db.tables import EmbeddingCache
+from service.db.rows import Rows
+from service.db.tables import EmbeddingCache, LlmCache
+from service.domain.clock import Clock, system_clock
 from service.providers.protocols import Vector
 
 # pk_llm_cache
 FIND = text("""
     SELECT answer ->> 'text' AS answer FROM llm_cache
     WHERE workspace_id = :workspace AND prompt_sha256 = :digest AND task = :task AND model = :model
-      AND expires_at > now()
-""")
+      AND expires_at > :now
+""").bindparams(bindparam("now", type_=DateTime(timezone=True)))
 
-KEEP = text("""
-    INSERT INTO llm_cache (workspace_id, prompt_sha256, task, model, answer, expires_at)
-    VALUES (:workspace_id, :prompt_sha256, :task, :model, :answer, now() + CAST(:ttl AS interval))
-    ON CONFLICT ON CONSTRAINT pk_llm_cache DO UPDATE
-    SET task = excluded.task, model = excluded.model, answer = excluded.answer, expires_at = excluded.expires_at
-""").bindparams(bindparam("answer", type_=JSONB()))
+REPLACE = (
+    "ON CONFLICT ON CONSTRAINT pk_llm_cache DO UPDATE SET task = excluded.task, model = excluded.model, "
+    "answer = excluded.answer, expires_at = excluded.expires_at"
+)
 
 Held = dict[tuple[UUID, str], dict[str, Any]]
 """Rows of `llm_cache` by owner and digest of the prompt."""
@@ -58,12 +58,17 @@ def holding() -> Iterator[None]:
         _held_vectors.reset(tokens[1])
 
 
+def answers(owner: UUID) -> Rows:
+    """The answers that are held for the owner, to be inserted by the last statement of a transaction that takes locks:
+    it may wait for another one's row."""
+    held = _held.get() or {}
+    return Rows(LlmCache, [held.pop(key) for key in sorted(key for key in held if key[0] == owner)], REPLACE)
+
+
 async def flush(session: Session, owner: UUID) -> None:
-    """Writes what is held for the owner; the last thing a transaction does, for it may wait for another one's row."""
-    held, vectors = _held.get() or {}, _held_vectors.get() or {}
-    rows = [held.pop(key) for key in sorted(key for key in held if key[0] == owner)]
-    if rows:
-        await direct.many(session, KEEP, rows)
+    """Writes what is held for the owner, at the end of a transaction."""
+    await rows.insert(session, answers(owner))
+    vectors = _held_vectors.get() or {}
     keys = sorted(key for key in vectors if key[0] == owner)
     if keys:
         await _keep_vectors(session, {key: vectors.pop(key) for key in keys})
@@ -75,6 +80,7 @@ class AnswerTable:
 
     db: Database
     ttl_s: float
+    clock: Clock = system_clock
 
     async def get(self, owner: UUID, task: str, model: str, prompt_sha256: bytes) -> str | None:
         if self.ttl_s == 0:
@@ -84,6 +90,7 @@ class AnswerTable:
             return str(waiting["answer"]["text"])
         async with self.db.read(owner, by_key=True) as session:
             values = {"workspace": owner, "digest": prompt_sha256.hex(), "task": task, "model": model}
+            values["now"] = self.clock()
             row = await direct.first(session, FIND, values)
         return row.answer if row is not None and isinstance(row.answer, str) else None
 
@@ -92,13 +99,13 @@ class AnswerTable:
             return
         digest = prompt_sha256.hex()
         row: dict[str, Any] = {"workspace_id": owner, "prompt_sha256": digest, "task": task, "model": model}
-        row |= {"answer": {"text": answer}, "ttl": timedelta(seconds=self.ttl_s)}
+        row |= {"answer": {"text": answer}, "expires_at": self.clock() + timedelta(seconds=self.ttl_s)}
         held = _held.get()
         if held is not None:
             held[owner, digest] = row
             return
         async with self.db.begin(owner) as session:
-            await direct.many(session, KEEP, [row])
+            await rows.insert(session, Rows(LlmCache, [row], REPLACE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,28 +117,28 @@ class VectorTable:
     async def get_many(self, owner: UUID, model: str, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
         wanted = [digest.hex() for digest in digests]
         async with self.db.read(owner) as session:
-            rows = await session.execute(
+            known = await session.execute(
                 select(EmbeddingCache.text_sha256, EmbeddingCache.embedding).where(
                     EmbeddingCache.workspace_id == owner,
                     EmbeddingCache.model == model,
                     EmbeddingCache.text_sha256.in_(wanted),
                 )
             )
-        return {bytes.fromhex(row[0]): np.asarray(row[1], dtype=np.float32) for row in rows}
+        return {bytes.fromhex(row[0]): np.asarray(row[1], dtype=np.float32) for row in known}
 
     async def put_many(self, owner: UUID, model: str, vectors: Mapping[bytes, Vector]) -> None:
-        rows = {(owner, model, digest.hex()): vector for digest, vector in vectors.items()}
+        found = {(owner, model, digest.hex()): vector for digest, vector in vectors.items()}
         held = _held_vectors.get()
         if held is not None:
-            held.update(rows)
+            held.update(found)
             return
         async with self.db.begin(owner) as session:
-            await _keep_vectors(session, rows)
+            await _keep_vectors(session, found)
 
 
 async def _keep_vectors(session: Session, vectors: HeldVectors) -> None:
-    rows = [
+    new = [
         {"workspace_id": owner, "model": model, "text_sha256": digest, "embedding": vector}
         for (owner, model, digest), vector in vectors.items()
     ]
-    await session.execute(insert(EmbeddingCache).on_conflict_do_nothing(), rows)
+    await session.execute(insert(EmbeddingCache).on_conflict_do_nothing(), new)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Boolean, DateTime, Integer, Row, Uuid, and_, bindparam, func, or_, select, text, update
+from sqlalchemy import DateTime, Integer, Row, Uuid, and_, bindparam, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from uuid_utils.compat import uuid7
 
@@ -29,24 +29,24 @@ from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
 from service.language.context import Turn as Said
 
-# A conversation of no name is new for certain, so both cases end in the same few values. A consolidated one becomes
-# unconsolidated again by new turns (R9.08), unless the facts of these are extracted with them; older turns that still
-# wait for theirs go on waiting. Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
+# A consolidated one becomes unconsolidated again by new turns (R9.08), unless the facts of these are extracted with
+# them; older turns that still wait for theirs go on waiting.
+# Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
 GO_ON = text("""
     INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
                                    consolidated_at)
-    VALUES (:workspace, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turns,
-            CASE WHEN :consolidated THEN now() END)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at)
     ON CONFLICT ON CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id DO UPDATE
-    SET turn_count = c.turn_count + :turns, patterns_extracted = false, version = c.version + 1, updated_at = now(),
-        consolidated_at = CASE WHEN :consolidated AND (c.turn_count = 0 OR c.consolidated_at IS NOT NULL) THEN now() END
+    SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, version = c.version + 1,
+        updated_at = now(),
+        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END
     RETURNING id, turn_count
 """).bindparams(
-    bindparam("workspace", type_=Uuid()),
+    bindparam("workspace_id", type_=Uuid()),
     bindparam("id", type_=Uuid()),
     bindparam("started_at", type_=DateTime(timezone=True)),
-    bindparam("turns", type_=Integer()),
-    bindparam("consolidated", type_=Boolean()),
+    bindparam("turn_count", type_=Integer()),
+    bindparam("consolidated_at", type_=DateTime(timezone=True)),
 )
 
 
@@ -57,30 +57,36 @@ async def go_on(
     turns: Sequence[NewTurn],
     *,
     generation: int,
-    consolidated: bool = False,
+    consolidated_at: datetime | None = None,
 ) -> tuple[list[StoredTurn], tuple[Rows, ...]]:
     """Gives turns, at least one, their places at the end of a conversation, in order; begins it when it is new. Under
-    the scope lock. The turns' rows are the caller's to insert before the transaction ends, with whatever goes along.
+    the scope lock. The rows are the caller's to insert before the transaction ends, with whatever goes along, and
+    before what names the conversation.
 
-    `external_id` None: a conversation of its own. `consolidated`: the facts of these turns are stored with them.
+    `external_id` None: a conversation of its own, one of the rows. `consolidated_at`: now, when the facts of these
+    turns are stored with them.
     """
     name = external_id or fresh_name()
-    values = {
-        "workspace": scope.workspace_id,
+    new: dict[str, Any] = {
+        "workspace_id": scope.workspace_id,
         "id": uuid7(),
         "user_id": scope.user_id,
         "agent_id": scope.agent_id,
         "channel": scope.channel,
         "external_id": name,
         "started_at": turns[0].timestamp,
-        "turns": len(turns),
-        "consolidated": consolidated,
+        "turn_count": len(turns),
+        "consolidated_at": consolidated_at,
     }
-    [row] = await direct.fetch(session, GO_ON, values)
-    first = row.turn_count - len(turns)
-    stored = [StoredTurn(uuid7(), row.id, first + place) for place in range(len(turns))]
+    begun: tuple[Rows, ...] = ()
+    if external_id is None:
+        begun, here, first = (Rows(Conversation, [new]),), new["id"], 0
+    else:
+        [row] = await direct.fetch(session, GO_ON, new)
+        here, first = row.id, row.turn_count - len(turns)
+    stored = [StoredTurn(uuid7(), here, first + place) for place in range(len(turns))]
     said = list(zip(turns, stored, strict=True))
-    return stored, spoken.new_rows(replace(scope, run_id=name), said, generation=generation)
+    return stored, (*begun, *spoken.new_rows(replace(scope, run_id=name), said, generation=generation))
 
 
 def fresh_name() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from uuid import UUID
@@ -21,6 +22,15 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The row with the same hash, if any, then the nearest by vector. `blocked`: a row with this text that no longer
+    counts may still hold its place in uq_memory_dedup; False only where it was looked for."""
+
+    neighbours: tuple[Neighbour, ...]
+    blocked: bool = True
+
+
 async def of_draft(
     session: Session,
     draft: Draft,
@@ -29,49 +39,54 @@ async def of_draft(
     similarity: Callable[[float], float],
     limit: int,
     exact_rows: int,
-) -> tuple[Neighbour, ...]:
-    """The row with the same hash, if any, then the nearest by vector; `similarity` 1.0 for an equal text.
+) -> Beside:
+    """What stands beside the draft; `similarity` 1.0 for an equal text.
 
     A filter of the caller narrows the nearest; an equal text is found all the same, for it cannot stand there twice.
     """
     now = draft.received_at
     if draft.vector is None or draft.embedding_status is not EmbeddingStatus.STORED:
         equal = await with_hash(session, draft.scope, draft.hash, now=now)
-        return (equal,) if equal else ()
+        return Beside((equal,) if equal else ())
     live = _live("m", now)
     wanted = live & filters.compiled("m", draft.asked.compare) if draft.asked.compare else live
     target = nearest.Target(scopes.exactly("v", draft.scope), wanted, generation)
-    here = scopes.exactly("m", draft.scope) & live
+    here = scopes.exactly("m", draft.scope) & visible.live("m")
     values = {
         **here.values,
         **nearest.parameters(target, draft.vector, limit=limit, exact_rows=exact_rows),
         "hash": draft.hash,
     }
     close = max(CLOSE, limit * OVERFETCH)
-    parts = (target.scope.sql, here.sql, wanted.sql, generation)
+    parts = (target.scope.sql, here.sql, wanted.sql, visible.alive("m", now).sql, generation)
     shown = await direct.fetch(session, beside(*parts), values | {"exact_rows": min(close, exact_rows)})
     equals = [row for row in shown if row.arm == "equal"]
     if equals:
-        return tuple(_neighbour(row, 1.0) for row in equals)
+        return Beside(tuple(_neighbour(row, 1.0) for row in equals), blocked=False)
+    blocked = any(row.arm == "gone" for row in shown)
     if _are_more(shown) and close < exact_rows:
         shown = await direct.fetch(session, beside_by_signs(*parts), values | {"close": close})
     if not _are_more(shown):
-        return tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in shown)
+        near = (row for row in shown if row.arm == "near")
+        return Beside(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), blocked)
     await plan_by_values(session)
     found = await nearest.find(session, target, draft.vector, limit=limit, exact_rows=exact_rows)
     rows = await _texts(session, draft.scope.workspace_id, [each.id for each in found])
-    return tuple(_neighbour(rows[each.id], similarity(each.cosine)) for each in found if each.id in rows)
+    near = (_neighbour(rows[each.id], similarity(each.cosine)) for each in found if each.id in rows)
+    return Beside(tuple(near), blocked)
 
 
 # Most scopes are small: for them one statement tells all, and costs a third of the planning of nearest.SHAPE. A scope
-# of more than `exact_rows` rows answers with the one row 'large'. Uses ix_memory_hash, ix_memory_vector_user, _agent or
-# _run, and pk_memory, whatever the values: so its plan is kept (Database.read, by_key).
+# of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'gone'. Uses
+# ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
+# (Database.read, by_key).
 BESIDE = """
 WITH counted AS (
     SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {scope} AND {vectors} LIMIT :exact_rows + 1) AS few
 )
-(SELECT 'equal' AS arm, m.id, m.content, m.hash, m.version, CAST(0 AS float8) AS distance FROM memory m
- WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1)
+(SELECT CASE WHEN {alive} THEN 'equal' ELSE 'gone' END AS arm, m.id, m.content, m.hash, m.version,
+        CAST(0 AS float8) AS distance
+ FROM memory m WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1)
 UNION ALL
 (SELECT 'near', m.id, m.content, m.hash, m.version, (v.embedding <=> :question) + 0
  FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
@@ -106,18 +121,18 @@ ORDER BY distance
 
 
 @lru_cache(maxsize=64)
-def beside(scope: str, here: str, wanted: str, generation: int) -> TextClause:
-    return _filled(BESIDE, scope, here, wanted, generation)
+def beside(scope: str, here: str, wanted: str, alive: str, generation: int) -> TextClause:
+    return _filled(BESIDE, scope, here, wanted, alive, generation)
 
 
 @lru_cache(maxsize=64)
-def beside_by_signs(scope: str, here: str, wanted: str, generation: int) -> TextClause:
-    return _filled(BY_SIGNS, scope, here, wanted, generation)
+def beside_by_signs(scope: str, here: str, wanted: str, alive: str, generation: int) -> TextClause:
+    return _filled(BY_SIGNS, scope, here, wanted, alive, generation)
 
 
-def _filled(shape: str, scope: str, here: str, wanted: str, generation: int) -> TextClause:
+def _filled(shape: str, scope: str, here: str, wanted: str, alive: str, generation: int) -> TextClause:
     vectors = f"v.generation = {int(generation)} AND v.kind = 'text'"
-    filled = shape.format(scope=scope, here=here, wanted=wanted, vectors=vectors, apart=APART)
+    filled = shape.format(scope=scope, here=here, wanted=wanted, alive=alive, vectors=vectors, apart=APART)
     return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
 
 

@@ -181,6 +181,7 @@ class NewMemory:
     weights: Mapping[int, float] | None = None  # of the terms; None: still to be worked out
     near: tuple[tuple[UUID, float], ...] | None = None  # the nearest memories and how similar; None: nobody looked
     fact: Fact | None = None
+    blocked: bool = True  # a row that no longer counts may hold this text's place in deduplication
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,7 @@ class Draft:
     vector: NDArray[np.float32] | None = None
     embedding_status: EmbeddingStatus = EmbeddingStatus.QUEUED
     seen: tuple[Neighbour, ...] = ()  # dedup
+    blocked: bool = True  # a row that no longer counts may stand where this text is to stand; False: seen in the lock
     dedup: Dedup | None = None
     judgement: Judgement | None = None
     merged: Merged | None = None
@@ -274,5 +276,6 @@ class Draft:
             takes_part_in_dedup=self.options.dedup,
             near=self._near(),
             fact=self.fact,
+            blocked=self.blocked or self.merged is not None,  # it was looked for by the draft's own text
             weights=self.words.weights if self.words and self.words.text == text else None,
         )

@@ -9,6 +9,7 @@ from uuid_utils.compat import uuid7
 
 from service.curator.operations import Operation, Ruling, Verb
 from service.db.engine import Session
+from service.db.rows import Waiting
 from service.db.turns import StoredTurn
 from service.domain.draft import Draft, Judgement, Merged
 from service.domain.memory import Event, Outcome
@@ -73,16 +74,22 @@ async def ruling(
     texts: tuple[Texts, ...],
     turn: StoredTurn,
     res: Resources,
+    waiting: Waiting,
     *,
     first: bool = False,
 ) -> list[Outcome]:
     """Carries out the operations in their order, under the workspace's policy for contradictions. The evidence is kept
     with every memory they touch; what belongs to one ruling is undone together. `first`: nothing was written yet since
-    the neighbours were read under the lock."""
+    the neighbours were read under the lock. What is merely added joins what is `waiting`; anything else reads, so it
+    comes after that."""
     chosen = contradict.policy(draft, ruled.operations, res.settings)
     judged = replace(draft, judgement=ruled.judgement)
     several = len(ruled.operations) > 1 or chosen == "supersede"
     hand = place.Hand(session, turn, res, uuid7() if several else None, first and not several)
+    if first and not several and all(each.verb is Verb.ADD for each in ruled.operations):
+        hand = replace(hand, waiting=waiting)
+    else:
+        await waiting.flush()
     if chosen == "prefer_old":
         return await contradict.refuse(hand, judged, ruled.operations)
     ready = [

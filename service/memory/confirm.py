@@ -7,7 +7,8 @@ from dataclasses import replace
 from service.curator import decide
 from service.db import neighbours
 from service.db.engine import Session
-from service.domain.draft import Dedup, DedupAction, Draft, Merged, Neighbour
+from service.db.neighbours import Beside
+from service.domain.draft import Dedup, DedupAction, Draft, Merged
 from service.domain.text import content_hash
 from service.pipeline import dedup, judge
 from service.resources import Resources
@@ -23,7 +24,8 @@ async def confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     if not draft.options.dedup:
         return draft
     seen = {each.id: each.version for each in draft.seen}
-    there = await _neighbours(session, draft, res)
+    beside = await _beside(session, draft, res)
+    there = beside.neighbours
     equal = next((each for each in there if each.hash == draft.hash), None)
     if equal is not None:
         return replace(draft, seen=there, merged=None, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
@@ -33,14 +35,14 @@ async def confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     for each in there:
         if each.similarity >= res.settings.dedup_near and seen.get(each.id) != each.version:
             raise Stale
-    return draft
+    return replace(draft, blocked=beside.blocked)
 
 
 async def settle(session: Session, draft: Draft, res: Resources) -> Draft:
     """The draft with the rules' verdict on what is there now, inside the lock: so every writer ends (A9)."""
     if not draft.options.dedup:
         return draft
-    seen = await _neighbours(session, draft, res)
+    seen = (await _beside(session, draft, res)).neighbours
     fresh = replace(draft, seen=seen, merged=None, judgement=None)
     verdict = dedup.sort_out(fresh, seen, res.settings.dedup_exact, res.settings.dedup_near)
     if verdict is not None:
@@ -53,7 +55,7 @@ async def settle(session: Session, draft: Draft, res: Resources) -> Draft:
     return replace(decided, merged=Merged(ruled.text, content_hash(ruled.text), None))
 
 
-async def _neighbours(session: Session, draft: Draft, res: Resources) -> tuple[Neighbour, ...]:
+async def _beside(session: Session, draft: Draft, res: Resources) -> Beside:
     return await neighbours.of_draft(
         session,
         draft,

@@ -17,10 +17,11 @@ from service.curator import extract, operations
 from service.curator.extract import Extracted
 from service.curator.operations import Ruling
 from service.curator.sourcing import Said
-from service.db import conversations, neighbours, queue, rows
+from service.db import caches, conversations, neighbours, queue, rows
 from service.db.conversations import Source
 from service.db.engine import Session
-from service.db.rows import Rows
+from service.db.neighbours import Beside
+from service.db.rows import Rows, Waiting
 from service.db.turns import NewTurn, StoredTurn
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Neighbour, Options
 from service.domain.fact import Fact
@@ -205,7 +206,7 @@ async def _ruled(facts: Sequence[Considered], res: Resources) -> list[Considered
     if not facts:
         return []
     async with res.db.read(facts[0].draft.scope.workspace_id, by_key=True) as session:
-        seen = [await _nearest(session, each.draft, res) for each in facts]
+        seen = [(await _nearest(session, each.draft, res)).neighbours for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
     turn = asyncio.Semaphore(RULINGS_AT_ONCE)
 
@@ -220,7 +221,8 @@ async def _recalled(session: Session, each: Considered, res: Resources) -> Seque
     """What the assistant may have said back; nothing for a fact in the user's own words."""
     if not each.fact.by_assistant:
         return ()
-    return await _nearest(session, each.draft, res, limit=max(ECHOES, res.settings.dedup_candidates))
+    beside = await _nearest(session, each.draft, res, limit=max(ECHOES, res.settings.dedup_candidates))
+    return beside.neighbours
 
 
 async def _rule(
@@ -241,9 +243,7 @@ async def _rule(
     return replace(each, draft=draft, ruling=ruling, merged=merged)
 
 
-async def _nearest(
-    session: Session, draft: Draft, res: Resources, *, limit: int | None = None
-) -> tuple[Neighbour, ...]:
+async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Beside:
     return await neighbours.of_draft(
         session,
         draft,
@@ -269,6 +269,8 @@ async def _write(
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
         places, spoken = await _turns(session, conversation, said, vectors, res, consolidated=True)
+        waiting = Waiting(session)
+        waiting.add(*spoken)
         outcomes: list[Outcome] = []
         links: list[Source] = []
         touched: set[UUID | None] = set()
@@ -276,7 +278,9 @@ async def _write(
             if touched & _targets(each):  # by a fact of this very conversation
                 each = await _ruled_inside(session, each, res)
             assert each.ruling is not None
-            done = await apply.ruling(session, each.draft, each.ruling, each.merged, places[0], res, first=not outcomes)
+            first = not outcomes
+            draft = each.draft if first else replace(each.draft, blocked=True)  # by what stands there since
+            done = await apply.ruling(session, draft, each.ruling, each.merged, places[0], res, waiting, first=first)
             outcomes.extend(done)
             touched |= {one.memory_id for one in done if one.event != "NONE"}
             fact = each.fact
@@ -290,8 +294,12 @@ async def _write(
         noted = write.noted(scope, outcomes, request, res)
         # what was written here nobody erases before the commit; a memory that was only confirmed may be gone by now
         sure = [each for each in links if spoken and each.memory_id in touched]
-        await rows.insert(session, *spoken, conversations.new_links(scope, sure), noted)
-        await conversations.link(session, scope, [each for each in links if each not in sure])
+        unsure = [each for each in links if each not in sure]
+        waiting.add(conversations.new_links(scope, sure), noted)
+        if not unsure:  # the last statement but that of the idempotency key, which nobody else has locked
+            waiting.add(caches.answers(scope.workspace_id))
+        await waiting.flush()
+        await conversations.link(session, scope, unsure)
         await keep_answer(session, scope.workspace_id, outcomes, request, warnings)
     return tuple(outcomes)
 
@@ -301,17 +309,17 @@ async def _confirmed(session: Session, each: Considered, res: Resources, *, deci
 
     Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
     """
-    there = await _nearest(session, each.draft, res)
+    beside = await _nearest(session, each.draft, res)
     seen = {row.id: row.version for row in each.draft.seen}
-    if {row.id: row.version for row in there} == seen:
-        return each
+    if {row.id: row.version for row in beside.neighbours} == seen:
+        return replace(each, draft=replace(each.draft, blocked=beside.blocked))
     if not decide_inside:
         raise Stale
-    return _by_rules(each, there)
+    return _by_rules(each, beside.neighbours)
 
 
 async def _ruled_inside(session: Session, each: Considered, res: Resources) -> Considered:
-    return _by_rules(each, await _nearest(session, each.draft, res))
+    return _by_rules(each, (await _nearest(session, each.draft, res)).neighbours)
 
 
 def _targets(each: Considered) -> set[UUID | None]:
@@ -344,7 +352,12 @@ async def _turns(
         for draft, vector in zip(said, vectors, strict=True)
     ]
     stored, spoken = await conversations.go_on(
-        session, scope, conversation.external_id, new, generation=res.generation, consolidated=consolidated
+        session,
+        scope,
+        conversation.external_id,
+        new,
+        generation=res.generation,
+        consolidated_at=res.clock() if consolidated else None,
     )
     await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new, res)
     return stored, spoken

@@ -11,6 +11,7 @@ from service.curator.operations import Operation, Verb
 from service.db import neighbours
 from service.db.engine import Session
 from service.db.memories import Placed
+from service.db.rows import Waiting
 from service.db.turns import StoredTurn
 from service.domain.draft import Dedup, DedupAction, Draft, Neighbour
 from service.domain.memory import Event, Outcome
@@ -27,13 +28,14 @@ ACTION = {
 @dataclass(frozen=True, slots=True)
 class Hand:
     """What all operations of one ruling share. `alone`: it is the first that is written, and has one operation: under
-    the lock it was just seen that no equal text is there."""
+    the lock it was just seen that no equal text is there. `waiting`: where new rows may wait for what follows."""
 
     session: Session
     place: StoredTurn
     res: Resources
     ruling_id: UUID | None
     alone: bool = False
+    waiting: Waiting | None = None
 
 
 async def in_place(hand: Hand, draft: Draft, operation: Operation) -> Outcome:
@@ -73,7 +75,7 @@ async def put(hand: Hand, draft: Draft, operation: Operation) -> Outcome:
     """Adds the draft's final text as a new memory."""
     new = draft.finish(uuid7())
     placed = [Placed(new, hand.place.conversation_id)]
-    await write.add(hand.session, placed, hand.res, ruling_id=hand.ruling_id)
+    await write.add(hand.session, placed, hand.res, ruling_id=hand.ruling_id, waiting=hand.waiting)
     return replace(outcome(draft, Event.ADD, operation, hand.place, text=new.text), memory_id=new.id)
 
 

@@ -10,7 +10,7 @@ from service.db import audit, contexts, decisions, edges, history, memories, que
 from service.db.decisions import Cause
 from service.db.engine import Session
 from service.db.memories import Placed
-from service.db.rows import Rows
+from service.db.rows import Rows, Waiting
 from service.domain.draft import EmbeddingStatus, Judgement, NewMemory
 from service.domain.job import NewJob
 from service.domain.memory import Event, Outcome
@@ -30,8 +30,16 @@ class Gone(Conflict):
     """The memory that was to change was erased meanwhile: a bulk delete takes no scope lock. Who can, decides again."""
 
 
-async def add(session: Session, placed: Sequence[Placed], res: Resources, *, ruling_id: UUID | None = None) -> None:
-    """New memories with everything that belongs to them but the audit, which the verbs write per request."""
+async def add(
+    session: Session,
+    placed: Sequence[Placed],
+    res: Resources,
+    *,
+    ruling_id: UUID | None = None,
+    waiting: Waiting | None = None,
+) -> None:
+    """New memories with everything that belongs to them but the audit, which the verbs write per request. With
+    `waiting` they are written when it is: by who reads nothing of them before."""
     if not placed:
         return
     news, now = [each.memory for each in placed], res.clock()
@@ -43,15 +51,21 @@ async def add(session: Session, placed: Sequence[Placed], res: Resources, *, rul
         if new.judgement
     ]
     follow_up = [job for new in news for job in jobs(new, new.id, res)]
-    await memories.make_way(session, workspace_id, [new.hash for new in news], now=now)
-    await rows.insert(
-        session,
+    if hashes := [new.hash for new in news if new.blocked and new.takes_part_in_dedup]:
+        await memories.make_way(session, workspace_id, hashes, now=now)
+    filled = (
         *memories.new_rows(placed, generation=res.generation, now=now),
         history.new_rows([change for change in changes if not change.reused]),
         decisions.new_rows(workspace_id, causes),
         queue.new_rows(workspace_id, follow_up),
     )
-    await history.append(session, workspace_id, [change for change in changes if change.reused])
+    again = [change for change in changes if change.reused]
+    if waiting is not None and not again:
+        waiting.add(*filled)
+        return
+    await rows.insert(session, *filled)
+    if again:
+        await history.append(session, workspace_id, again)
 
 
 async def update(

@@ -548,11 +548,13 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: Store) ->
     assert places[-1] - places[0] <= 24
 
 
-async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str, str, int], TextClause]) -> str:
+async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str, str, str, int], TextClause]) -> str:
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
-    live = visible.live("m") & visible.alive("m", now)
+    alive = visible.alive("m", now)
+    live = visible.live("m") & alive
     target = nearest.Target(scopes.exactly("v", scope), live, 1)
-    statement = shape(target.scope.sql, (scopes.exactly("m", scope) & live).sql, live.sql, 1)
+    here = scopes.exactly("m", scope) & visible.live("m")
+    statement = shape(target.scope.sql, here.sql, live.sql, alive.sql, 1)
     async with database.read(store.workspace, by_key=True) as session:
         wanted, parameters = direct.compiled(statement, session.dialect)
         raw = await driver(session)
