@@ -608,7 +608,8 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
             embedding_status=EmbeddingStatus.STORED,
         )
         async with database.read(store.workspace, by_key=True) as session:
-            found = await neighbours.of_draft(session, draft, generation=1, similarity=float, limit=5, exact_rows=ROWS)
+            beside = await neighbours.of_draft(session, draft, generation=1, similarity=float, limit=5, exact_rows=ROWS)
+        found = beside.neighbours
         cosines = store.vectors[seen] @ (vector / np.linalg.norm(vector))
         best = np.argsort(-cosines)[:5]
         assert [each.id for each in found] == [store.ids[seen[at]] for at in best]

@@ -1,0 +1,79 @@
+"""How often does an add talk to the database? Each time costs both sides a few tenths of a millisecond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from service.providers.cache import CachedEmbedder
+from service.resources import Resources
+from tests.api.conftest import Tables
+from tests.api.wired import Mind, wired
+from tests.conftest import SetClock, Tenant
+from tests.fakes.embedder import AngleEmbedder
+
+COLOUR, SEA, DOOR = "User likes blue", "User likes the sea", "The code of the door is blue"
+MIND = Mind(facts={"blue": [COLOUR], "sea": [SEA], "code": [DOOR], "both": [COLOUR, SEA]})
+
+
+@contextmanager
+def counted() -> Iterator[list[str]]:
+    """The beginnings of all that goes to the database, a trip each."""
+    trips: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("execute", "fetch", "executemany"):
+            plain = getattr(asyncpg.Connection, name)
+
+            async def noted(self: Any, query: str, *rest: Any, plain: Any = plain, **named: Any) -> Any:
+                if not query.startswith("NOTIFY"):
+                    trips.append(" ".join(query.split()[:2]))
+                return await plain(self, query, *rest, **named)
+
+            patch.setattr(asyncpg.Connection, name, noted)
+        yield trips
+
+
+def said(text: str, **rest: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}], "user_id": "alice", **rest}
+
+
+async def test_the_trips_of_an_add(resources: Resources, tenant: Tenant) -> None:
+    own = replace(
+        resources, embedder=CachedEmbedder(AngleEmbedder(), entries=100)
+    )  # as local as the default one: no table
+    async with wired(own, tenant, MIND) as wire:
+        await wire.client.post("/v1/memories", json=said("I like the sea"))
+        with counted() as trips:
+            answer = await wire.client.post("/v1/memories", json=said("I like blue"))
+        assert [each["event"] for each in answer.json()["results"]] == ["ADD"]
+        assert trips[-4:] == ["BEGIN ISOLATION", "WITH counted", "WITH part_0", "COMMIT"]
+        assert len(trips) == 3 + 3 + 4, "the answer's cache, the neighbours, the write"
+        with counted() as trips:
+            await wire.client.post("/v1/memories", json=said("I like blue, really", run_id="r1"))
+        assert len(trips) <= 3 + 3 + 7
+
+
+async def test_what_several_facts_of_one_message_leave(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    async with wired(resources, tenant, MIND) as wire:
+        answer = await wire.client.post("/v1/memories", json=said("both of them"))
+        assert [each["event"] for each in answer.json()["results"]] == ["ADD", "ADD"]
+        counts = await tables.counts(tenant.workspace_id)
+        found = {name: counts[name] for name in ("memory", "memory_source", "turn", "conversation", "llm_cache")}
+        assert found == {"memory": 2, "memory_source": 2, "turn": 1, "conversation": 1, "llm_cache": 1}
+
+
+async def test_a_fact_whose_twin_expired(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
+    async with wired(resources, tenant, MIND) as wire:
+        first = (await wire.client.post("/v1/memories", json=said("The code is blue", ttl_s=60))).json()["results"]
+        clock.forward(minutes=2)
+        again = (await wire.client.post("/v1/memories", json=said("The code is blue again"))).json()["results"]
+        assert [each["event"] for each in (*first, *again)] == ["ADD", "ADD"]
+        assert first[0]["id"] != again[0]["id"]
+        assert first[0]["memory"] == again[0]["memory"]
+        third = (await wire.client.post("/v1/memories", json=said("The code is blue, I say"))).json()["results"]
+        assert [(each["event"], each["id"]) for each in third] == [("NONE", again[0]["id"])]
