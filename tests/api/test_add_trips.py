@@ -43,9 +43,8 @@ def said(text: str, **rest: Any) -> dict[str, Any]:
 
 
 async def test_the_trips_of_an_add(resources: Resources, tenant: Tenant) -> None:
-    own = replace(
-        resources, embedder=CachedEmbedder(AngleEmbedder(), entries=100)
-    )  # as local as the default one: no table
+    local = CachedEmbedder(AngleEmbedder(resources.embedder.dimension), entries=100)  # so without a table of vectors
+    own = replace(resources, embedder=local)
     async with wired(own, tenant, MIND) as wire:
         await wire.client.post("/v1/memories", json=said("I like the sea"))
         with counted() as trips:
