@@ -24,6 +24,9 @@ from service.domain.draft import Judgement
 from service.domain.memory import Event
 from service.domain.scope import Scope
 
+TAKEN_OVER = "taken_over"
+"""The verdict by which a memory that waited for a person's word gave its text to another one and went."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:

@@ -76,6 +76,14 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
         await rows.insert(session, Rows(Table, rows_of_a_shape))
 
 
+async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | None:
+    """The newest entry of a memory. Uses ix_memory_history_memory."""
+    here = Table.workspace_id == workspace_id, Table.memory_id == memory_id
+    newest = select(Table.id).where(*here).order_by(Table.recorded_at.desc(), Table.seq.desc()).limit(1)
+    found: UUID | None = await session.scalar(newest)
+    return found
+
+
 def _row(change: Change) -> dict[str, Any]:
     return {
         "workspace_id": change.scope.workspace_id,

@@ -6,11 +6,12 @@ conversations give no right to delete, and an erasure that stops half-way would 
 
 from __future__ import annotations
 
+from collections import Counter
 from uuid import UUID
 
 from sqlalchemy import select, text
 
-from service.db import belongings, entity_rows, episodes, invocations, merges
+from service.db import belongings, decisions, entity_rows, episodes, invocations, merges
 from service.db.engine import Session
 from service.db.tables import Memory, MemoryHistory
 from service.domain.scope import Scope
@@ -21,6 +22,15 @@ PATIENCE = text("SELECT set_config('statement_timeout', '600000', true)")
 PURGE = text("""
     SELECT name, affected FROM purge_subject(CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text),
                                              CAST(:channel AS text), CAST(:memory_id AS uuid))
+""")
+
+
+# Memories that waited for a person's word and gave their text to this one: their history still says it.
+TAKEN_OVER = text("""
+    SELECT DISTINCT taken.memory_id FROM decision own JOIN decision taken
+        ON taken.workspace_id = own.workspace_id AND taken.ruling_id = own.ruling_id
+    WHERE own.workspace_id = :workspace AND own.memory_id = :id AND taken.verdict ->> 'action' = :action
+      AND taken.state = 'applied' AND taken.memory_id <> own.memory_id
 """)
 
 
@@ -36,9 +46,13 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
 
 
 async def purge_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> dict[str, int]:
-    """The same for one memory, its promoted copies, and the turns it came from."""
+    """The same for one memory, its promoted copies, what a person let take its place, and the turns they came from."""
     nobody = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
-    counts = await _purge(session, {**nobody, "memory_id": memory_id})
+    values = {"workspace": workspace_id, "id": memory_id, "action": decisions.TAKEN_OVER}
+    gone_into_it = list(await session.scalars(TAKEN_OVER, values))
+    counts = Counter(await _purge(session, {**nobody, "memory_id": memory_id}))
+    for each in gone_into_it:
+        counts.update(await _purge(session, {**nobody, "memory_id": each}))
     counts["tool_invocation"] = await invocations.erase_of_gone_turns(session, workspace_id)
     await merges.fade(session, workspace_id)
     return counts

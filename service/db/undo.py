@@ -96,6 +96,19 @@ ENTITIES = text(
     + " ON CONFLICT DO NOTHING"
 )
 
+# A memory that is gone, from the entry that tells of it: the rest is made by the statements above.
+COLUMNS = ", ".join(f'"{name}"' for name in sorted(ALL | OWN))
+GONE = text(
+    f"INSERT INTO memory ({COLUMNS}) SELECT {COLUMNS} FROM (SELECT r.* "  # noqa: S608 - own names
+    "FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory, h.before) r "
+    "WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry) b"
+)
+STAT = text("""
+    INSERT INTO memory_stat SELECT r.*
+    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory_stat, h.before -> 'stat') r
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+""")
+
 # What the text of then told of its entities: the relations, where they went since, and that this memory tells them.
 NO_TOLD = text(
     "DELETE FROM entity_edge_source s USING (SELECT h.before "  # noqa: S608 - ENTRY is ours
@@ -196,6 +209,13 @@ async def restore(
     for statement in (NO_SOURCES, SOURCES, EDGES):
         await session.execute(statement, values)
     await entity_edges.hold_as_told(session, workspace_id, memory_id, now=now)
+
+
+async def bring_back(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> None:
+    """The row of a memory that is gone, as this DELETE of its history kept it; `restore` gives it all the rest."""
+    values = {"workspace": workspace_id, "id": memory_id, "entry": entry}
+    await session.execute(GONE, values)
+    await session.execute(STAT, values)
 
 
 async def waits_for(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[bool, bool]:

@@ -153,10 +153,15 @@ async def _take_place(
     await revisions.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
     await reviews.hand_over(session, workspace_id, pending.id, target)
     await erase.erase(session, workspace_id, [pending.id], generation=res.generation)
+    gone = await history.last(session, workspace_id, pending.id)
     change = Change(target, Event.UPDATE, old.scope, old.text, pending.text, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
-    cause = Cause(target, said, old.scope, Event.UPDATE, change.id, ruling_id)
-    await decisions.append(session, workspace_id, [cause])
+    taken = replace(said, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
+    causes = [
+        Cause(pending.id, taken, pending.scope, Event.DELETE, gone, ruling_id),
+        Cause(target, said, old.scope, Event.UPDATE, change.id, ruling_id),
+    ]
+    await decisions.append(session, workspace_id, causes)
     attempts = res.settings.job_max_attempts
     jobs = [NewJob("enrich", memory_id=target, max_attempts=attempts)]
     if pending.embedding_status is not EmbeddingStatus.STORED:

@@ -80,12 +80,15 @@ async def _take_back(session: Session, workspace_id: UUID, ruling: Sequence[Deci
         assert each.memory_id is not None, "only changes are taken back"
         assert each.history_id is not None, "only changes are taken back"
         was = await snapshots.take(session, workspace_id, each.memory_id, generation=res.generation)
-        if was is None:
-            raise Conflict(ERASED, field="id")
+        taken_over = each.verdict.get("action") == decisions.TAKEN_OVER
+        if (was is None) != taken_over:
+            raise Conflict(ERASED if was is None else CHANGED, field="id")
         if not await rows.stands(session, workspace_id, each.memory_id, each.history_id):
-            raise Conflict(CHANGED, field="id")
+            raise Conflict(ERASED if was is None else CHANGED, field="id")
         entry = None
-        if each.event == Event.ADD:
+        if was is None:
+            entry = await _bring_back(session, workspace_id, each, res, now)
+        elif each.event == Event.ADD:
             await erase.erase(session, workspace_id, [each.memory_id], generation=res.generation)
         else:
             entry = await _restore(session, workspace_id, each, was, res, now)
@@ -115,6 +118,20 @@ async def _restore(
     change = Change(taken.memory_id, Event.UPDATE, there.scope, text_now, then, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
     await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, taken.memory_id, res))
+    return change.id
+
+
+async def _bring_back(session: Session, workspace_id: UUID, taken: Decided, res: Resources, now: datetime) -> UUID:
+    """A memory that waited for a person's word waits again, under its id. The id of the entry that tells of it."""
+    assert taken.memory_id is not None, "only changes are taken back"
+    assert taken.history_id is not None, "only changes are taken back"
+    memory_id, then = taken.memory_id, taken.before or ""
+    await rows.bring_back(session, workspace_id, memory_id, taken.history_id)
+    await rows.restore(session, workspace_id, memory_id, taken.history_id, then, generation=res.generation, now=now)
+    await reviews.reopen(session, workspace_id, memory_id)
+    change = Change(memory_id, Event.ADD, taken.scope, None, then, reused=True)
+    await history.append(session, workspace_id, [change])
+    await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, memory_id, res))
     return change.id
 
 

@@ -91,9 +91,9 @@ async def test_accepted_it_takes_the_place_and_can_be_taken_back(
 ) -> None:
     async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
         old = await store(client, "Lives in Lisbon", tags=["home:city"])
-        before = await dump(tables, tenant.workspace_id)
         judge.say("Lives in Porto", PORTO)
-        await tell(client, "I have moved to Porto")
+        [result] = await tell(client, "I have moved to Porto")
+        before = await dump(tables, tenant.workspace_id)
         [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
         answer = await client.post(f"/v1/reviews/{review['id']}/accept")
         assert answer.status_code == 200, answer.text
@@ -105,8 +105,42 @@ async def test_accepted_it_takes_the_place_and_can_be_taken_back(
         assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 409
         decision = (await decided(client, old))[-1]
         assert decision["source"] == "review"
+        answer = await client.post(f"/v1/decisions/{decision['id']}/undo")
+        assert answer.status_code == 200, answer.text
+        assert len(answer.json()["decisions"]) == 2
+        assert await dump(tables, tenant.workspace_id) == before
+        [again] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (again["id"], again["state"], again["resolved_at"]) == (review["id"], "pending", None)
+        assert again["memory"]["version"] > review["memory"]["version"]
+        assert await listed(client, user_id="alice", include_archived=True) == {old}
+        assert await events(client, result["id"]) == ["ADD", "DELETE", "ADD"]
+
+        # and once more, the other way
+        assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).json() == answer.json()
+        assert (await client.post(f"/v1/reviews/{review['id']}/accept")).status_code == 200
+        decision = (await decided(client, old))[-1]
         assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 200
         assert await dump(tables, tenant.workspace_id) == before
+        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 200
+        assert (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"] == []
+
+
+async def test_erased_neither_comes_back(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    """Nor is the text that was accepted left in the history of the memory that waited with it."""
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (await client.post(f"/v1/reviews/{review['id']}/accept")).status_code == 200
+        decision = (await decided(client, old))[-1]
+        assert (await client.delete(f"/v1/memories/{old}")).status_code == 200
+        assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 409
+        assert await events(client, result["id"]) == ["ADD", "DELETE"]
+        assert (await client.delete(f"/v1/memories/{old}", params={"purge": True})).status_code == 200
+        assert (await client.get(f"/v1/memories/{result['id']}/history")).status_code == 404
+        left = "SELECT count(*) FROM memory_history WHERE workspace_id = $1"
+        assert await tables.value(left, tenant.workspace_id) == 0
 
 
 async def test_a_flagged_replacement_archives_what_it_retires(resources: Resources, tenant: Tenant) -> None:
