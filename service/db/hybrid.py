@@ -41,7 +41,9 @@ CANDIDATES = """
 WITH scoped AS MATERIALIZED (
     SELECT * FROM ({every}) every LIMIT :exact_rows + 1
 ), counted AS MATERIALIZED (
-    SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts, count(*) <= :exact_rows AS small FROM scoped
+    SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts, count(*) <= :exact_rows AS small,
+           greatest(:least_close, least(:close, count(*) / {close_share})) AS close
+    FROM scoped
 ), worded AS MATERIALIZED (
     SELECT id, alone, own, near
     FROM scoped WHERE (SELECT small FROM counted) AND seen AND (own IS NOT NULL OR near IS NOT NULL)
@@ -96,16 +98,17 @@ NEAR = """
 {kind}_signs AS MATERIALIZED (
     SELECT v.memory_id AS id, {apart} AS apart FROM memory_vector v
     WHERE (SELECT small FROM counted) AND {vectors} AND v.generation = {generation} AND v.kind = '{kind}'
-    ORDER BY apart, v.memory_id LIMIT :close + (SELECT read - texts FROM counted)
+    ORDER BY apart, v.memory_id LIMIT (SELECT close + read - texts FROM counted)
 ), {kind}_close AS (
     SELECT id FROM {kind}_signs WHERE (SELECT read = texts FROM counted)
     UNION ALL (SELECT s.id FROM {kind}_signs c JOIN scoped s ON s.id = c.id AND s.seen
-        WHERE (SELECT read > texts FROM counted) ORDER BY c.apart, s.id LIMIT :close)
+        WHERE (SELECT read > texts FROM counted) ORDER BY c.apart, s.id LIMIT (SELECT close FROM counted))
 )"""
 
-OVERFETCH, CLOSE = 4, 800
-"""By their signs so many times an arm's size, and at least so many, are taken: of the ten nearest in 100,000 vectors
-all were among the first 800 (200 questions, 384 components)."""
+OVERFETCH, CLOSE, CLOSE_SHARE = 4, 800, 20
+"""By their signs so many times an arm's size are taken, in larger scopes a twentieth of the rows up to so many: of the
+ten nearest in 3,000, 20,000 and 100,000 vectors all were among the first 200, 400 and 800 (200 questions, 384
+components)."""
 
 TIMED = """
 UNION ALL (SELECT 'time', s.id, NULL, 0, 0 FROM scoped s WHERE (SELECT small FROM counted) AND s.seen
@@ -222,7 +225,8 @@ def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextCla
         "asked": SparseVector(dict.fromkeys(ask.terms, 1.0), TERM_DIMENSIONS),
         "question": HalfVector(ask.vector) if ask.vector is not None else None,
         "arm": arm,
-        "close": max(CLOSE, arm * OVERFETCH),
+        "least_close": arm * OVERFETCH,
+        "close": CLOSE,
         "wanted": wanted,
         **({"asked_at": ask.asked_at} if ask.asked_at is not None else {}),
         **({"tags": list(ask.tags)} if ask.tags else {}),
@@ -243,6 +247,7 @@ def _candidates(
     shape = CANDIDATES.format(
         every=f"{every} AND {WORDS} <= {SHORT} UNION ALL {every} AND {WORDS} > {SHORT}" if whole else every,
         tally=tally.shape(wide),
+        close_share=CLOSE_SHARE,
         text_near=NEAR.format(kind="text", apart=APART, vectors=vectors, generation=int(generation)),
         context_near=NEAR.format(kind="context", apart=APART, vectors=vectors, generation=int(generation)),
         generation=int(generation),
