@@ -59,7 +59,7 @@ _NEW_SUBJECT = re.compile(
     rf"|then|also)|though|although|while|whereas)\s*,?\s+"
     rf"(?=(?:also |now |then |currently |actually |really |recently |today |lately |sometimes |these days,? "
     rf"|nowadays,? |right now,? |at the moment,? |last (?:week|month|year),? |in \d{{4}},? )*(?:{_I}"
-    rf"|{_POSSESSED}|{_MANY}|{_NAMED}|{_OTHERS}))"
+    rf"|{_POSSESSED}|{_MANY}|{_NAMED}|{_OTHERS}|[a-z]+ (?:is|are) (?:my|our)\b))"
     rf"|\s*,\s+(?=(?:also |now |currently |actually |recently )*(?:{_I}|{_POSSESSED}|(?:he|she|they"
     rf"|it)(?:['’](?:s|re|ve|ll|d))?\b))"
     rf"|\s*[;]\s*|\s+[—–-]+\s+|\s*—\s*|\s*\.\.\.+\s*|\s*…\s*|\s+\(|\)\s*,?\s*"
@@ -82,10 +82,12 @@ _OWN_VERB = re.compile(
 # "I work at Acme, live in Rome, and have a dog": before the last of a list there is only a comma
 _LISTED = (
     r"live (?:in|at|near|on|with)|work (?:at|for|as|in|on|from|with)|study (?:at|in|law|medicine)"
+    r"|(?:don['’]t|can['’]t|cannot|haven['’]t|didn['’]t) (?:know|have|want|need|like|eat|drink|drive|smoke|own|speak|work"
+    r"|live|go|do|sleep|cook|swim|watch|play|got|been)"
     r"|(?:have|own) (?:a|an|my|no|two|three|four|five)"
 )
 _SAME_SUBJECT = re.compile(
-    rf"(?:(?P<comma>\s*,\s+)(?=(?:{_LISTED})\s)|(?:\s*,)?\s+(?:and|but|or|yet|and then|but then|then)\s+)"
+    rf"(?:(?P<comma>\s*,\s+)(?=(?:{_LISTED}|{_FINITE})\s)|(?:\s*,)?\s+(?:and|but|or|yet|and then|but then|then)\s+)"
     r"(?P<adverbs>(?:(?:also|now|then|currently|usually"
     r"|always|never|really|still|just|recently|sometimes|often|mostly"
     r"|even|only|finally|later|absolutely|definitely|am|have"
@@ -202,16 +204,18 @@ def _to_questions(sentence: str) -> set[int]:
 def _pieces(sentence: str, questions: set[int]) -> Iterator[tuple[int, int]]:
     """Cuts where another subject follows, unless what stands before is no statement by itself ("When I was ten, I")."""
     begin = 0
+    ran_on = set(run_ons.starts(sentence))
     cuts = sorted(
         [
             *((m.start(), m.end(), False) for m in _NEW_SUBJECT.finditer(sentence)),
             *((m.start(), m.end(), True) for m in _TO_QUESTION.finditer(sentence) if m.start() in questions),
-            *((start, end, False) for start, end in run_ons.starts(sentence)),
+            *((start, end, False) for start, end in ran_on),
         ]
     )
     for start, end, _asks in cuts:
         before = sentence[begin:start]
-        if start < begin or not before.strip() or _STARTS_OPEN.match(before) or not _OWN_VERB.search(before):
+        stands = _OWN_VERB.search(before) or (begin > 0 and (start, end) in ran_on)  # "... been doing it 12 years love it"
+        if start < begin or not before.strip() or _STARTS_OPEN.match(before) or not stands:
             continue
         yield begin, start
         begin = end
@@ -226,7 +230,7 @@ def _shared(piece: str, offset: int) -> Iterator[Clause]:
         yield Clause(piece, offset, offset + len(piece))
         return
     for match in _SAME_SUBJECT.finditer(piece):
-        if match.start() >= begin and _goes_on(piece[begin : match.start()], match):
+        if match.start() >= begin and _goes_on(piece[begin : match.start()], match, cut=begin > 0):
             yield Clause(piece[begin : match.start()], offset + begin, offset + match.start(), subject)
             subject = _subject(piece)
             begin = match.start("adverbs") if match.group("adverbs") else match.start("verb")
@@ -234,6 +238,7 @@ def _shared(piece: str, offset: int) -> Iterator[Clause]:
 
 
 _OPENS_WITH_I = re.compile(rf"^(?:[^.]{{0,40}}?[\s,]|\W*)(?:{_I})", re.IGNORECASE)
+_OPENS_WITHOUT = re.compile(r"^\W*(?:(?:just|recently|finally|also|only|already|so|yeah|well)\s+)*(?P<verb>[a-z]+)\s", re.IGNORECASE)
 _OPENS_WITH_OTHERS = re.compile(
     r"^\W*((?:my|our) (?:[\w-]+ ){0,2}?[\w-]+|he|she|they)(?=['’]s|\s+(?:is|was|has|had|will|\w+s|\w+ed|went|got"
     r"|moved)\b)",
@@ -246,17 +251,23 @@ def _subject(piece: str) -> str:
     if _OPENS_WITH_I.match(piece):
         return "I"
     others = _OPENS_WITH_OTHERS.match(piece)
-    return others.group(1) if others else ""
+    if others:
+        return others.group(1)
+    bare = _OPENS_WITHOUT.match(piece)  # "just moved here, don't know anyone"
+    known = verbs.form(bare["verb"].lower()) if bare else None
+    return "I" if known and known.shape == "past" else ""
 
 
-def _goes_on(before: str, match: re.Match[str]) -> bool:
+def _goes_on(before: str, match: re.Match[str], *, cut: bool) -> bool:
     """Whether the word behind "and" is a verb of the same subject."""
     word, after = match.group("verb").replace("’", "'"), match.group("after").lower()
     if _BARE_VERB.search(before):
         return False
-    if match.group("comma"):
-        return not _governed(before) and not _STARTS_OPEN.match(before)
     known = verbs.form(word)
+    if match.group("comma"):
+        listed = _LIST_VERB.match(match.string, match.start("verb")) is not None
+        goes_on = listed or _in_step(before, match, cut=cut)
+        return goes_on and not _governed(before) and not _STARTS_OPEN.match(before)
     past = known is not None and (known.shape == "past" or word == "quit")
     if _governed(before) and not (past or word.endswith("n't") or word == "am"):
         return False
@@ -285,6 +296,26 @@ def _goes_on(before: str, match: re.Match[str]) -> bool:
         return words[-1] != "born" and (last is None or last.shape not in ("past", "participle"))
     excluded = ("do", "be") if known.shape == "past" else ("do",)
     return any(each and each.shape == known.shape and each.lemma not in excluded for each in told)
+
+
+def _in_step(before: str, match: re.Match[str], *, cut: bool) -> bool:
+    """Whether behind a comma a verb stands in the tense of the one before: "was born in Asmara, grew up in Milan".
+
+    `cut`: another such verb stood before.
+    """
+    word, after = match["verb"], match["after"]
+    known = verbs.form(word)
+    if known is None or not (after in _DETERMINERS | _PARTICLES or after[:1].isupper() or _PLACED.match(after)):
+        return False
+    told = {each.shape for each in map(verbs.form, re.findall(r"[a-z]+", before.lower())) if each}
+    if known.shape == "third":
+        return "third" in told or re.search(r"\b(?:is|has)\b", before) is not None
+    has_object = after in _DETERMINERS or after[:1].isupper()  # "a car, made in Italy" is made
+    return "past" in told and (cut or has_object or not verbs.is_participle(word))
+
+
+_PLACED = re.compile(r"(?:in|at|on|to|for|from|with|as|my|[$€£]?\d)")
+_LIST_VERB = re.compile(_LISTED)
 
 
 def _governed(before: str) -> bool:

@@ -97,7 +97,7 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _CLOSINGS = re.compile(
-    r"(?:[\s,]+(?:right|you know|though|lol|haha+|thanks(?: a lot| again)?|thank you|please|btw|by the way|tbh"
+    r"(?:[\s,]+(?:right|you know|though|lol|lmao|ngl|tbf|smh|fr|haha+|thanks(?: a lot| again)?|thank you|please|btw|by the way|tbh"
     r"|fyi|actually|ok|okay"
     r"|to be honest|in fact|of course|for sure|as you know|i guess|i think|i believe|i suppose|imo|if that helps"
     r"|just so you know|if you (?:must|want to) know"

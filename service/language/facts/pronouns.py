@@ -23,7 +23,10 @@ _ENDS_NOUN_PHRASE = frozenset({""}) | wordlists.words("""
     and or but to in on at for with every when because a the so very from last yesterday
 """)
 _OTHERS = re.compile(r"\b(?:[Mm]y|[Oo]ur|an?|the)\b [\w ]+$|[A-Z][a-z]")
-_MENTION = re.compile(r"\b(?:[Mm]y|[Oo]ur) (?P<phrase>(?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)(?P<name> [A-Z]\w+)?)")
+_MENTION = re.compile(
+    rf"\b(?:[Mm]y|[Oo]ur) (?P<phrase>(?:(?!(?:{'|'.join(sorted(wordbook.KIN | wordbook.ANIMALS, key=len, reverse=True))}"
+    r"|is|are|was|has|had|and|or|with|for|to|in|on|at|of|who|when)\b)[\w-]+ ){0,2}(?P<noun>[\w-]+)(?P<name> [A-Z]\w+)?)"
+)
 _HAS = re.compile(
     r"\bI (?:\w+ )?(?:have|adopted|got|bought|rescued|own|married|am married to|am dating) (?:an?|any|my) (?:\w+"
     r" ){0,2}?"

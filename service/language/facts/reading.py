@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from service.domain.temporal import TemporalTag
 from service.language import temporal, wordlists
-from service.language.facts import lists, person, slot_table, slots, statement, talk, wordbook, worth
+from service.language.facts import lists, person, slot_table, slots, statement, talk, verbs, wordbook, worth
 from service.language.facts.fact import USER, Certainty, Fact
 from service.language.facts.slots import Reading
 from service.language.facts.statement import Statement
@@ -132,7 +132,7 @@ _ALSO_PLACE = re.compile(
 )
 _TURNED = re.compile(
     r"^(?P<value>(?!(?:it|this|that|he|she|there|what|who|today|tomorrow|here)\b)[\w' -]{1,40}?) (?:is|are) my"
-    r" (?P<what>(?:all-time )?(?:favou?rite [\w ]{2,30}|name|wife|husband|boss|manager|hobby|sister|brother|dog|cat"
+    r" (?P<what>(?:all-time )?(?:favou?rite [\w ]{2,30}|(?:first|native|second) language|mother tongue|name|wife|husband|boss|manager|hobby|sister|brother|dog|cat"
     r"|girlfriend|boyfriend|birthday))$",
     re.IGNORECASE,
 )
@@ -147,6 +147,10 @@ _BUT_ONLY = re.compile(
     r"^I (?:(?P<be>am not )|(?:don't|do not) )"
     r"(?P<verb>(?:[a-z]+ ){1,3}?(?:to|of|in|at|for|with|on|into) |(?<!am not )[a-z]+ )"
     r"(?:[\w'-]+ ){0,2}?[\w'-]+(?P<gap>,? (?:but )?(?:just|only) )(?P<only>[\w' -]{2,40})$"
+)
+_SO_IS = re.compile(
+    r"^(?P<main>I (?:(?P<be>am) (?P<state>[\w' -]{2,60}?)|(?P<verb>don't|can't|[a-z]+) (?P<rest>[\w' -]{2,60}?))),?"
+    r" (?:and |but )?(?P<sign>so|neither|nor) (?:is|does|can|do|has) (?P<who>my (?:[\w-]+ ){0,2}[\w-]+)$"
 )
 _STATES = re.compile(r"^I am (?P<list>[^,]{1,40}(?:, [^,]{1,60}){1,5}|[^,]{1,40}? and [^,]{1,40})$")
 
@@ -168,6 +172,9 @@ def _apart(text: str) -> list[str]:
     both = _ALSO_PLACE.match(text)
     if both and wordbook.is_role(re.split(r" (?:at|for|in|with|of) ", both["role"])[0]):
         return [both["what"], f"I am {both['where']}"]
+    too = _SO_IS.match(text)
+    if too:
+        return [too["main"], _of_another(too)]
     contrast = _BUT_ONLY.match(text)
     if contrast:
         return [
@@ -189,6 +196,16 @@ def _apart(text: str) -> list[str]:
     if named and worth.could_be_name(named["name"].capitalize()):
         return [f"My name is {named['name']}", f"I am {named['age']}"]
     return [text]
+
+
+def _of_another(too: re.Match[str]) -> str:
+    """What "and so is my sister" says in full."""
+    verb, rest = (too["verb"], too["rest"]) if too["verb"] else (too["be"], too["state"])
+    if too["be"]:
+        denied = " not" if too["sign"].lower() in ("neither", "nor") and not re.match(r"not\b", rest) else ""
+        return f"{too['who']} is{denied} {rest}"
+    told = verb if re.search(r"n't$", verb) else verbs.third(verb.lower())
+    return f"{too['who']} {re.sub(r'^don', 'doesn', told)} {rest}"
 
 
 def _listed_states(text: str) -> list[str]:

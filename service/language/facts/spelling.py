@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from service.language import wordlists
-from service.language.facts import verbs, wordbook
+from service.language.facts import chat_words, tongue, typos, verbs, wordbook
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,53 +28,50 @@ class Mended:
         return offset + (self.shifts[at] if at >= 0 else 0)
 
 
-_CHAT = """
-    u: you; ur: your; luv: love; bday: birthday; yrs: years; dunno: don't know; lemme: let me; cuz: because
-    coz: because; bc: because; thx: thanks; pls: please; plz: please; ppl: people; tmrw: tomorrow; esp: especially
-    abt: about; hubby: husband; gf: girlfriend; bf: boyfriend; tho: though; idk: I don't know; ofc: of course
-    whats: what's; thats: that's; heres: here's; theres: there's; wheres: where's; hes: he's; shes: she's
-    theyre: they're; youre: you're; weve: we've; theyve: they've; youve: you've; im: I'm; ive: I've; itll: it'll
-    wont: won't; aint: ain't; hadnt: hadn't; werent: weren't; dont: don't; doesnt: doesn't; didnt: didn't; cant: can't
-    isnt: isn't; wasnt: wasn't; arent: aren't; havent: haven't; hasnt: hasn't; couldnt: couldn't; wouldnt: wouldn't
-    shouldnt: shouldn't
-"""
-_WORDS = dict(pair.strip().split(": ") for pair in re.split(r";|\n", _CHAT) if pair.strip())
 _MISSING = wordlists.words("raisin cousin cabin origin margin plugin begin admin")
 _ONE = "|".join(sorted((re.escape(kin) for kin in wordbook.SINGLE_KIN), key=len, reverse=True))
-_FOLK = "mum|mom|mommy|dad|daddy|grandma|grandpa|granny|grandad|nan"
+_FOLK = "mum|mom|mommy|dad|daddy|grandma|grandpa|granny|grandad|nan|wife|husband|hubby|boyfriend|girlfriend|bf|gf"
+# Laughter, fillers and faces stand where others put a stop.
+_FACES = (
+    r"\b(?:lol|lmao|lmfao|rofl|haha+|hehe|ngl|tbf|smh|omg|ikr|xd)\b|!+|[:;]-?[)(DP](?!\w)|<3"
+    r"|[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]"
+)
 _TYPED = re.compile(
     rf"(?P<kin>\b(?:my|our) (?:{_ONE}))(?P<own>s)(?= [a-z])"
     rf"|(?P<folk>(?:^|(?<=[.!?,;:\n] )|(?<=\band )|(?<=\bbut )|(?<=\bso ))(?:{_FOLK}))(?=(?:['’]s)? (?!and\b)[a-z])"
-    r"|(?P<named>\bmy (?:first |last |full )?name)s(?= [a-z])"
-    r"|(?P<its>\bits)(?= (?:my|our|a|an|the|not|so|been|called|named|about|\d)\b)"
+    r"|(?P<named>\b(?:my|her|his|our|their) (?:first |last |full )?name)s(?= [a-z])"
+    r"|(?P<its>\bits)(?= (?:my|our|a|an|the|not|so|just|only|been|called|named|about|me|\d)\b)"
     r"|(?P<had>\bid)(?= (?:like|love|rather|prefer|say|never|want|be)\b)"
     r"|(?P<will>(?<![\w'’] )\bill)(?= (?:be|have|go|take|start|get|need|try|do|see|probably|never|let)\b)"
-    r"|(?P<n>(?<=\w )n)(?= \w)"
+    rf"|(?P<near>{chat_words.NEAR})"
     r"|(?P<w>(?<=\w )w/?)(?= (?:my|a|an|the|our|\w+))"
     r"|(?P<rn>(?<![aA]n )\brn)(?=\s*(?:$|[.,!?]))"
-    r"|(?P<laugh>(?<=\w)(?: (?:lol|lmao|haha+|hehe)|!+))(?= (?-i:[a-z]))"
+    r"|(?P<filler>(?<=[\w']) (?:btw|tbh|lol|lmao|anyway|anyways))(?= (?:so|and|but|my|i|im|we|he|she)\b)"
+    rf"|(?P<laugh>(?<=\w)\s*(?:{_FACES})+)(?=\s+(?-i:[a-z]|I\b))"
     r"|(?P<were>(?:^|(?<=[.!?] ))were)(?= \w{2,}ing\b)"
-    r"|(?P<ing>\b[a-z]{3,}in)['’]?(?![\w'’])"
-    r"|(?P<word>\b[a-z]{1,7}\b)(?!['’@.]\w|[-/])",
+    r"|(?P<ing>\b[a-z]{2,}in)['’]?(?![\w'’])"
+    r"|(?P<count>(?<=\d)(?:yrs?|wks|hrs|mths|mins)\b)"
+    r"|(?P<denies>\b(?:he|she|it) don['’]?t\b)"
+    r"|(?P<word>\b[a-z]{1,20}\b)(?!['’](?!s\b)\w|[@.]\w|[-/])",
     re.IGNORECASE | re.MULTILINE,
 )
 _SHORTHAND = {
-    "its": "it's", "had": "I'd", "will": "I'll", "n": "and", "w": "with", "rn": "right now", "laugh": ",",
-    "were": "we're",
+    "its": "it's", "had": "I'd", "will": "I'll", "w": "with", "rn": "right now", "laugh": ",", "filler": ",", "were": "we're",
 }  # fmt: skip
 _LOUD = re.compile(r"(?:^|(?<=[.!?]))[^a-z\n.!?]*\b(?:I|MY|WE)\b[^a-z\n.!?]*", re.MULTILINE)
 _LOUD_LETTERS = 8
 
 
 def mend(text: str) -> Mended:
-    """Returns the text with chat spellings written out."""
+    """Returns the text with chat spellings and slips of the finger written out."""
     text = _LOUD.sub(_lowered, text)
+    english = tongue.is_english(text)
     pieces: list[str] = []
     ends: list[int] = []
     shifts: list[int] = []
     at, length = 0, 0
     for match in _TYPED.finditer(text):
-        instead = _instead(match)
+        instead = _instead(match, english=english)
         if instead is None:
             continue
         piece = text[at : match.start()] + instead
@@ -90,7 +87,7 @@ def _lowered(match: re.Match[str]) -> str:
     return shouted.lower() if sum(map(str.isalpha, shouted)) >= _LOUD_LETTERS else shouted
 
 
-def _instead(match: re.Match[str]) -> str | None:
+def _instead(match: re.Match[str], *, english: bool) -> str | None:
     written = match.group()
     if match["kin"]:
         return f"{match['kin']}'s"
@@ -104,7 +101,13 @@ def _instead(match: re.Match[str]) -> str | None:
     written_out = next((instead for name, instead in _SHORTHAND.items() if match[name]), None)
     if written_out:
         return written_out
-    known = _WORDS.get(written.lower())
+    if match["near"]:
+        return chat_words.full(match.string, *match.span())
+    if match["count"]:
+        return f" {chat_words.WORDS[written.lower()]}"
+    if match["denies"]:
+        return f"{written.split()[0]} doesn't"
+    known = chat_words.WORDS.get(written.lower()) or (typos.meant(written) if english and written.islower() else None)
     if known is None or (written.isupper() and len(written) > 1):
         return None
     return known[0].upper() + known[1:] if written[0].isupper() else known

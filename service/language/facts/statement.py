@@ -74,6 +74,7 @@ _FRONTED = re.compile(
     r"|once|despite|besides|apart from|with|to)\b[^,]{0,80}?,?\s+)(?=(?:the )?user\b)",
     re.IGNORECASE,
 )
+_NONE = re.compile(r"(?:none|neither|not one) of (?=(?:the )?user's\b)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -84,6 +85,9 @@ def parse(text: str) -> Statement:
     text = person.expand(f"User's {keyed.group(1).lower()} is {keyed.group(2)}" if keyed else text).strip(" .!\n\t")
     text = _DOUBT.sub(r"\1", text)
     text = _FRONTED.sub("", text)
+    none = _NONE.match(text)
+    if none:
+        return replace(parse(text[none.end() :]), negative=True)
     subject, predicate = _subject(text)
     subject = _WHILE.sub("", subject)
     ended, again = _ANY_MORE.search(predicate), _AGAIN.search(predicate)
@@ -96,7 +100,7 @@ def names_user(text: str) -> bool:
     """Returns whether the user stands where the subject does; "Gives User joy" has none."""
     return (
         re.match(
-            r"(?:the )?user\b|(?:both|all|some|one|two|three|most|half) (?:of )?user's\b",
+            r"(?:the )?user\b|(?:both|all|some|one|two|three|most|half|none|neither|not one) (?:of )?user's\b",
             _FRONTED.sub("", _DOUBT.sub(r"\1", text)),
             re.IGNORECASE,
         )

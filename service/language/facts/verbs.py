@@ -175,6 +175,17 @@ def bases() -> list[str]:
     return sorted(word for word, known in _table().items() if known.shape == "base")
 
 
+def is_participle(word: str) -> bool:
+    """Returns whether a past form is a participle as well: "studied", but not "grew"."""
+    lemma = _table()[word].lemma if word in _table() else word
+    return (lemma, "participle") not in {(form.lemma, form.shape) for form in _table().values()}
+
+
+def words() -> frozenset[str]:
+    """Returns every listed form."""
+    return frozenset(_table())
+
+
 def past(base: str) -> str:
     """Returns the simple past: "go" gives "went"."""
     if base == "be":
