@@ -49,6 +49,8 @@ def changed(new: Side, old: Side) -> Relation | None:
 
 def _rescheduled(new: Side, old: Side) -> bool:
     subject = new.said.subject.casefold()
+    if wordbook.kin(subject.rpartition("'s ")[2]) or new.said.subject[:1].isupper():
+        return False  # people move house
     return subject == old.said.subject.casefold() != USER and _MOVED.search(new.fact.text) is not None
 
 

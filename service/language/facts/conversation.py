@@ -41,9 +41,9 @@ _ASSISTANTS = frozenset({"assistant", "ai", "model", "bot"})
 _YOU = ((re.compile(r"\b[Yy]our\b"), "my"), (re.compile(r"\b[Yy]ou\b"), "I"))
 # "We have five, sorry, six"; "she is called Momo, I mean Mimi"
 _MEANT = re.compile(
-    r"^(?P<said>.+?)(?:\s+[–—-]+\s+|,\s*)"
-    r"(?:(?:oops|whoops|sorry|no|wait|oh|er|um|well)[,\s]+)*(?:I (?:really )?mean(?:t)?|no,? wait|wait,? no|sorry"
-    r"|or rather|(?:actually )?make (?:that|it)|scratch that|correction|no)[\s,:]+(?P<meant>[^,]{1,40})$",
+    r"^(?P<said>.+?)(?:\s+[–—-]+\s+|,\s*|[.!]\s+)"
+    r"(?:(?:oops|whoops|sorry|no|wait|oh|er|um|well)[,\s]+)*(?:I (?:really )?mean(?:t)?|no,? wait|wait,? no|wait(?=,)|sorry"
+    r"|or rather|(?:actually )?make (?:that|it)|scratch that|correction|no)[\s,:]+(?P<meant>(?!\s|autocorrect|typo)[^,]{1,40})$",
     re.IGNORECASE,
 )
 _SHORT = 5  # words: what is longer states something by itself
@@ -159,7 +159,9 @@ def _of_clause(clause: Clause, number: int, speaker: str, told: Told, *, correct
     if not bare.text:
         return correction and not clause.question
     if not clause.question and (
-        _wished(bare.text, number, speaker, told, clause) or told.set_right(bare.text, number, clause)
+        _wished(bare.text, number, speaker, told, clause)
+        or told.set_right(bare.text, number, clause)
+        or told.take_back(bare.text, number)
     ):
         return False
     said = pronouns.of_thing(bare.text, told.thing)

@@ -55,7 +55,7 @@ what i meant (?:is|was)(?: that)?|on second thought|or rather
 that(?: is|'s) (?:wrong|not right|not correct|incorrect|not true|outdated|old)(?: now| information)?
 not anymore|i made a mistake
 you(?: have|'ve)? got (?:that|it) wrong|you are (?:wrong|mistaken)|that was (?:wrong|a mistake|a typo)
-to correct myself|i take that back
+to correct myself|i take that back|(?:i|we) (?:have )?(?:just )?changed (?:my|our) minds?|make that|make it(?= \d)|typo
 """
 _DOUBTS = r"""
 maybe|perhaps|probably|possibly|presumably|if i (?:remember|recall) (?:correctly|right|it right)
@@ -114,6 +114,12 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _OWN = re.compile(r"(?:I|my|we|our)\b", re.IGNORECASE)
+# "Clarinet, I mean", "4 pm, sorry", "740*": what is said again, right this time
+_SAID_AGAIN = re.compile(
+    r"[\s,.–—-]+(?:i mean|i meant|sorry|my bad|actually|rather|really|autocorrect|typo|oops)[\s,.!*]*$|(?<=\w)\*$|^\*(?=\w)",
+    re.IGNORECASE,
+)
+_AGAIN_WORDS = 5
 _THEM = re.compile(
     r",\s*(?:just |already )?[a-z]+(?:ed|old|ave|ook|ew|ost) (?:them|it)(?: all)?(?: \w+)?$", re.IGNORECASE
 )
@@ -162,6 +168,11 @@ def strip(clause: str) -> Bare:
     tail = _ASIDE.search(text)
     if tail and _OWN.match(text) and len(text[: tail.start()].split()) > 1:
         text = text[: tail.start()]
+    again = _SAID_AGAIN.search(text)
+    if again and len(text.split()) <= _AGAIN_WORDS + len(again.group().split()):
+        correction = True
+        while again := _SAID_AGAIN.search(text):
+            text = (text[: again.start()] + text[again.end() :]).strip(_END)
     text = _THEM.sub("", _WE.sub("", text))
     text = _FILLER.sub(r"\1", _CLOSINGS.sub("", text)).strip(_END)
     if opinion and text and not re.match(r"(?:I|my)\b", text, re.IGNORECASE):

@@ -44,6 +44,15 @@ class Statement:
         return not (self.negative or self.ended)
 
 
+def once(text: str) -> str | None:
+    """Returns a sentence about what is so as one about what used to be: "User drives a bus"; None for others."""
+    said = parse(text)
+    if not (said.verb and said.holds) or said.past or said.future or said.perfect or said.progressive:
+        return None
+    before = text[: len(text) - len(said.rest)].split()
+    return " ".join([*before[:-1], "used to", said.verb, said.rest]).strip() if text.endswith(said.rest) else None
+
+
 _BE = wordlists.words("is are was were am isn't aren't wasn't weren't be been")
 _HAVE = wordlists.words("has have had hasn't haven't hadn't having")
 _DO = wordlists.words("do does did don't doesn't didn't")

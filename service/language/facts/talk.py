@@ -25,6 +25,7 @@ _ORDERED = re.compile(
     r"|bypass|delete|erase|wipe|drop|remove|clear|purge|reset|overwrite)\b",
     re.IGNORECASE,
 )
+_JOKE = re.compile(r"\w\W+(?:just kidding|jk|only joking|just joking|i am joking|kidding)\W*$", re.IGNORECASE)
 _SAY = re.compile(
     r"^\W*(?:(?:ok|okay|so|and|but|now|well)\W+)*(?:let['’]?s (?:say|assume|pretend|imagine)|say|assuming|supposing"
     r"|what if|pretend|picture this)[\s,:]+(?:that )?(?:I|we|my|our)\b",
@@ -46,7 +47,7 @@ _CHAT = re.compile(
     r"(?:(?:see|know (?:that|what|how|it|you|this|why|if|who|where|when|right|about|the (?:feeling|answer))"
     r"|understand|agree|disagree|guess|suppose|think so|hope so|hope (?:that )?(?:you|this|it|all|everything)"
     r"|hear you|get it|got it|appreciate|apologi[sz]e|wonder|remember(?: that| it)?|forgot|doubt|bet|mean|swear"
-    r"|think (?:that )?(?:you|it|that|this|there)|thought (?:you|it|that|this)|feel (?:you|like you)|believe"
+    r"|think (?:that )?(?:you|it|that|this|there)|thought (?:that )?(?:you|it|that|this|I|we|my|our)|feel (?:you|like you)|believe"
     r" (?:you|it|that$)|trust you|thank|beg|insist|tried (?:it|that|this)|try (?:it|that|this)"
     r"|look forward to (?:it|that|hearing)|let you know|get back to you|talk to you|be (?:right )?back|bet you"
     r"|ask(?:ed)? you|told you|say|said|mentioned)\b.{0,60}"
@@ -109,6 +110,7 @@ def supposed(sentence: str) -> bool:
         _INJECTION.search(sentence) is not None
         or _PASTED.match(sentence) is not None
         or _SAY.match(sentence) is not None
+        or _JOKE.search(sentence) is not None
     )
 
 

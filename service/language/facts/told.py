@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from service.language.facts import amend, compare, reading, slots
+from service.language.facts import amend, compare, reading, slots, statement
 from service.language.facts.clauses import Clause
 from service.language.facts.fact import USER, Fact
 from service.language.facts.pronouns import About
@@ -43,11 +43,8 @@ class Told:
     def _add(self, new: Fact) -> None:
         """Leaves out what is known; drops the earlier fact that the new one replaces or says more exactly."""
         for at, old in enumerate(self.facts):
-            if (
-                new.correction
-                and (new.slot, new.subject) == (old.slot, old.subject)
-                and slots.is_single(new.slot or "")
-            ):
+            same = new.correction and (new.slot, new.subject) == (old.slot, old.subject)
+            if same and (slots.is_single(new.slot or "") or _both_named(new, old)):
                 del self.facts[at]
                 break
             relation = compare.relate(new, old)
@@ -75,7 +72,7 @@ class Told:
         """Corrects the latest fact that a fragment fits ("I meant Thursday"); returns whether one did."""
         for at in range(len(self.facts) - 1, max(-1, len(self.facts) - 1 - _LOOKS_BACK), -1):
             old = self.facts[at]
-            text = amend.amended(old.text, old.value, fragment)
+            text = amend.amended(old.text, old.value, fragment, nouns=not self.asked.rstrip().endswith("?"))
             if text:
                 new = reading.read(text) or old
                 span = (self.written.original(clause.start), self.written.original(clause.end))
@@ -85,16 +82,41 @@ class Told:
                 return True
         return False
 
+    def take_back(self, text: str, message: int) -> bool:
+        """Reads "I used to" and "just kidding" behind a statement; returns whether the clause was one of these."""
+        last = self.facts[-1] if self.facts else None
+        if last and last.message == message and (since := _USED_TO.match(text)):
+            once = statement.once(last.text)
+            fact = reading.read(f"{once} {since['when'] or ''}".strip()) if once else None
+            if fact:
+                self.facts[-1] = replace(fact, message=message, start=last.start, end=last.end)
+            return fact is not None
+        if _JOKE.match(text) and last and message - last.message <= 1:
+            self.facts = [each for each in self.facts if each.start != last.start or each.message != last.message]
+            return True
+        return False
+
     def set_right(self, text: str, message: int, clause: Clause) -> bool:
         """Reads "it's Rob" behind "My name is not Bob"; returns whether that was the case."""
         found = _RATHER.match(text)
         old = self.facts[-1] if self.facts else None
-        if not (found and old and old.message == message and old.slot and old.value and f"not {old.value}" in old.text):
+        if not (found and old and old.message == message and old.slot and old.value and _DENIAL.search(old.text)):
             return False
-        new = reading.read(old.text.replace(f"not {old.value}", found["value"]))
+        new = reading.read(_DENIAL.sub(r"\1", old.text, count=1).replace(old.value, found["value"]))
         if new is None or new.slot != old.slot:
             return False
         self.facts[-1] = replace(
             new, correction=True, message=message, start=old.start, end=self.written.original(clause.end)
         )
         return True
+
+
+_USED_TO = re.compile(r"^(?:(?:or|at least|well|but) )?I (?:used to|did)(?: (?P<when>(?:until|till|before) .+))?$", re.IGNORECASE)
+_JOKE = re.compile(r"^(?:(?:I am|we are) )?(?:just|only|totally|obviously)? ?(?:kidding|joking|jk|a joke|messing with you)$", re.IGNORECASE)
+_DENIAL = re.compile(r"\b(is|are|was|were)(?:n't| not)\b")
+
+
+def _both_named(new: Fact, old: Fact) -> bool:
+    """Whether both give a name to the same relative or animal."""
+    named = (new.slot or "").startswith(("relationship:", "pet"))
+    return named and all((each.value or "")[:1].isupper() or each.slot == "pet" for each in (new, old))
