@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.curator import rules
-from service.language.facts import compare, reading
+from service.language.facts import compare, phases, reading
 from service.language.facts.fact import USER, Fact
 from service.language.facts.relation import Kind, Relation
 
@@ -95,7 +95,9 @@ def _relate(fact: Fact, memory: Known, me: frozenset[str]) -> Relation | None:
     if old is None:
         return _by_words(fact, memory)
     fact, old = (_as_user(each, me) for each in (fact, old))
-    return compare.relate(fact, old) or _by_words(fact, memory)
+    found = compare.relate(fact, old) or _by_words(fact, memory)
+    kept = found and found.kind in _CONTRADICTING and phases.undecided(fact) and not phases.undecided(old)
+    return None if kept else found
 
 
 def _as_user(fact: Fact, me: frozenset[str]) -> Fact:

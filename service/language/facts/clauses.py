@@ -41,7 +41,7 @@ _I = r"(?:I|i|we|We)(?:['’](?:m|ve|d|ll|re))?(?![\w'’])|[Ii]m\b|[Ii]ve\b"
 _FINITE = "|".join(verbs.finite())
 _POSSESSED = (
     rf"(?:my|our) (?:[\w-]+ ){{1,4}}?(?:is|are|was|were|has|have|had|will|does|doesn['’]t|isn['’]t|can['’]t"
-    rf"|{_FINITE}|\w+ed)\b"
+    rf"|{_FINITE}|\w+ed)\b|(?:my|our) (?:[\w-]+ )?[\w-]+['’]s (?:\w+ing|an?|the|not|in|at|on|from|always|never|also)\b"
 )
 _GROUP = r"(?:[\w-]+ ){0,2}?(?:\w+s|children|people) (?:(?:all|both|also|never|always) )?"
 _DO = rf"(?:{'|'.join(verbs.bases())})\b"
@@ -59,7 +59,8 @@ _NEW_SUBJECT = re.compile(
     rf"|then|also)|though|although|while|whereas)\s*,?\s+"
     rf"(?=(?:also |now |then |currently |actually |really |recently |today |lately |sometimes |these days,? "
     rf"|nowadays,? |right now,? |at the moment,? |last (?:week|month|year),? |in \d{{4}},? )*(?:{_I}"
-    rf"|{_POSSESSED}|{_MANY}|{_NAMED}|{_OTHERS}|[a-z]+ (?:is|are) (?:my|our)\b))"
+    rf"|{_POSSESSED}|{_MANY}|{_NAMED}|{_OTHERS}|[a-z]+ (?:is|are) (?:my|our)\b|(?:most|many|some|all) {_GROUP}{_DO}))"
+    rf"|(?:\s*,\s*|\s+)but\s+(?=(?:since|when|after|now that|until|before|because) (?:I|we|my|our)\b)"
     rf"|\s*,\s+(?=(?:also |now |currently |actually |recently )*(?:{_I}|{_POSSESSED}|(?:he|she|they"
     rf"|it)(?:['’](?:s|re|ve|ll|d))?\b))"
     rf"|\s*[;]\s*|\s+[—–-]+\s+|\s*—\s*|\s*\.\.\.+\s*|\s*…\s*|\s+\(|\)\s*,?\s*"
@@ -74,7 +75,7 @@ _STARTS_OPEN = re.compile(
 _OWN_VERB = re.compile(
     rf"\b(?i:(?:my|our|the) {_GROUP}{_DO})"
     rf"|(?<!\w)(?:{_I})\s+\w|\b(?:[Ii][’'](?:m|ve|d|ll)|[Ii]m)\b|\b(?:is|are|was|were|has|have|had|does|do|did|am"
-    rf"|will|lives?|works?)\b|\w(?:['’]s|n['’]t)\b|\b(?:{_FINITE})\b|^\W*(?:[Ww]ait|[Nn]o|[Ss]orry|[Oo]ops"
+    rf"|will|lives?|works?)\b|\w(?:['’](?:s|re|ve|ll|d|m)|n['’]t)\b|\b(?:{_FINITE})\b|^\W*(?:[Ww]ait|[Nn]o|[Ss]orry|[Oo]ops"
     rf"|[Nn]ope|[Yy]es|[Yy]eah)\b.{{0,25}}$|^\W*(?:[Cc]all|[Uu]se|[Kk]eep|[Pp]lease"
     rf"|[Rr]emember|[Nn]ote|[Gg]ive|[Hh]elp|[Tt]ell|[Ss]how|[Ww]rite|[Mm]ake|[Ff]ind|[Ss]uggest|[Rr]ecommend"
     rf"|[Ee]xplain|[Pp]lan|[Bb]ook|[Ll]ist|[Cc]reate|[Ss]end|[Cc]heck|[Dd]on['’]t|[Aa]void|[Nn]ever|[Aa]lways)\b",
@@ -98,7 +99,7 @@ _PLAIN = wordlists.words("""
     live have am don't can't didn't won't haven't was speak own want prefer enjoy hate teach write eat go do know
     believe think hope was will can need should would belong volunteer commute avoid read sing collect drive wear
     keep make take become grow spend try learn attend feel build bake take speak listen usually wasn't couldn't
-    wouldn't
+    wouldn't doesn't hasn't isn't
 """)
 # These need the right word behind them: "and work at ...", but not "family and work".
 _WITH = {
@@ -155,6 +156,9 @@ _INVERTED = re.compile(
 )
 
 
+_WHO = re.compile(rf"who(?:['’]s|\s+(?:is|has|was|had|also|just|{_FINITE}))\b")
+
+
 def quiet(text: str) -> str:
     """Returns the text, cut to MAX_CHARS, with quotations, code and links replaced by blanks of the same length."""
 
@@ -185,7 +189,8 @@ def of_sentence(sentence: str, offset: int = 0) -> Iterator[Clause]:
     bounds = list(_pieces(sentence, _to_questions(sentence)))
     for number, (start, end) in enumerate(bounds):
         piece = sentence[start:end]
-        question = _INVERTED.match(piece) is not None or (asks and number == len(bounds) - 1)
+        which = number > 0 and _WHO.match(piece) is not None  # "my niece, who's nine"
+        question = (_INVERTED.match(piece) is not None and not which) or (asks and number == len(bounds) - 1)
         if question:
             yield Clause(piece, offset + start, offset + end, question=True)
         else:
@@ -214,7 +219,8 @@ def _pieces(sentence: str, questions: set[int]) -> Iterator[tuple[int, int]]:
     )
     for start, end, _asks in cuts:
         before = sentence[begin:start]
-        stands = _OWN_VERB.search(before) or (begin > 0 and (start, end) in ran_on)  # "... been doing it 12 years love it"
+        ran = begin > 0 and (start, end) in ran_on  # "... been doing it 12 years love it"
+        stands = _OWN_VERB.search(before) or ran or sentence[start:].lstrip().startswith(")")
         if start < begin or not before.strip() or _STARTS_OPEN.match(before) or not stands:
             continue
         yield begin, start
@@ -240,7 +246,7 @@ def _shared(piece: str, offset: int) -> Iterator[Clause]:
 _OPENS_WITH_I = re.compile(rf"^(?:[^.]{{0,40}}?[\s,]|\W*)(?:{_I})", re.IGNORECASE)
 _OPENS_WITHOUT = re.compile(r"^\W*(?:(?:just|recently|finally|also|only|already|so|yeah|well)\s+)*(?P<verb>[a-z]+)\s", re.IGNORECASE)
 _OPENS_WITH_OTHERS = re.compile(
-    r"^\W*((?:my|our) (?:[\w-]+ ){0,2}?[\w-]+|he|she|they)(?=['’]s|\s+(?:is|was|has|had|will|\w+s|\w+ed|went|got"
+    r"^\W*((?:my|our) (?:[\w-]+ ){0,2}?[\w-]+|he|she|they|who)(?=['’]s|\s+(?:is|was|has|had|will|\w+s|\w+ed|went|got"
     r"|moved)\b)",
     re.IGNORECASE,
 )

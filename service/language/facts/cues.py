@@ -23,7 +23,7 @@ just so you know
 as you (?:know|may know|might know)|as i (?:said|mentioned|told you)(?: before| earlier)?
 like i said|you know(?: what)?|you see
 to be (?:honest|fair|clear|precise|exact|more precise)|tbh|in fact|fun fact
-(?:quick|small|little|big|one) (?:update|note|thing)
+(?:quick|small|little|big|one) (?:update|note|thing)|long story short|to cut a long story short
 update|note|fact|fwiw|imo|in my (?:humble |honest )?opinion|imho|if you ask me
 personally|in my case|in general|sadly|unfortunately|luckily|fortunately
 happily
@@ -76,7 +76,7 @@ def _opening(block: str) -> re.Pattern[str]:
 _OPENING, _CORRECTION, _DOUBT = _opening(_OPENINGS), _opening(_CORRECTIONS), _opening(_DOUBTS)
 # "No sugar for me", "So far ...", "Right now", "Then again": the word belongs to what follows.
 _BELONGS = re.compile(
-    r"(?:no (?!i\b|we\b|my\b|it\b|that\b|the\b|in\b|on\b|at\b|from\b"
+    r"(?:no (?:kids|children|pets|siblings|allergies|car|partner)\b|no (?!i\b|we\b|my\b|it\b|that\b|the\b|in\b|on\b|at\b|from\b"
     r"|wait|sorry|actually|not\b)\w+ (?!i\b)|so (?:far|many|much)|right (?:now"
     r"|after|before)|great \w+ing|sure \w+ing|nice \w+s\b"
     r"|first \w+ (?:is|was)|second \w+|third \w+|finally \w+ed|please \w+|then again|well[- ]\w+ed"
@@ -142,6 +142,7 @@ class Bare:
 
 
 _HEADED = re.compile(r"^[A-Z]?[a-z]+(?: [a-z]+)?:\s+(?=(?:I|[Mm]y|[Ww]e|[Oo]ur)\b)")
+_OPEN_DOUBT = re.compile(r"\b(?:maybe|perhaps|possibly)\b", re.IGNORECASE)
 _OPINION = re.compile(
     r"^(?:in my (?:humble |honest )?opinion|imo|imho|if you ask me|to me|for me|personally)\b,?", re.IGNORECASE
 )
@@ -175,6 +176,8 @@ def strip(clause: str) -> Bare:
             text = (text[: again.start()] + text[again.end() :]).strip(_END)
     text = _THEM.sub("", _WE.sub("", text))
     text = _FILLER.sub(r"\1", _CLOSINGS.sub("", text)).strip(_END)
+    if _OPEN_DOUBT.search(clause) and re.match(r"(?:I|we) will\b", text):
+        text = re.sub(r"\bwill\b", "might", text, count=1)
     if opinion and text and not re.match(r"(?:I|my)\b", text, re.IGNORECASE):
         text = f"I think {text}"
     return Bare(text, correction, unsure, greeted)

@@ -33,7 +33,7 @@ _NAME_FIRST = re.compile(
     rf"\b{_NAME}, (?:[Mm]y|[Oo]ur) (?P<phrase>{_KIN_WORD})\b(?=[,.!?]|$| (?:and|who|is|has|was)\b)"
 )
 _OWNED = re.compile(
-    r"\b(?:my|our) (?P<phrase>(?:\d+[- ]years?[- ]old |little |older |younger |new |elderly |teenage"
+    r"\b(?:my|our) (?P<phrase>(?:\d+[- ]years?[- ]old |(?:two|three|four|five|\d+) |little |older |younger |new |elderly |teenage"
     r" )?(?P<noun>[\w-]+))(?P<mark>['’]s)?\b",
     re.IGNORECASE,
 )
@@ -41,6 +41,11 @@ _REASON = re.compile(
     r"\b(?:since|because|as|given that|now that|considering(?: that)?|seeing as|cause|cuz|although|though"
     r"|while)\s+(?P<said>(?:I|we|my \w+)(?:['’](?:m|ve|d|re|s))?\s.+?)(?=[,?!;]|$| (?:what|can|could|how|which"
     r"|where|do|is)\b)",
+    re.IGNORECASE,
+)
+_TELLING = re.compile(
+    r"\b(?:tell(?:ing)?|explain to|hide from|admit to|announce to|let)\s+(?:(?:my|our|the|his|her)(?: [\w-]+){1,3}?|him|her|them"
+    r"|people|everyone)(?: know)? (?:that )?(?P<said>(?:I|we)(?: am| are|['’]?m|['’]re|['’]ve| have)\s.+?)(?=[,?!;]|$)",
     re.IGNORECASE,
 )
 _AS = re.compile(
@@ -74,7 +79,7 @@ def asides(clause: Clause, *, asking: bool) -> Iterator[Aside]:
             ):
                 yield _aside(clause, match, match["said"])
         return
-    for match in _REASON.finditer(clause.text):
+    for match in (*_REASON.finditer(clause.text), *_TELLING.finditer(clause.text)):
         yield _aside(clause, match, match["said"])._replace(attribute=False)
     yield from _roles(clause)
     for match in _OWNED.finditer(clause.text):

@@ -37,6 +37,7 @@ _PREPARED = (
     (r"\b(we|you|they|he|she|it)'ll\b", r"\1 will"),
     (r"\b(he|she|it|that|there|who|here)'s (?=(?:been|got|had)\b)", r"\1 has "),
     (r"\b(he|she|it|that|there|who|here)'s\b", r"\1 is"),
+    (r"\b(I|we) been\b", r"\1 have been"),
     (r"\bgonna\b", "going to"),
     (r"\bwanna\b", "want to"),
     (r"\b(?:got to|gotta)(?= \w)", "have to"),
@@ -49,7 +50,8 @@ _PREPARED = (
         r"\b((?:my|our) (?:[\w-]+ ){0,2}[\w-]+)'s (?=(?:an?|the|in|at|on|from|not|called|named|really|so|very|now|also"
         r"|about|allergic|going|\d+|(?!wedding|morning|evening|meeting|building|painting|feeling|clothing"
         r"|upbringing|spelling|ring|king|wing|savings?|earrings?|housing|training|string|spring|ceiling"
-        r"|being)\w+ing|vegetarian|vegan|pregnant|sick|retired|married|divorced)\b)",
+        r"|being)\w+ing|vegetarian|vegan|pregnant|sick|retired|married|divorced|c(?:o)?eliac|diabetic|autistic|asthmatic|deaf|blind"
+        r"|dyslexic|gay|lesbian|trans|bisexual|disabled|unemployed|epileptic|single|engaged|pescatarian|gluten|lactose)\b)",
         r"\1 is ",
     ),
     (r"(?<![\w'.])i(?![\w'.])", "I"),

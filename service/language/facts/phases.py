@@ -51,7 +51,9 @@ def side(fact: Fact) -> Side:
     """Returns a fact as the rules look at it."""
     said = statement.parse(fact.text)
     job = compare_jobs.job(fact.text) if fact.slot == "job" else None
-    if fact.slot == "dislikes" and said.verb in slots.UNBEARABLE and not said.ended:
+    if said.maybe and not said.negative:
+        phase = Phase.AHEAD
+    elif fact.slot == "dislikes" and said.verb in slots.UNBEARABLE and not said.ended:
         phase = Phase.NOW
     elif said.ended and said.past:
         phase = Phase.OVER
@@ -68,3 +70,15 @@ def side(fact: Fact) -> Side:
     else:
         phase = Phase.NOW
     return Side(fact, said, phase)
+
+
+_UNDECIDED = re.compile(
+    r"\b(?:might|(?-i:may)|could|maybe|perhaps|almost|nearly|consider(?:s|ing)|think(?:s|ing) (?:of|about)|hop(?:es|ing) to"
+    r"|wants? to|would (?:like|love)|wish(?:es)?|tempted|plann?(?:s|ing)|tr(?:ies|ying) to|if)\b",
+    re.IGNORECASE,
+)
+
+
+def undecided(fact: Fact) -> bool:
+    """Returns whether a fact tells of what is only thought of, wanted or tried: it ends nothing that is so."""
+    return _UNDECIDED.search(fact.text) is not None

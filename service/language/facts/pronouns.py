@@ -16,7 +16,8 @@ class About(NamedTuple):
     gender: str
 
 
-_THEY = re.compile(r"^(?P<who>he|she|they|it|his|her|their|its)\b", re.IGNORECASE)
+_LATELY = re.compile(r"^(?P<when>now|currently|lately|recently|these days|nowadays|since then) (?=(?:he|she|they|it)\b)", re.IGNORECASE)
+_THEY = re.compile(r"^(?P<who>he|she|they|it|his|her|their|its|who)\b", re.IGNORECASE)
 _HIM = re.compile(r"\b(?P<who>him|his|her|it|its)\b(?= ?(?P<noun>\w*))")
 _GENDER = {"he": "m", "his": "m", "him": "m", "she": "f", "her": "f", "it": "n", "its": "n"}
 _ENDS_NOUN_PHRASE = frozenset({""}) | wordlists.words("""
@@ -25,7 +26,7 @@ _ENDS_NOUN_PHRASE = frozenset({""}) | wordlists.words("""
 _OTHERS = re.compile(r"\b(?:[Mm]y|[Oo]ur|an?|the)\b [\w ]+$|[A-Z][a-z]")
 _MENTION = re.compile(
     rf"\b(?:[Mm]y|[Oo]ur) (?P<phrase>(?:(?!(?:{'|'.join(sorted(wordbook.KIN | wordbook.ANIMALS, key=len, reverse=True))}"
-    r"|is|are|was|has|had|and|or|with|for|to|in|on|at|of|who|when)\b)[\w-]+ ){0,2}(?P<noun>[\w-]+)(?P<name> [A-Z]\w+)?)"
+    r"|is|are|was|has|had|and|or|with|for|to|in|on|at|of|who|when)\b)[\w-]+ ){0,2}(?P<noun>[\w-]+)(?:[ -]in[ -]law)?(?P<name> [A-Z]\w+)?)"
 )
 _HAS = re.compile(
     r"\bI (?:\w+ )?(?:have|adopted|got|bought|rescued|own|married|am married to|am dating) (?:an?|any|my) (?:\w+"
@@ -36,8 +37,14 @@ _OWN = re.compile(r"^(?:[^,]{0,60}?,\s*)?(?:.{0,80}?\b)?(?:I|[Ww]e|[Mm]y|[Oo]ur|
 _DROPPED = re.compile(
     r"^(?:(?:really|absolutely|just|recently|also|still|currently|now|always|never|usually|not) )*(?:love|hate|prefer"
     r"|like|enjoy|live|work (?:at|for|as|in|from|with|on|nights|full|part|remotely)|can't stand"
-    r"|don't (?:like|eat|drink|have|own)|have (?:a|an|two|three|\d)"
+    r"|don't (?:like|eat|drink|have|own)|need (?:an?|to|more|new|bigger|another|\d)|have (?:a|an|two|three|\d)"
     r"|am)\b",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"^(?:(?:still|also|just|really|sadly) )*(?:(?:haven't|hadn't|can't|cannot|couldn't|didn't|won't|wasn't|no longer|used to)"
+    r" \w|don't (?:have|own|know|drive|smoke|drink|eat|speak|live|work|like|want|need|do)\b"
+    r"|never (?:been|had|seen|learnt|learned|liked|lived|worked|did|drove|met|tried|owned|went|smoked|drank|ate)\b)",
     re.IGNORECASE,
 )
 _EARLIER = re.compile(r"^(?:finally|just|recently|already|also|only just|eventually) (?P<verb>[a-z]+)\b", re.IGNORECASE)
@@ -54,6 +61,9 @@ _ORDERS = frozenset({"give", "let's", "don't", "suggest", "translate", "summariz
 def with_subject(text: str, about: About | None) -> str | None:
     """Returns a bare clause with its subject: "he" resolved, a dropped "I" put back; None for an order, or when it
     speaks of somebody unknown or of the one addressed."""
+    lead = _LATELY.match(text)
+    if lead:
+        text = f"{text[lead.end() :]} {lead['when'].lower()}"
     pointing = _THEY.match(text)
     if pointing:
         return _resolved(text, pointing.group("who"), about)
@@ -63,6 +73,9 @@ def with_subject(text: str, about: About | None) -> str | None:
     headless = _headless(text)
     if headless:
         return headless
+    denies = _DENIES.match(text)
+    if denies:
+        return f"I {text[0].lower()}{text[1:]}"
     if _OWN.match(text) and not _is_order(first):
         return _object_resolved(text, about)
     if _BARE_STATE.match(text):
@@ -123,7 +136,7 @@ def _is_order(first: str) -> bool:
 
 def _fits(who: str, about: About) -> bool:
     wanted = _GENDER.get(who.lower(), "p")
-    return wanted == about.gender or (about.gender in ("?", "n") and wanted in ("m", "f"))
+    return who.lower() == "who" or wanted == about.gender or (about.gender in ("?", "n") and wanted in ("m", "f"))
 
 
 def _resolved(text: str, who: str, about: About | None) -> str | None:

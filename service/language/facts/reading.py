@@ -65,7 +65,9 @@ def _only_in_form(parsed: Statement, slot: str | None) -> bool:
 
 def _owned_attribute(parsed: Statement, reading: Reading) -> bool:
     """Whether the subject names an attribute of the user ("user's name"), and not somebody else ("user's sister")."""
-    if parsed.verb != "be" or parsed.subject.count("'s ") > 1:
+    if parsed.verb != "be":
+        return False  # "User's friend has three cats": they are not the user's
+    if parsed.subject.count("'s ") > 1:
         return reading.slot.startswith(("relationship:", "pet"))
     own = ("attribute:", "favorite:", "contact:", "relationship:", "pet")
     noun = parsed.subject.removeprefix("user's ")
@@ -99,7 +101,7 @@ def tag(text: str, parsed: Statement, *, lasting: bool) -> TemporalTag:
 
 _REASON = re.compile(r"\s(?:because|since|when|while|after|before|until|so that)\s.*$", re.IGNORECASE)
 _DATED = re.compile(
-    r"\b(?:on \w+day|this (?:weekend|summer|fall|autumn|winter|spring|evening|\w+day)|tonight)\b", re.IGNORECASE
+    r"\b(?:on \w+day|on the \d|this (?:weekend|summer|fall|autumn|winter|spring|evening|\w+day)|tonight)\b", re.IGNORECASE
 )
 _COMING = wordlists.words("""
     move get start leave join marry relocate switch retire graduate adopt
@@ -187,7 +189,7 @@ def _apart(text: str) -> list[str]:
     owned = _OWNS.match(text)
     if owned:
         parts = re.split(
-            r",? and (?=(?:an?|one|two|three|four|five|\d+|some) )|, (?=(?:an?|one|two|three|four|five|\d+|some) )",
+            r",? (?:and|or) (?=(?:an?|no|one|two|three|four|five|\d+|some) )|, (?=(?:an?|no|one|two|three|four|five|\d+|some) )",
             owned["list"],
         )
         if len(parts) > 1 and all(could_be_read(f"User has {part}") for part in parts):
@@ -261,6 +263,7 @@ def _facts(heard: Heard) -> Iterator[Fact]:
 _TIME_FIRST = re.compile(
     r"^(?P<when>(?:now|these days|nowadays|currently|today|tonight|tomorrow|yesterday|recently|lately|at the moment"
     r"|right now|growing up|as an? (?:kid|child|teenager|teen|student)"
+    r"|so far|for now|(?:once|twice) an? \w+|most \w+|every other \w+|(?:\d+|an?|two|three|four|five|a few) \w+ ago"
     r"|(?:from|until|till|since|by|in|on|at|during|last|next|every|starting|as of|for the (?:last|past)|back in)"
     r"(?: (?!(?:I|my|we|our)\b)[\w'’-]+){1,4}?)),? (?=(?:I|my|we|our|me)\b)",
     re.IGNORECASE,

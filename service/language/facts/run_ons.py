@@ -31,6 +31,7 @@ _LEADS_ON = wordlists.words("""
     everyone people the a an my our his their this these those of in on at to for with from by about between without
     see saw hear heard notice noticed imagine pretend assume say saying says thinking hoping knowing is are was were
     not even especially just whereas seeing given provided considering maybe perhaps probably
+    do does did can could should would will must may might have has had am
     actually yes yeah no well hi hey hello ok okay sometimes now then today
 """)
 _LAPSED = wordlists.words("other last next same way night day week weekend month year summer morning evening moment")
@@ -84,7 +85,7 @@ _GAPPED = wordlists.words("""
 _PREPOSED = wordlists.words("in on at to with from for about of into by near")
 # "flat in leicester need bigger place": one place needs nothing without an s
 _WANTS = re.compile(
-    r"(?<=[^\W\ds])(?P<gap>\s+)(?P<verb>need|want|love|hate|live|work|prefer|like|been|got|dont|don['’]t)"
+    r"(?<=[^\W\ds])(?P<gap>\s+)(?P<verb>need|want|love|hate|live|work|prefer|like|been|got|never|dont|don['’]t)"
     r"(?=\s+(?P<rest>[^\W_].*))",
     re.IGNORECASE,
 )
@@ -106,8 +107,10 @@ def _typed(sentence: str) -> Iterator[tuple[int, int]]:
     for match in _WANTS.finditer(sentence):
         before = sentence[: match.start()]
         last = before.rsplit(None, 1)[-1].lower()
+        if match["verb"].lower() == "never" and not _takes(before):
+            continue
         stands = _I.search(before) and not (_ASKS.match(before) or _OPINION.search(before)) and len(before.split()) > 2
-        if stands and not (last in _NO_END or person.is_adverb(last) or _gapped(match["rest"].lower())):
+        if stands and "'" not in last and not (last in _NO_END or person.is_adverb(last) or _gapped(match["rest"].lower())):
             yield match.span("gap")
 
 

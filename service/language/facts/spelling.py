@@ -31,6 +31,7 @@ class Mended:
 _MISSING = wordlists.words("raisin cousin cabin origin margin plugin begin admin")
 _ONE = "|".join(sorted((re.escape(kin) for kin in wordbook.SINGLE_KIN), key=len, reverse=True))
 _FOLK = "mum|mom|mommy|dad|daddy|grandma|grandpa|granny|grandad|nan|wife|husband|hubby|boyfriend|girlfriend|bf|gf"
+_BEFORE_FOLK = "|".join(rf"(?<=\b{word} )" for word in "with to from for like when because if that me visit call tell".split())
 # Laughter, fillers and faces stand where others put a stop.
 _FACES = (
     r"\b(?:lol|lmao|lmfao|rofl|haha+|hehe|ngl|tbf|smh|omg|ikr|xd)\b|!+|[:;]-?[)(DP](?!\w)|<3"
@@ -38,16 +39,16 @@ _FACES = (
 )
 _TYPED = re.compile(
     rf"(?P<kin>\b(?:my|our) (?:{_ONE}))(?P<own>s)(?= [a-z])"
-    rf"|(?P<folk>(?:^|(?<=[.!?,;:\n] )|(?<=\band )|(?<=\bbut )|(?<=\bso ))(?:{_FOLK}))(?=(?:['’]s)? (?!and\b)[a-z])"
+    rf"|(?P<folk>(?:^|(?<=[.!?,;:\n] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bn )|{_BEFORE_FOLK})(?:{_FOLK}))(?=(?:['’]s)? (?!and\b)[a-z])"
     r"|(?P<named>\b(?:my|her|his|our|their) (?:first |last |full )?name)s(?= [a-z])"
-    r"|(?P<its>\bits)(?= (?:my|our|a|an|the|not|so|just|only|been|called|named|about|me|\d)\b)"
+    r"|(?P<its>\bits)(?= (?:my|our|a|an|the|not|so|just|only|been|called|named|about|me|[$€£]?\d+)\b)"
     r"|(?P<had>\bid)(?= (?:like|love|rather|prefer|say|never|want|be)\b)"
     r"|(?P<will>(?<![\w'’] )\bill)(?= (?:be|have|go|take|start|get|need|try|do|see|probably|never|let)\b)"
     rf"|(?P<near>{chat_words.NEAR})"
     r"|(?P<w>(?<=\w )w/?)(?= (?:my|a|an|the|our|\w+))"
     r"|(?P<rn>(?<![aA]n )\brn)(?=\s*(?:$|[.,!?]))"
     r"|(?P<filler>(?<=[\w']) (?:btw|tbh|lol|lmao|anyway|anyways))(?= (?:so|and|but|my|i|im|we|he|she)\b)"
-    rf"|(?P<laugh>(?<=\w)\s*(?:{_FACES})+)(?=\s+(?-i:[a-z]|I\b))"
+    rf"|(?P<laugh>(?<=\w)\s*(?:{_FACES})+)(?=\s+(?-i:[a-z\d]|I\b))"
     r"|(?P<were>(?:^|(?<=[.!?] ))were)(?= \w{2,}ing\b)"
     r"|(?P<ing>\b[a-z]{2,}in)['’]?(?![\w'’])"
     r"|(?P<count>(?<=\d)(?:yrs?|wks|hrs|mths|mins)\b)"

@@ -22,7 +22,7 @@ class Statement:
     """`subject`: "user", "user's sister", or a name; `verb`: base form ("" if none is seen); `rest`: what follows it.
 
     `negative`: denied; `ended`: it was so and is no longer; `past`: told as gone by; `future`: still to come;
-    `begun`: it has just started or started again; `able`: behind "can"; `wish`: behind "would".
+    `begun`: it has just started or started again; `maybe`: behind "might" or "could"; `able`: behind "can"; `wish`: behind "would".
     """
 
     subject: str
@@ -33,6 +33,7 @@ class Statement:
     past: bool = False
     future: bool = False
     begun: bool = False
+    maybe: bool = False
     able: bool = False
     wish: bool = False
     progressive: bool = False
@@ -57,6 +58,7 @@ _BE = wordlists.words("is are was were am isn't aren't wasn't weren't be been")
 _HAVE = wordlists.words("has have had hasn't haven't hadn't having")
 _DO = wordlists.words("do does did don't doesn't didn't")
 _MODALS = wordlists.words("can could may might should must cannot can't couldn't shouldn't mustn't")
+_OPEN = wordlists.words("could may might should")
 _FINITE = _BE | _HAVE | _DO | _MODALS | wordlists.words("will would won't wouldn't used shall")
 _NO_PARTICIPLES = wordlists.words("set cut read let left lost put hurt felt found cost bet split open")
 _NOT_ING = wordlists.words(
@@ -220,7 +222,7 @@ def _predicate(words: list[str], s: Statement) -> Statement:
         elif low in ("would", "wouldn't"):
             s = replace(s, wish=True, negative=s.negative or low == "wouldn't")
         elif low in _MODALS:
-            s = replace(s, able=low.startswith("c"), negative=s.negative or low.endswith(("n't", "not")))
+            s = replace(s, able=low.startswith("c"), maybe=low in _OPEN, negative=s.negative or low.endswith(("n't", "not")))
         elif low == "used" and following == "to":
             return _predicate(rest[1:], replace(s, ended=True, past=True))
         elif low in _BE:

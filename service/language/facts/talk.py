@@ -17,7 +17,8 @@ _INJECTION = re.compile(
     r"|output only|reveal your|new instructions?|as an ai|prompt injection)\b"
     r"|\b(?:imagine|suppose|assume|let us say|hypothetically|for the sake of argument|for example|e\.g\.|in"
     r" (?:this|the|my|our|his|her) (?:story|scenario|example|dialogue|novel|book|game|film|movie|scene|dream|play"
-    r"|campaign|fanfic)|the (?:user|customer) (?:says|asks))\b",
+    r"|campaign|fanfic)|the (?:user|customer) (?:says|asks)|(?:lyrics?|song|poem|quote|chorus|saying|slogan|headline) (?:go(?:es)?|says?|reads?|is)"
+    r"|my (?:main |lead )?character\b)\b",
     re.IGNORECASE,
 )
 _ORDERED = re.compile(
@@ -32,13 +33,18 @@ _SAY = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"^\W*(?:if|unless|whether|even if|in case|let|were i|had i|should i|when(?:ever)? you|as soon as)\b", re.IGNORECASE
+    r"^\W*(?:if|unless|whether|even if|as if|as though|if only|imagine|in case|let|were i|had i|should i|when(?:ever)? you|as soon as)\b", re.IGNORECASE
 )
 _WISHED = re.compile(
     r"\bI (?:wish|would (?:have|be|do|rather not say|say|guess|assume|imagine|expect|need|appreciate|use|go|try"
     r"|love (?:it|that|some|your|a hand|help|to (?:hear|know|see (?:your|some|what|how|it|more|an)|get your"
     r"|learn more)))|could (?:have|use|be)"
     r"|should have|might as well)\b",
+    re.IGNORECASE,
+)
+_UNREAL = re.compile(
+    r"\b(?:would|could|might|may)\b.* if (?:I|we|they|he|she|it|my|you|there)\b"
+    r"|^(?:I|we) (?:was|were) (?:going|supposed|about|planning|meant) to\b",
     re.IGNORECASE,
 )
 _CHAT = re.compile(
@@ -51,7 +57,7 @@ _CHAT = re.compile(
     r" (?:you|it|that$)|trust you|thank|beg|insist|tried (?:it|that|this)|try (?:it|that|this)"
     r"|look forward to (?:it|that|hearing)|let you know|get back to you|talk to you|be (?:right )?back|bet you"
     r"|ask(?:ed)? you|told you|say|said|mentioned)\b.{0,60}"
-    r"|(?:know|remember|care|mind|wait|tell|say|complain|explain|thank you enough|see why not|think of any))$"
+    r"|(?:know|remember|care|mind|wait|tell|say|complain|explain|thank you enough|see why not|think of any|want to (?:talk|think|go into|argue)\b.{0,20}))$"
     r"|^I (?:have|had|got|have got) (?:\w+ )?(?:a |an |one |some |another |two |few |quick )*(?:\w+"
     r" )?(?:questions?|idea|problem|issue|request|favou?r|error|bug|thought|feeling|suggestion|doubt|point|look"
     r"|no idea|trouble|minute|moment)\b"
@@ -125,5 +131,6 @@ def statement(text: str) -> bool:
         or _CHAT.match(text)
         or _REQUEST.match(text)
         or _WISHED.search(text)
+        or _UNREAL.search(text)
         or not re.search(r"[^\W\d_]{2}", text)
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from service.language.facts import amend, compare, reading, slots, statement
+from service.language.facts import amend, compare, phases, reading, slots, statement
 from service.language.facts.clauses import Clause
 from service.language.facts.fact import USER, Fact
 from service.language.facts.pronouns import About
@@ -48,7 +48,7 @@ class Told:
                 del self.facts[at]
                 break
             relation = compare.relate(new, old)
-            if relation is None:
+            if relation is None or (phases.undecided(new) and not phases.undecided(old)):
                 continue
             if relation.kind in (Kind.SAME, Kind.COARSER):
                 return

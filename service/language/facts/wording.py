@@ -21,6 +21,22 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (r"neither of us (?:is|are)\b", "We aren't"),
     (r"neither of us (?P<b>[a-z]+)\b", r"We don't {base}"),
     (r"both of us\b", "We both"),
+    (r"it takes (?:me|us) (?P<a>[\w ]+?) to (?=get|commute|drive|walk|cycle|travel)", r"I need \g<a> to "),
+    (r"(?P<a>I|we) neither (?P<b>[a-z]+) nor (?=[a-z]+)", r"\g<a> don't {base} or "),
+    (r"no (?=(?:[\w-]+ )?(?:kids|children|pets|siblings|allergies|brothers|sisters|car|partner)(?:(?: yet| here)?$|,? (?:and |or )?no\b))", "I have no "),
+    (
+        r"(?:my|the) (?:doctor|gp|dentist|vet|optician|nurse|consultant|midwife|surgeon|physio|therapist|psychiatrist|specialist|scan|test|report|letter)s?"
+        r" (?:says?|said|told me|shows?|showed|confirm(?:s|ed)?) (?:that )?(?=my\b|I (?:am|have)\b)",
+        "",
+    ),
+    (
+        r"(?:my|the) (?:landlord|landlady|boss|manager|teacher|school|company|doctor|coach)"
+        r" (?:says|said|told me|wants) (?:that )?(?=I (?:have to|need to|must|can't|am not allowed)\b)",
+        "",
+    ),
+    (r"(?:according to|per) (?:the|my) [\w' -]{2,30}? (?=my\b)", ""),
+    (r"it (?:is|has been) (?P<a>[\w ]{2,30}?) since I last (?P<b>[a-z]+) (?P<c>.+)$", r"I last \g<b> \g<c> \g<a> ago"),
+    (r"(?P<a>(?:my|our) (?:[\w-]+ )?[\w-]+),? (?:he|she|they) (?=(?:is|was|has|doesn't|works|lives|[a-z]+s)\b)", r"\g<a> "),
     (r"(?:there is|there's|there are) no (?:way|chance)(?: that)? I am (?:ever )?", "I am not "),
     (r"(?:there is|there's|there are) no (?:way|chance)(?: that)? I will (?:ever )?", "I will not "),
     (rf"what I (?:really |most |actually )?(?P<b>{_LIKE})(?: most| best)? is (?!that\b|when\b|how\b)", r"I \g<b> "),
@@ -38,6 +54,9 @@ _FORMS: tuple[tuple[str, str], ...] = (
 )
 _STRAIGHT = tuple((re.compile(rf"^(?:{pattern})", re.IGNORECASE), instead) for pattern, instead in _FORMS)
 _COLON = re.compile(r"^(I [^:]{2,40}):\s+(?=\w)")
+_NAMED = re.compile(
+    r"^(?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?), (?P<who>(?:my|our) (?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)),? (?=(?:is|was|has|who|[a-z]+s)\b)"
+)
 _APPOSED = re.compile(
     r"^(?P<who>(?:my|our|the) (?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)), (?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?),"
     r" (?=[a-z])",
@@ -58,6 +77,9 @@ def straight(text: str) -> str:
     apposed = _APPOSED.match(text)
     if apposed and apposed["name"][0].isupper() and (wordbook.kin(apposed["noun"]) or wordbook.animal(apposed["noun"])):
         text = f"{apposed['who']} {apposed['name']} {text[apposed.end() :]}"
+    named = _NAMED.match(text)
+    if named and (wordbook.kin(named["noun"]) or wordbook.animal(named["noun"])):
+        text = f"{named['who']} {named['name']} {text[named.end() :]}"
     household = _HOUSEHOLD.match(text)
     if household and household["noun"].lower() in _OURS and not _GENERAL.search(text):
         return f"my{text[3:]}"

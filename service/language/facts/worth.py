@@ -105,9 +105,9 @@ def _empty(s: Statement) -> bool:
     """Whether little more than a verb is said: "is nice", "knows that"."""
     words = s.rest.split()
     if s.verb == "be" and len(words) <= 1:
-        telling = s.rest[:1].isupper() or s.rest.endswith(("ed", "ist", "ing", "male")) or len(s.rest) > 5
+        telling = s.rest[:1].isupper() or s.rest[:1].isdigit() or s.rest.endswith(("ed", "ist", "ing", "male")) or len(s.rest) > 5
         return not telling
-    return s.verb in _THINKING and len(words) < 3
+    return s.verb in _THINKING and len(words) < 3 and not re.search(r"[A-Z]", s.rest)
 
 
 _THINKING = wordlists.words("think know mean guess wonder let ask see hear suppose")
