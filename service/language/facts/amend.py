@@ -32,10 +32,12 @@ _UNIT = (
     r"mg|mcg|ml|kg|g|km|cm|mm|m|l|lbs?|k|hours?|hrs?|minutes?|mins?|days?|weeks?|months?|years?|euros?|dollars?|pounds?"
 )
 _CLOCK = (
-    rf"(?:quarter|half|ten|five|twenty|twenty-five) (?:past|to) {_SMALL}|half {_SMALL}|{_SMALL} (?:thirty|fifteen|o'clock)"
+    rf"(?:quarter|half|ten|five|twenty|twenty-five) (?:past|to) {_SMALL}|half {_SMALL}|{_SMALL} (?:thirty|fifteen"
+    rf"|o'clock)"
     r"|\d{1,2}(?::\d\d)? ?(?:am|pm)\b|\d{1,2}:\d\d|noon|midnight"
 )
-_KIN = rf"(?:(?:step|grand|half|great|older|younger|big|little|twin|ex)[- ]?)?(?:{'|'.join(sorted(wordbook.KIN, key=len, reverse=True))})"
+_RELATIVES = "|".join(sorted(wordbook.KIN, key=len, reverse=True))
+_KIN = rf"(?:(?:step|grand|half|great|older|younger|big|little|twin|ex)[- ]?)?(?:{_RELATIVES})"
 _COLOUR = r"red|blue|green|yellow|black|white|grey|gray|orange|purple|pink|brown|silver|gold|beige|turquoise|navy"
 _KINDS = tuple(
     re.compile(rf"(?<![\w.]){pattern}" + ("" if "$" in pattern else r"(?!\w)"), re.IGNORECASE)
@@ -55,11 +57,14 @@ _HOUR = re.compile(rf"(?<=\bat )(?:\d{{1,2}}|{_SMALL})\b|(?<=\baround )\d{{1,2}}
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b(?!User\b)[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*")
 _OBJECT = re.compile(r"(?P<article>(?:an?|the|their|no|some|my) )?(?P<noun>[^\W\d][\w'’-]*(?: [\w'’-]+){0,2}?)")
 _BEHIND = (
-    r"(?=$|,| (?:every|in|on|at|with|for|of|when|since|each|twice|once|from|to|by|after|before|and|as|about|now|today|per"
+    r"(?=$|,| (?:every|in|on|at|with|for|of|when|since|each|twice|once|from|to|by|after|before|and|as|about|now"
+    r"|today|per"
     r"|near|until|because|called|named)\b)"
 )
 _OBJECTS = re.compile(_OBJECT.pattern + _BEHIND)
-_NO_NOUNS = FUNCTION_WORDS | wordlists.words("sorry autocorrect typo really right wrong true old good bad fine thank kidding")
+_NO_NOUNS = FUNCTION_WORDS | wordlists.words(
+    "sorry autocorrect typo really right wrong true old good bad fine thank kidding"
+)
 
 
 def amended(earlier: str, value: str | None, fragment: str, *, nouns: bool = True) -> str | None:

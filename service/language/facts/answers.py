@@ -33,7 +33,8 @@ _YES = re.compile(
     re.IGNORECASE,
 )
 _NO = re.compile(
-    r"^\W*(?:(?:god|hell|oh|heavens|good lord|haha|absolutely|of course|definitely|certainly)[\s,]+)*(?:no|nope|nah|not really|not at all|i (?:do not|don['’]t|am not|haven['’]t|did not|didn['’]t)|i['’]m"
+    r"^\W*(?:(?:god|hell|oh|heavens|good lord|haha|absolutely|of course|definitely|certainly)[\s,]+)*(?:no|nope|nah"
+    r"|not really|not at all|i (?:do not|don['’]t|am not|haven['’]t|did not|didn['’]t)|i['’]m"
     r" not|never|not (?:anymore|any more|true|correct|right)|wrong|incorrect)\b(?!\s+(?:problem|worries|idea"
     r"|one))",
     re.IGNORECASE,

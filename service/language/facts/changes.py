@@ -49,7 +49,7 @@ def changed(new: Side, old: Side) -> Relation | None:
 
 def _rescheduled(new: Side, old: Side) -> bool:
     subject = new.said.subject.casefold()
-    if subject.rsplit(None, 1)[-1:] and subject.split()[-1] in wordbook.KIN or new.said.subject[:1].isupper():
+    if subject.rpartition(" ")[2] in wordbook.KIN or new.said.subject[:1].isupper():
         return False  # people move house
     return subject == old.said.subject.casefold() != USER and _MOVED.search(new.fact.text) is not None
 

@@ -59,7 +59,8 @@ _NEW_SUBJECT = re.compile(
     rf"|then|also)|though|although|while|whereas)\s*,?\s+"
     rf"(?=(?:also |now |then |currently |actually |really |recently |today |lately |sometimes |these days,? "
     rf"|nowadays,? |right now,? |at the moment,? |last (?:week|month|year),? |in \d{{4}},? )*(?:{_I}"
-    rf"|{_POSSESSED}|{_MANY}|{_NAMED}|{_OTHERS}|[a-z]+ (?:is|are) (?:my|our)\b|(?:most|many|some|all) {_GROUP}{_DO}))"
+    rf"|{_POSSESSED}|{_MANY}|{_NAMED}|{_OTHERS}|[a-z]+ (?:is|are) (?:my|our)\b|(?:most|many|some|all) {_GROUP}{_DO}"
+    rf"|(?:people|everyone|everybody|friends) (?:calls?|says?)\b))"
     rf"|(?:\s*,\s*|\s+)but\s+(?=(?:since|when|after|now that|until|before|because) (?:I|we|my|our)\b)"
     rf"|\s*,\s+(?=(?:also |now |currently |actually |recently )*(?:{_I}|{_POSSESSED}|(?:he|she|they"
     rf"|it)(?:['’](?:s|re|ve|ll|d))?\b))"
@@ -83,7 +84,8 @@ _OWN_VERB = re.compile(
 # "I work at Acme, live in Rome, and have a dog": before the last of a list there is only a comma
 _LISTED = (
     r"live (?:in|at|near|on|with)|work (?:at|for|as|in|on|from|with)|study (?:at|in|law|medicine)"
-    r"|(?:don['’]t|can['’]t|cannot|haven['’]t|didn['’]t) (?:know|have|want|need|like|eat|drink|drive|smoke|own|speak|work"
+    r"|(?:don['’]t|can['’]t|cannot|haven['’]t|didn['’]t) (?:know|have|want|need|like|eat|drink|drive|smoke|own|speak"
+    r"|work"
     r"|live|go|do|sleep|cook|swim|watch|play|got|been)"
     r"|(?:have|own) (?:a|an|my|no|two|three|four|five)"
 )
@@ -106,7 +108,7 @@ _WITH = {
     "work": "at for as in on from with part full remotely mostly",
     "play": "the guitar piano violin drums bass tennis football soccer basketball chess games video in for a golf"
     " volleyball cello",
-    "run": "a my every the marathons three two five",
+    "run": "a my every the marathons three two five on in",
     "study": "at in computer law medicine biology history math mathematics physics for economics",
     "love": "to my the a cooking hiking reading playing spicy all running dogs cats",
     "like": "to my the a",
@@ -244,7 +246,9 @@ def _shared(piece: str, offset: int) -> Iterator[Clause]:
 
 
 _OPENS_WITH_I = re.compile(rf"^(?:[^.]{{0,40}}?[\s,]|\W*)(?:{_I})", re.IGNORECASE)
-_OPENS_WITHOUT = re.compile(r"^\W*(?:(?:just|recently|finally|also|only|already|so|yeah|well)\s+)*(?P<verb>[a-z]+)\s", re.IGNORECASE)
+_OPENS_WITHOUT = re.compile(
+    r"^\W*(?:(?:just|recently|finally|also|only|already|so|yeah|well)\s+)*(?P<verb>[a-z]+)\s", re.IGNORECASE
+)
 _OPENS_WITH_OTHERS = re.compile(
     r"^\W*((?:my|our) (?:[\w-]+ ){0,2}?[\w-]+|he|she|they|who)(?=['’]s|\s+(?:is|was|has|had|will|\w+s|\w+ed|went|got"
     r"|moved)\b)",
@@ -290,6 +294,8 @@ def _goes_on(before: str, match: re.Match[str], *, cut: bool) -> bool:
         return True
     habitual = _HABITUAL.search(before)
     if known is not None and known.shape == "base" and habitual and (after in _PARTICLES or after[:1].isdigit()):
+        return True
+    if known and known.shape == "third" and re.search(r"\b(?:is|has)\b|\w['’]s\b", before):
         return True
     if known is None or known.shape not in ("past", "third"):
         return match.group("adverbs").strip().startswith(("am", "have been"))

@@ -42,8 +42,10 @@ _YOU = ((re.compile(r"\b[Yy]our\b"), "my"), (re.compile(r"\b[Yy]ou\b"), "I"))
 # "We have five, sorry, six"; "she is called Momo, I mean Mimi"
 _MEANT = re.compile(
     r"^(?P<said>.+?)(?:\s+[–—-]+\s+|,\s*|[.!]\s+)"
-    r"(?:(?:oops|whoops|sorry|no|wait|oh|er|um|well)[,\s]+)*(?:I (?:really )?mean(?:t)?|no,? wait|wait,? no|wait(?=,)|sorry"
-    r"|or rather|(?:actually )?make (?:that|it)|scratch that|correction|no)[\s,:]+(?P<meant>(?!\s|autocorrect|typo)[^,]{1,40})$",
+    r"(?:(?:oops|whoops|sorry|no|wait|oh|er|um|well)[,\s]+)*(?:I (?:really )?mean(?:t)?|no,? wait|wait,? no"
+    r"|wait(?=,)|sorry"
+    r"|or rather|(?:actually )?make (?:that|it)|scratch that|correction|no)[\s,:]+(?P<meant>(?!\s|autocorrect"
+    r"|typo)[^,]{1,40})$",
     re.IGNORECASE,
 )
 _SHORT = 5  # words: what is longer states something by itself
@@ -172,6 +174,8 @@ def _of_clause(clause: Clause, number: int, speaker: str, told: Told, *, correct
     for aside in implied.asides(clause, asking=clause.question or text is None):
         heard = _heard(aside.text, speaker, "implied", told, attribute=aside.attribute)
         told.take(reading.facts(heard), number, aside.start, aside.end)
+    if clause.question:
+        told.about = pronouns.spoken_of(bare.text) or told.about
     if clause.question or (_corrects(bare.text, text, correction=correction) and told.amend(bare.text, number, clause)):
         return False
     first, comma, _ = bare.text.partition(",")  # "Actually 33, had my birthday last week"

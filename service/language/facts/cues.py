@@ -14,7 +14,7 @@ hi|hello|hey|hiya|yo|howdy|greetings|good (?:morning|afternoon|evening|day)|dear
 there|everyone|everybody|folks|guys|team|assistant|claude|again
 oh(?: my)?(?: god| gosh)?|ah+|wow|well|so|ok|okay|alright|all right|yeah
 yes|yep|yup|sure|right|exactly|correct|absolutely
-ha(?:ha)+|lol|hm+|um+|uh+|er+|huh|aw+|yay|ugh|cool|great|nice|perfect|awesome|amazing|interesting|indeed|true|totally
+ha(?:ha)+|lol|omg|jus|so+|hm+|um+|uh+|er+|huh|aw+|yay|ugh|cool|great|nice|perfect|awesome|amazing|interesting|indeed|true|totally
 brilliant(?=\W)|excellent(?=\W)|fantastic(?=\W)|wonderful(?=\W)|lovely(?=\W)|good(?=[,!.])
 really(?= i\b)|honestly|frankly|basically|obviously|of course|clearly|anyways?
 also|and|but|plus|then|besides|moreover|additionally
@@ -76,7 +76,8 @@ def _opening(block: str) -> re.Pattern[str]:
 _OPENING, _CORRECTION, _DOUBT = _opening(_OPENINGS), _opening(_CORRECTIONS), _opening(_DOUBTS)
 # "No sugar for me", "So far ...", "Right now", "Then again": the word belongs to what follows.
 _BELONGS = re.compile(
-    r"(?:no (?:kids|children|pets|siblings|allergies|car|partner)\b|no (?!i\b|we\b|my\b|it\b|that\b|the\b|in\b|on\b|at\b|from\b"
+    r"(?:no (?:kids|children|pets|siblings|allergies|car|partner)\b|no (?!i\b|we\b|my\b|it\b|that\b|the\b|in\b|on\b"
+    r"|at\b|from\b"
     r"|wait|sorry|actually|not\b)\w+ (?!i\b)|so (?:far|many|much)|right (?:now"
     r"|after|before)|great \w+ing|sure \w+ing|nice \w+s\b"
     r"|first \w+ (?:is|was)|second \w+|third \w+|finally \w+ed|please \w+|then again|well[- ]\w+ed"
@@ -97,7 +98,8 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _CLOSINGS = re.compile(
-    r"(?:[\s,]+(?:right|you know|though|lol|lmao|ngl|tbf|smh|fr|haha+|thanks(?: a lot| again)?|thank you|please|btw|by the way|tbh"
+    r"(?:[\s,]+(?:right|you know|though|lol|lmao|ngl|tbf|smh|fr|haha+|thanks(?: a lot| again)?|thank you|please|btw"
+    r"|by the way|tbh"
     r"|fyi|actually|ok|okay"
     r"|to be honest|in fact|of course|for sure|as you know|i guess|i think|i believe|i suppose|imo|if that helps"
     r"|just so you know|if you (?:must|want to) know"
@@ -116,7 +118,8 @@ _ASIDE = re.compile(
 _OWN = re.compile(r"(?:I|my|we|our)\b", re.IGNORECASE)
 # "Clarinet, I mean", "4 pm, sorry", "740*": what is said again, right this time
 _SAID_AGAIN = re.compile(
-    r"[\s,.–—-]+(?:i mean|i meant|sorry|my bad|actually|rather|really|autocorrect|typo|oops)[\s,.!*]*$|(?<=\w)\*$|^\*(?=\w)",
+    r"[\s,.–—-]+(?:i mean|i meant|sorry|my bad|actually|rather|really|autocorrect|typo|oops)[\s,.!*]*$|(?<=\w)\*$"
+    r"|^\*(?=\w)",
     re.IGNORECASE,
 )
 _AGAIN_WORDS = 5

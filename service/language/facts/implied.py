@@ -33,7 +33,8 @@ _NAME_FIRST = re.compile(
     rf"\b{_NAME}, (?:[Mm]y|[Oo]ur) (?P<phrase>{_KIN_WORD})\b(?=[,.!?]|$| (?:and|who|is|has|was)\b)"
 )
 _OWNED = re.compile(
-    r"\b(?:my|our) (?P<phrase>(?:\d+[- ]years?[- ]old |(?:two|three|four|five|\d+) |little |older |younger |new |elderly |teenage"
+    r"\b(?:my|our) (?P<phrase>(?:\d+[- ]years?[- ]old |(?:two|three|four|five|\d+) |little |older |younger |new "
+    r"|elderly |teenage"
     r" )?(?P<noun>[\w-]+))(?P<mark>['’]s)?\b",
     re.IGNORECASE,
 )
@@ -44,7 +45,8 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _TELLING = re.compile(
-    r"\b(?:tell(?:ing)?|explain to|hide from|admit to|announce to|let)\s+(?:(?:my|our|the|his|her)(?: [\w-]+){1,3}?|him|her|them"
+    r"\b(?:tell(?:ing)?|explain to|hide from|admit to|announce to|let)\s+(?:(?:my|our|the|his|her)(?: [\w-]+){1,3}?"
+    r"|him|her|them"
     r"|people|everyone)(?: know)? (?:that )?(?P<said>(?:I|we)(?: am| are|['’]?m|['’]re|['’]ve| have)\s.+?)(?=[,?!;]|$)",
     re.IGNORECASE,
 )

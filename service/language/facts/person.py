@@ -51,7 +51,7 @@ _PREPARED = (
         r"|about|allergic|going|\d+|(?!wedding|morning|evening|meeting|building|painting|feeling|clothing"
         r"|upbringing|spelling|ring|king|wing|savings?|earrings?|housing|training|string|spring|ceiling"
         r"|being)\w+ing|vegetarian|vegan|pregnant|sick|retired|married|divorced|c(?:o)?eliac|diabetic|autistic|asthmatic|deaf|blind"
-        r"|dyslexic|gay|lesbian|trans|bisexual|disabled|unemployed|epileptic|single|engaged|pescatarian|gluten|lactose)\b)",
+        r"|dyslexic|gay|lesbian|trans|bisexual|disabled|unemployed|epileptic|single|engaged|pescatarian)\b)",
         r"\1 is ",
     ),
     (r"(?<![\w'.])i(?![\w'.])", "I"),

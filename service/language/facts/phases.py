@@ -73,7 +73,8 @@ def side(fact: Fact) -> Side:
 
 
 _UNDECIDED = re.compile(
-    r"\b(?:might|(?-i:may)|could|maybe|perhaps|almost|nearly|consider(?:s|ing)|think(?:s|ing) (?:of|about)|hop(?:es|ing) to"
+    r"\b(?:might|(?-i:may)|could|maybe|perhaps|almost|nearly|consider(?:s|ing)|think(?:s|ing) (?:of|about)|hop(?:es"
+    r"|ing) to"
     r"|wants? to|would (?:like|love)|wish(?:es)?|tempted|plann?(?:s|ing)|tr(?:ies|ying) to|if)\b",
     re.IGNORECASE,
 )

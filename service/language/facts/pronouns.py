@@ -16,7 +16,9 @@ class About(NamedTuple):
     gender: str
 
 
-_LATELY = re.compile(r"^(?P<when>now|currently|lately|recently|these days|nowadays|since then) (?=(?:he|she|they|it)\b)", re.IGNORECASE)
+_LATELY = re.compile(
+    r"^(?P<when>now|currently|lately|recently|these days|nowadays|since then) (?=(?:he|she|they|it)\b)", re.IGNORECASE
+)
 _THEY = re.compile(r"^(?P<who>he|she|they|it|his|her|their|its|who)\b", re.IGNORECASE)
 _HIM = re.compile(r"\b(?P<who>him|his|her|it|its)\b(?= ?(?P<noun>\w*))")
 _GENDER = {"he": "m", "his": "m", "him": "m", "she": "f", "her": "f", "it": "n", "its": "n"}
@@ -24,9 +26,10 @@ _ENDS_NOUN_PHRASE = frozenset({""}) | wordlists.words("""
     and or but to in on at for with every when because a the so very from last yesterday
 """)
 _OTHERS = re.compile(r"\b(?:[Mm]y|[Oo]ur|an?|the)\b [\w ]+$|[A-Z][a-z]")
+_COMPANY = "|".join(sorted(wordbook.KIN | wordbook.ANIMALS, key=len, reverse=True))
 _MENTION = re.compile(
-    rf"\b(?:[Mm]y|[Oo]ur) (?P<phrase>(?:(?!(?:{'|'.join(sorted(wordbook.KIN | wordbook.ANIMALS, key=len, reverse=True))}"
-    r"|is|are|was|has|had|and|or|with|for|to|in|on|at|of|who|when)\b)[\w-]+ ){0,2}(?P<noun>[\w-]+)(?:[ -]in[ -]law)?(?P<name> [A-Z]\w+)?)"
+    rf"\b(?:[Mm]y|[Oo]ur) (?P<phrase>(?:(?!(?:{_COMPANY}|is|are|was|has|had|and|or|with|for|to|in|on|at|of|who|when)\b)"
+    r"[\w-]+ ){0,2}(?P<noun>[\w-]+)(?:[ -]in[ -]law)?(?P<name> [A-Z]\w+)?)"
 )
 _HAS = re.compile(
     r"\bI (?:\w+ )?(?:have|adopted|got|bought|rescued|own|married|am married to|am dating) (?:an?|any|my) (?:\w+"
@@ -42,12 +45,17 @@ _DROPPED = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"^(?:(?:still|also|just|really|sadly) )*(?:(?:haven't|hadn't|can't|cannot|couldn't|didn't|won't|wasn't|no longer|used to)"
+    r"^(?:(?:still|also|just|really|sadly) )*(?:(?:haven't|hadn't|can't|cannot|couldn't|didn't|won't|wasn't"
+    r"|no longer|used to)"
     r" \w|don't (?:have|own|know|drive|smoke|drink|eat|speak|live|work|like|want|need|do)\b"
     r"|never (?:been|had|seen|learnt|learned|liked|lived|worked|did|drove|met|tried|owned|went|smoked|drank|ate)\b)",
     re.IGNORECASE,
 )
-_EARLIER = re.compile(r"^(?:finally|just|recently|already|also|only just|eventually) (?P<verb>[a-z]+)\b", re.IGNORECASE)
+_EARLIER = re.compile(
+    r"^(?:finally|just|recently|already|also|only just"
+    r"|eventually) (?P<verb>[a-z]+)\b",
+    re.IGNORECASE,
+)
 _BARE_STATE = re.compile(
     r"^(?:(?:not a )?(?:big |huge )?fan of|allergic to|based in|born in|married|vegetarian|vegan|fluent in"
     r"|originally from|(?:new )?(?:mom|dad|father|mother) of|\d{1,2} years old)\b",
@@ -73,9 +81,9 @@ def with_subject(text: str, about: About | None) -> str | None:
     headless = _headless(text)
     if headless:
         return headless
-    denies = _DENIES.match(text)
-    if denies:
-        return f"I {text[0].lower()}{text[1:]}"
+    dropped = _without_subject(text)
+    if dropped:
+        return dropped
     if _OWN.match(text) and not _is_order(first):
         return _object_resolved(text, about)
     if _BARE_STATE.match(text):
@@ -90,6 +98,21 @@ def with_subject(text: str, about: About | None) -> str | None:
     return None if _is_order(first) else text
 
 
+def _without_subject(text: str) -> str | None:
+    """ "Haven't slept", "not working", "had to put our dog down": what only the speaker can say without an "I"."""
+    if _DENIES.match(text):
+        return f"I {text[0].lower()}{text[1:]}"
+    lead, words = _LEADING.match(text), text.split()
+    if re.match(r"not \w+ing\b", text, re.IGNORECASE):
+        return f"I am {text[0].lower()}{text[1:]}"
+    at = len(lead.group().split()) if lead else 0
+    known = verbs.form(words[at].lower()) if len(words) > at + 2 else None
+    if known and known.shape == "past" and words[at + 1].lower() not in ("i", "we", "he", "she", "they", "it", "you"):
+        return f"I {text[0].lower()}{text[1:]}"
+    return None
+
+
+_LEADING = re.compile(r"(?:(?:finally|just|recently|already|also|only|eventually) )+", re.IGNORECASE)
 _THING = re.compile(
     r"\b[Mm]y (?P<phrase>(?:[\w-]+ ){0,2}?(?P<noun>[\w-]+))(?=[?,.!]|$| (?:is|was|got|will|starts?|ends?|expires)\b)"
 )
@@ -123,7 +146,7 @@ def _headless(text: str) -> str | None:
     if first.lower() == "been":
         return f"I have been{text[4:]}"
     known = verbs.form(first.lower())
-    if known and known.shape == "ing" and len(more) > 1 and not _FINITE.search(text):
+    if known and known.shape == "ing" and len(more) > 1 and not _FINITE.search(" ".join(more[1:])):
         return f"I am {first.lower()}{text[len(first) :]}"
     return None
 

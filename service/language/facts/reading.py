@@ -101,7 +101,8 @@ def tag(text: str, parsed: Statement, *, lasting: bool) -> TemporalTag:
 
 _REASON = re.compile(r"\s(?:because|since|when|while|after|before|until|so that)\s.*$", re.IGNORECASE)
 _DATED = re.compile(
-    r"\b(?:on \w+day|on the \d|this (?:weekend|summer|fall|autumn|winter|spring|evening|\w+day)|tonight)\b", re.IGNORECASE
+    r"\b(?:on \w+day|on the \d|this (?:weekend|summer|fall|autumn|winter|spring|evening|\w+day)|tonight)\b",
+    re.IGNORECASE,
 )
 _COMING = wordlists.words("""
     move get start leave join marry relocate switch retire graduate adopt
@@ -134,7 +135,8 @@ _ALSO_PLACE = re.compile(
 )
 _TURNED = re.compile(
     r"^(?P<value>(?!(?:it|this|that|he|she|there|what|who|today|tomorrow|here)\b)[\w' -]{1,40}?) (?:is|are) my"
-    r" (?P<what>(?:all-time )?(?:favou?rite [\w ]{2,30}|(?:first|native|second) language|mother tongue|name|wife|husband|boss|manager|hobby|sister|brother|dog|cat"
+    r" (?P<what>(?:all-time )?(?:favou?rite [\w ]{2,30}|(?:first|native|second) language|mother tongue|name|wife"
+    r"|husband|boss|manager|hobby|sister|brother|dog|cat"
     r"|girlfriend|boyfriend|birthday))$",
     re.IGNORECASE,
 )
@@ -189,7 +191,8 @@ def _apart(text: str) -> list[str]:
     owned = _OWNS.match(text)
     if owned:
         parts = re.split(
-            r",? (?:and|or) (?=(?:an?|no|one|two|three|four|five|\d+|some) )|, (?=(?:an?|no|one|two|three|four|five|\d+|some) )",
+            r",? (?:and|or) (?=(?:an?|no|one|two|three|four|five|\d+|some) )|, (?=(?:an?|no|one|two|three|four|five"
+            r"|\d+|some) )",
             owned["list"],
         )
         if len(parts) > 1 and all(could_be_read(f"User has {part}") for part in parts):
@@ -218,7 +221,8 @@ def _listed_states(text: str) -> list[str]:
     parts = [re.sub(r"^(?:and )?(?:also )?", "", part) for part in re.split(r", (?:and )?| and ", listed["list"])]
     told = []
     for number, part in enumerate(parts):
-        if number == 0 and part[:1].isupper() and part.isalpha() and worth.could_be_name(part):
+        aged = number == 0 and len(parts) > 1 and parts[1].isdigit()  # "im sam, 27"
+        if number == 0 and (part[:1].isupper() or aged) and part.isalpha() and worth.could_be_name(part.capitalize()):
             told.append(f"My name is {part}")
         elif _NUMBER_ONLY.match(f"I am {part}") or could_be_read(f"User is {part}"):
             told.append(f"I am {part}")

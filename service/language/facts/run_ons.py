@@ -89,7 +89,9 @@ _WANTS = re.compile(
     r"(?=\s+(?P<rest>[^\W_].*))",
     re.IGNORECASE,
 )
-_ASKS = re.compile(r"\W*(?:do|does|did|can|could|will|would|should|what|who|how|why|where|when|which|let|make|help|if)\b")
+_ASKS = re.compile(
+    r"\W*(?:do|does|did|can|could|will|would|should|what|who|how|why|where|when|which|let|make|help|if)\b"
+)
 _OPINION = re.compile(r"\b(?:think|know|hope|guess|say|says|said|believe|wish|see|hear|watch|make|makes|let|to|help)\b")
 _I = re.compile(r"\b(?:i|we|my)\b", re.IGNORECASE)
 
@@ -109,8 +111,16 @@ def _typed(sentence: str) -> Iterator[tuple[int, int]]:
         last = before.rsplit(None, 1)[-1].lower()
         if match["verb"].lower() == "never" and not _takes(before):
             continue
-        stands = _I.search(before) and not (_ASKS.match(before) or _OPINION.search(before)) and len(before.split()) > 2
-        if stands and "'" not in last and not (last in _NO_END or person.is_adverb(last) or _gapped(match["rest"].lower())):
+        stands = (
+            (_I.search(before) or _is_past(before.split()[0].lower()))
+            and not (_ASKS.match(before) or _OPINION.search(before))
+            and len(before.split()) > 2
+        )
+        if (
+            stands
+            and "'" not in last
+            and not (last in _NO_END or person.is_adverb(last) or _gapped(match["rest"].lower()))
+        ):
             yield match.span("gap")
 
 
@@ -133,6 +143,11 @@ def _takes(before: str) -> bool:
 def _is_third(word: str) -> bool:
     known = verbs.form(word)
     return known is not None and known.shape == "third"
+
+
+def _is_past(word: str) -> bool:
+    known = verbs.form(word)
+    return known is not None and known.shape == "past"
 
 
 def _is_finite(word: str) -> bool:

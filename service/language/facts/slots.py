@@ -109,7 +109,8 @@ def _settled(slot: str, value: str, s: Statement) -> tuple[str, str] | None:
     """Second thoughts on a row that matched."""
     if slot in ("home", "origin", "birthplace"):
         value = place(value)
-        if s.verb in ("move", "be") and value[:1].islower() and slot != "home":
+        named = value[:1].isupper() or value.casefold() in NAMES
+        if s.verb in ("move", "be") and not named and slot != "home":
             return None
         if s.verb == "move" and re.match(r"(?:the )?(?:gym|next|other|another|bed|couch|kitchen|\w+ing)\b", value):
             return None

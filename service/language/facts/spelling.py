@@ -31,15 +31,17 @@ class Mended:
 _MISSING = wordlists.words("raisin cousin cabin origin margin plugin begin admin")
 _ONE = "|".join(sorted((re.escape(kin) for kin in wordbook.SINGLE_KIN), key=len, reverse=True))
 _FOLK = "mum|mom|mommy|dad|daddy|grandma|grandpa|granny|grandad|nan|wife|husband|hubby|boyfriend|girlfriend|bf|gf"
-_BEFORE_FOLK = "|".join(rf"(?<=\b{word} )" for word in "with to from for like when because if that me visit call tell".split())
-# Laughter, fillers and faces stand where others put a stop.
-_FACES = (
-    r"\b(?:lol|lmao|lmfao|rofl|haha+|hehe|ngl|tbf|smh|omg|ikr|xd)\b|!+|[:;]-?[)(DP](?!\w)|<3"
-    r"|[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]"
+_BEFORE_FOLK = "|".join(
+    rf"(?<=\b{word} )"
+    for word in ("with", "to", "from", "for", "like", "when", "because", "if", "that", "me", "visit", "call", "tell")
 )
+# Laughter, fillers and faces stand where others put a stop.
+_FACES = r"\b(?:lol|lmao|lmfao|rofl|haha+|hehe|ngl|tbf|smh|omg|ikr|xd)\b"
+_PICTURES = r"!+|[:;]-?[)(DP](?!\w)|<3|[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]"
 _TYPED = re.compile(
     rf"(?P<kin>\b(?:my|our) (?:{_ONE}))(?P<own>s)(?= [a-z])"
-    rf"|(?P<folk>(?:^|(?<=[.!?,;:\n] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bn )|{_BEFORE_FOLK})(?:{_FOLK}))(?=(?:['’]s)? (?!and\b)[a-z])"
+    rf"|(?P<folk>(?:^|(?<=[.!?,;:\n] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bn )"
+    rf"|{_BEFORE_FOLK})(?:{_FOLK}))(?=(?:['’]s)? (?!and\b)[a-z])"
     r"|(?P<named>\b(?:my|her|his|our|their) (?:first |last |full )?name)s(?= [a-z])"
     r"|(?P<its>\bits)(?= (?:my|our|a|an|the|not|so|just|only|been|called|named|about|me|[$€£]?\d+)\b)"
     r"|(?P<had>\bid)(?= (?:like|love|rather|prefer|say|never|want|be)\b)"
@@ -48,6 +50,8 @@ _TYPED = re.compile(
     r"|(?P<w>(?<=\w )w/?)(?= (?:my|a|an|the|our|\w+))"
     r"|(?P<rn>(?<![aA]n )\brn)(?=\s*(?:$|[.,!?]))"
     r"|(?P<filler>(?<=[\w']) (?:btw|tbh|lol|lmao|anyway|anyways))(?= (?:so|and|but|my|i|im|we|he|she)\b)"
+    r"|(?P<aside> (?:btw|tbh)(?=,))"
+    rf"|(?P<stop>(?<=\w)\s*(?:{_PICTURES})+)(?=\s+(?-i:[a-z\d]|I\b))"
     rf"|(?P<laugh>(?<=\w)\s*(?:{_FACES})+)(?=\s+(?-i:[a-z\d]|I\b))"
     r"|(?P<were>(?:^|(?<=[.!?] ))were)(?= \w{2,}ing\b)"
     r"|(?P<ing>\b[a-z]{2,}in)['’]?(?![\w'’])"
@@ -57,7 +61,8 @@ _TYPED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SHORTHAND = {
-    "its": "it's", "had": "I'd", "will": "I'll", "w": "with", "rn": "right now", "laugh": ",", "filler": ",", "were": "we're",
+    "its": "it's", "had": "I'd", "will": "I'll", "w": "with", "rn": "right now", "laugh": ",", "stop": ";",
+    "filler": ",", "were": "we're",
 }  # fmt: skip
 _LOUD = re.compile(r"(?:^|(?<=[.!?]))[^a-z\n.!?]*\b(?:I|MY|WE)\b[^a-z\n.!?]*", re.MULTILINE)
 _LOUD_LETTERS = 8
@@ -104,6 +109,8 @@ def _instead(match: re.Match[str], *, english: bool) -> str | None:
         return written_out
     if match["near"]:
         return chat_words.full(match.string, *match.span())
+    if match["aside"]:
+        return ""
     if match["count"]:
         return f" {chat_words.WORDS[written.lower()]}"
     if match["denies"]:

@@ -22,7 +22,8 @@ class Statement:
     """`subject`: "user", "user's sister", or a name; `verb`: base form ("" if none is seen); `rest`: what follows it.
 
     `negative`: denied; `ended`: it was so and is no longer; `past`: told as gone by; `future`: still to come;
-    `begun`: it has just started or started again; `maybe`: behind "might" or "could"; `able`: behind "can"; `wish`: behind "would".
+    `begun`: it has just started or started again;
+    `maybe`: behind "might" or "could"; `able`: behind "can"; `wish`: behind "would".
     """
 
     subject: str
@@ -222,7 +223,9 @@ def _predicate(words: list[str], s: Statement) -> Statement:
         elif low in ("would", "wouldn't"):
             s = replace(s, wish=True, negative=s.negative or low == "wouldn't")
         elif low in _MODALS:
-            s = replace(s, able=low.startswith("c"), maybe=low in _OPEN, negative=s.negative or low.endswith(("n't", "not")))
+            s = replace(
+                s, able=low.startswith("c"), maybe=low in _OPEN, negative=s.negative or low.endswith(("n't", "not"))
+            )
         elif low == "used" and following == "to":
             return _predicate(rest[1:], replace(s, ended=True, past=True))
         elif low in _BE:

@@ -17,7 +17,8 @@ _INJECTION = re.compile(
     r"|output only|reveal your|new instructions?|as an ai|prompt injection)\b"
     r"|\b(?:imagine|suppose|assume|let us say|hypothetically|for the sake of argument|for example|e\.g\.|in"
     r" (?:this|the|my|our|his|her) (?:story|scenario|example|dialogue|novel|book|game|film|movie|scene|dream|play"
-    r"|campaign|fanfic)|the (?:user|customer) (?:says|asks)|(?:lyrics?|song|poem|quote|chorus|saying|slogan|headline) (?:go(?:es)?|says?|reads?|is)"
+    r"|campaign|fanfic)|the (?:user|customer) (?:says|asks)|(?:lyrics?|song|poem|quote|chorus|saying|slogan"
+    r"|headline) (?:go(?:es)?|says?|reads?|is)"
     r"|my (?:main |lead )?character\b)\b",
     re.IGNORECASE,
 )
@@ -33,7 +34,9 @@ _SAY = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"^\W*(?:if|unless|whether|even if|as if|as though|if only|imagine|in case|let|were i|had i|should i|when(?:ever)? you|as soon as)\b", re.IGNORECASE
+    r"^\W*(?:if|unless|whether|even if|as if|as though|if only|imagine|in case|let|were i|had i|should i"
+    r"|when(?:ever)? you|as soon as)\b",
+    re.IGNORECASE,
 )
 _WISHED = re.compile(
     r"\bI (?:wish|would (?:have|be|do|rather not say|say|guess|assume|imagine|expect|need|appreciate|use|go|try"
@@ -53,11 +56,13 @@ _CHAT = re.compile(
     r"(?:(?:see|know (?:that|what|how|it|you|this|why|if|who|where|when|right|about|the (?:feeling|answer))"
     r"|understand|agree|disagree|guess|suppose|think so|hope so|hope (?:that )?(?:you|this|it|all|everything)"
     r"|hear you|get it|got it|appreciate|apologi[sz]e|wonder|remember(?: that| it)?|forgot|doubt|bet|mean|swear"
-    r"|think (?:that )?(?:you|it|that|this|there)|thought (?:that )?(?:you|it|that|this|I|we|my|our)|feel (?:you|like you)|believe"
+    r"|think (?:that )?(?:you|it|that|this|there)|thought (?:that )?(?:you|it|that|this|I|we|my|our)|feel (?:you"
+    r"|like you)|believe"
     r" (?:you|it|that$)|trust you|thank|beg|insist|tried (?:it|that|this)|try (?:it|that|this)"
     r"|look forward to (?:it|that|hearing)|let you know|get back to you|talk to you|be (?:right )?back|bet you"
     r"|ask(?:ed)? you|told you|say|said|mentioned)\b.{0,60}"
-    r"|(?:know|remember|care|mind|wait|tell|say|complain|explain|thank you enough|see why not|think of any|want to (?:talk|think|go into|argue)\b.{0,20}))$"
+    r"|(?:know|remember|care|mind|wait|tell|say|complain|explain|thank you enough|see why not|think of any"
+    r"|want to (?:talk|think|go into|argue)\b.{0,20}))$"
     r"|^I (?:have|had|got|have got) (?:\w+ )?(?:a |an |one |some |another |two |few |quick )*(?:\w+"
     r" )?(?:questions?|idea|problem|issue|request|favou?r|error|bug|thought|feeling|suggestion|doubt|point|look"
     r"|no idea|trouble|minute|moment)\b"

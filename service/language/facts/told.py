@@ -111,8 +111,13 @@ class Told:
         return True
 
 
-_USED_TO = re.compile(r"^(?:(?:or|at least|well|but) )?I (?:used to|did)(?: (?P<when>(?:until|till|before) .+))?$", re.IGNORECASE)
-_JOKE = re.compile(r"^(?:(?:I am|we are) )?(?:just|only|totally|obviously)? ?(?:kidding|joking|jk|a joke|messing with you)$", re.IGNORECASE)
+_USED_TO = re.compile(
+    r"^(?:(?:or|at least|well|but) )?I (?:used to|did)(?: (?P<when>(?:until|till|before) .+))?$", re.IGNORECASE
+)
+_JOKE = re.compile(
+    r"^(?:(?:I am|we are) )?(?:just|only|totally|obviously)? ?(?:kidding|joking|jk|a joke|messing with you)$",
+    re.IGNORECASE,
+)
 _DENIAL = re.compile(r"\b(is|are|was|were)(?:n't| not)\b")
 
 

@@ -70,7 +70,8 @@ _REGULAR = """
     supervise supply support suppose surf surprise survive suspect switch talk taste test text thank thrive tour
     track train transfer transition translate travel treat trust try tune turn tutor type unwind update upgrade
     upload use vacation value visit volunteer vote wait walk want warn wash waste watch weigh welcome wish wonder
-    work worry wrap yell
+    work worry wrap
+    yell rehearse vape gamble forage snorkel interpret homeschool micromanage referee crochet
 """
 _DOUBLING = wordlists.words("""
     ban chat commit control drop enroll fit jog knit model plan prefer program quit refer regret ship shop skip step

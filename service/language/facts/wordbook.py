@@ -43,17 +43,18 @@ KIN = SINGLE_KIN | wordlists.words("""
     sister brother son daughter child kid baby grandmother grandfather grandma grandpa granny aunt uncle cousin niece
     nephew friend colleague coworker co-worker teammate roommate flatmate housemate neighbor neighbour mentor mentee
     teacher tutor coach trainer therapist doctor dentist client assistant stepmother stepfather stepson stepdaughter
-    stepsister stepbrother stepdad stepmom twin grandson granddaughter sister-in-law brother-in-law godmother godfather
-    godson goddaughter ex-wife ex-husband ex babysitter nanny accountant lawyer supervisor cofounder co-founder
+    stepsister stepbrother stepdad stepmom twin grandson granddaughter sister-in-law brother-in-law godmother
+    godfather gran nan nana auntie stepmum mam mummy mommy daddy grandad granddad godson goddaughter ex-wife
+    ex-husband ex babysitter nanny accountant lawyer supervisor cofounder co-founder
 """)
 FEMALE = wordlists.words("""
-    wife girlfriend gf fiancée fiancee mother mom mum sister daughter grandmother grandma granny aunt niece
-    stepmother stepdaughter stepsister stepmom granddaughter mother-in-law sister-in-law godmother goddaughter
-    ex-wife girl
+    gran nan nana auntie stepmum mam mummy mommy wife girlfriend gf fiancée fiancee mother mom mum sister daughter
+    grandmother grandma granny aunt niece stepmother stepdaughter stepsister stepmom granddaughter mother-in-law
+    sister-in-law godmother goddaughter ex-wife girl
 """)
 MALE = wordlists.words("""
-    husband boyfriend bf fiancé fiance father dad brother son grandfather grandpa uncle nephew stepfather stepson
-    stepbrother stepdad grandson father-in-law brother-in-law godfather godson ex-husband boy
+    daddy grandad granddad husband boyfriend bf fiancé fiance father dad brother son grandfather grandpa uncle nephew
+    stepfather stepson stepbrother stepdad grandson father-in-law brother-in-law godfather godson ex-husband boy
 """)
 ANIMALS = wordlists.words("""
     dog cat puppy kitten rabbit bunny hamster guinea-pig parrot bird budgie cockatiel canary fish goldfish turtle
@@ -120,13 +121,14 @@ def is_role(noun_phrase: str) -> bool:
 _SAME_KIN = {
     alias: name
     for name, aliases in {
-        "mother": "mom mum",
-        "father": "dad",
+        "mother": "mom mum mam mummy mommy",
+        "father": "dad daddy",
         "boyfriend": "bf",
         "girlfriend": "gf",
         "child": "kid",
-        "grandmother": "grandma granny",
-        "grandfather": "grandpa",
+        "grandmother": "grandma granny gran nan nana",
+        "grandfather": "grandpa grandad granddad",
+        "aunt": "auntie",
         "boss": "manager",
         "colleague": "coworker co-worker",
         "neighbor": "neighbour",

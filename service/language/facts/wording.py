@@ -23,9 +23,14 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (r"both of us\b", "We both"),
     (r"it takes (?:me|us) (?P<a>[\w ]+?) to (?=get|commute|drive|walk|cycle|travel)", r"I need \g<a> to "),
     (r"(?P<a>I|we) neither (?P<b>[a-z]+) nor (?=[a-z]+)", r"\g<a> don't {base} or "),
-    (r"no (?=(?:[\w-]+ )?(?:kids|children|pets|siblings|allergies|brothers|sisters|car|partner)(?:(?: yet| here)?$|,? (?:and |or )?no\b))", "I have no "),
     (
-        r"(?:my|the) (?:doctor|gp|dentist|vet|optician|nurse|consultant|midwife|surgeon|physio|therapist|psychiatrist|specialist|scan|test|report|letter)s?"
+        r"no (?=(?:[\w-]+ )?(?:kids|children|pets|siblings|allergies|brothers|sisters|car|partner)(?:(?: yet"
+        r"| here)?$|,? (?:and |or )?no\b))",
+        "I have no ",
+    ),
+    (
+        r"(?:my|the) (?:doctor|gp|dentist|vet|optician|nurse|consultant|midwife|surgeon|physio|therapist"
+        r"|psychiatrist|specialist|scan|test|report|letter)s?"
         r" (?:says?|said|told me|shows?|showed|confirm(?:s|ed)?) (?:that )?(?=my\b|I (?:am|have)\b)",
         "",
     ),
@@ -36,7 +41,10 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ),
     (r"(?:according to|per) (?:the|my) [\w' -]{2,30}? (?=my\b)", ""),
     (r"it (?:is|has been) (?P<a>[\w ]{2,30}?) since I last (?P<b>[a-z]+) (?P<c>.+)$", r"I last \g<b> \g<c> \g<a> ago"),
-    (r"(?P<a>(?:my|our) (?:[\w-]+ )?[\w-]+),? (?:he|she|they) (?=(?:is|was|has|doesn't|works|lives|[a-z]+s)\b)", r"\g<a> "),
+    (
+        r"(?P<a>(?:my|our) (?:[\w-]+ )?[\w-]+),? (?:he|she|they) (?=(?:is|was|has|doesn't|works|lives|[a-z]+s)\b)",
+        r"\g<a> ",
+    ),
     (r"(?:there is|there's|there are) no (?:way|chance)(?: that)? I am (?:ever )?", "I am not "),
     (r"(?:there is|there's|there are) no (?:way|chance)(?: that)? I will (?:ever )?", "I will not "),
     (rf"what I (?:really |most |actually )?(?P<b>{_LIKE})(?: most| best)? is (?!that\b|when\b|how\b)", r"I \g<b> "),
@@ -55,7 +63,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
 _STRAIGHT = tuple((re.compile(rf"^(?:{pattern})", re.IGNORECASE), instead) for pattern, instead in _FORMS)
 _COLON = re.compile(r"^(I [^:]{2,40}):\s+(?=\w)")
 _NAMED = re.compile(
-    r"^(?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?), (?P<who>(?:my|our) (?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)),? (?=(?:is|was|has|who|[a-z]+s)\b)"
+    r"^(?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?), (?P<who>(?:my|our) (?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)),? (?=(?:is"
+    r"|was|has|who|[a-z]+s)\b)"
 )
 _APPOSED = re.compile(
     r"^(?P<who>(?:my|our|the) (?:[\w-]+ ){0,2}?(?P<noun>[\w-]+)), (?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?),"

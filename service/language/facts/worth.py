@@ -62,7 +62,10 @@ def keeps(s: Statement, reading: Reading | None, names: frozenset[str]) -> bool:
     return _of_others(s, reading, names)
 
 
-_OPEN_END = re.compile(r"(?:^|\s)(?:of|to|for|with|about|love|like|hate)? ?(?:it|this)$", re.IGNORECASE)
+_OPEN_END = re.compile(
+    r"(?:^|\s)(?:of|to|for|with|about|love|like|hate)? ?(?:it|this)$|\b(?:of|to|for|with|about) (?:them|him|her)$",
+    re.IGNORECASE,
+)
 
 
 def _of_user(s: Statement, reading: Reading | None) -> bool:
@@ -105,7 +108,12 @@ def _empty(s: Statement) -> bool:
     """Whether little more than a verb is said: "is nice", "knows that"."""
     words = s.rest.split()
     if s.verb == "be" and len(words) <= 1:
-        telling = s.rest[:1].isupper() or s.rest[:1].isdigit() or s.rest.endswith(("ed", "ist", "ing", "male")) or len(s.rest) > 5
+        telling = (
+            s.rest[:1].isupper()
+            or s.rest[:1].isdigit()
+            or s.rest.endswith(("ed", "ist", "ing", "male"))
+            or len(s.rest) > 5
+        )
         return not telling
     return s.verb in _THINKING and len(words) < 3 and not re.search(r"[A-Z]", s.rest)
 
