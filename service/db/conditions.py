@@ -19,13 +19,15 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
     "window_start": DateTime(timezone=True),
     "window_end": DateTime(timezone=True),
     "valid_at": DateTime(timezone=True),
+    "of_since": DateTime(timezone=True),
+    "of_until": DateTime(timezone=True),
     "workspace": Uuid(),
 }
 """Where the driver would guess wrong from the value: a bare datetime would be taken without its zone."""
 
 
-NUMBERED_TIMES = re.compile(r":(filter_time_\d+)\b")
-"""The times of a filter: as many as it has."""
+NUMBERED_TIMES = re.compile(r":((?:filter|bound)_time_\w+)\b")
+"""The times of a filter and of bounds: as many as there are."""
 
 
 @dataclass(frozen=True, slots=True)

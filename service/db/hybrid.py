@@ -28,6 +28,7 @@ from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
+from service.domain.bounds import Bound
 from service.domain.marks import NO_MARKS, Marks
 from service.domain.query import VectorPath
 
@@ -135,8 +136,8 @@ WITH RECURSIVE named AS (
 @dataclass(frozen=True, slots=True)
 class Where:
     """Where to look: the scope on `memory m` and on `memory_vector v`, what else a row must be, which vectors count.
-    `marks`: what a row must bear to be what `rows` asks for. `whole`: every row of the scope counts, not a few of them
-    that were found before."""
+    `marks`: what a row must bear to be what `rows` asks for, `bounds`: between what its columns must lie. `whole`:
+    every row of the scope counts, not a few of them that were found before."""
 
     scope: Condition
     vectors: Condition
@@ -144,6 +145,7 @@ class Where:
     generation: int
     exact_rows: int
     marks: Marks = NO_MARKS
+    bounds: tuple[Bound, ...] = ()
     whole: bool = True
 
 

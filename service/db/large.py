@@ -49,14 +49,20 @@ DEEP: Final = 5
 """Words and tags hand in so many times the arm's size before the caller's conditions are looked at."""
 
 # ix_memory_vector_hnsw_<generation> serves the graph; `+ 0` keeps the exact scan off it and makes its sort real. The
-# exact scan starts from memory by the scope's btree, so that rows without a vector are there too, behind all others.
+# exact scan starts from memory by the scope's btree, so that rows without a vector are there too, behind all others. It
+# looks up the vectors of those rows alone that the conditions let through (OFFSET 0): the planner takes these for
+# hundreds of thousands, of which there would be a graph's worth, and reads all vectors of the scope instead.
 VECTORS = """
 approximate AS MATERIALIZED ({approximate}), fallback AS MATERIALIZED (
-    SELECT m.id, (v.embedding <=> :question) + 0 AS distance
-    FROM memory m LEFT JOIN memory_vector v ON v.workspace_id = m.workspace_id AND v.memory_id = m.id
-        AND v.generation = {generation} AND v.kind = 'text'
-    WHERE (SELECT count(*) FROM approximate) < :enough AND {scope} AND {rows}
-    ORDER BY (v.embedding <=> :question) + 0, m.id LIMIT :arm
+    SELECT met.id, v.distance
+    FROM (
+        SELECT m.id FROM memory m WHERE (SELECT count(*) FROM approximate) < :enough AND {scope} AND {rows} OFFSET 0
+    ) met LEFT JOIN LATERAL (
+        SELECT (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
+        WHERE v.workspace_id = :workspace AND v.memory_id = met.id AND v.generation = {generation} AND v.kind = 'text'
+        OFFSET 0
+    ) v ON true
+    ORDER BY v.distance, met.id LIMIT :arm
 )
 """
 

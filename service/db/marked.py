@@ -1,60 +1,97 @@
 """Which few rows of a large scope can meet the conditions of a question at all?
 
 `narrow_ids` looks them up by their marks (domain/marks.py) past row-level security, which keeps the application from
-every GIN index (A2), and gives ids of the workspace alone. When they are few, the scope is cut down to them and
-answered like a small one, row by row: conditions and policy are asked of each, and neither the graph nor a scan of the
-scope is needed. The function is called twice, in one snapshot, so that no ids travel.
+every GIN index (A2), and gives ids of the workspace alone. Where no marks tell or they leave too many, bounds of a
+column with a btree may leave few (domain/bounds.py). When there are few, the scope is cut down to them and answered
+like a small one, row by row: conditions and policy are asked of each, and neither the graph nor a scan of the scope is
+needed. They are looked up twice, in one snapshot, so that no ids travel.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from service.db import direct, hybrid
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Where
-from service.domain.marks import Mark
+from service.domain import bounds
+from service.domain.bounds import Bound
+from service.domain.marks import Group
 
-MOST: Final = 2_000
+MOST: Final = 5_000
 """Rows that are few. Each is read by its key from two tables; beyond, the other ways of a large scope are faster."""
 
 # ix_memory_marks. The marks are worked out by the very function that is indexed, from what a row with them would hold.
-IDS: Final = """narrow_ids(CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text),
-    CAST(:of_channels AS text[]),
-    memory_marks(:workspace, CAST(:all_tags AS text[]), '{}', CAST(:all_categories AS text[]),
-                 CAST(CAST(:all_metadata AS text) AS jsonb)),
-    memory_marks(:workspace, CAST(:any_tags AS text[]), '{}', CAST(:any_categories AS text[]),
-                 CAST(CAST(:any_metadata AS text) AS jsonb)), CAST(:of_reach AS integer))"""
+MARKS: Final = """memory_marks(:workspace, CAST(:{group}_words AS text[]), '{{}}', CAST(:{group}_categories AS text[]),
+                 '{{}}', CAST(CAST(:{group}_metadata AS text) AS jsonb), false)"""
+IDS: Final = f"""narrow_ids(CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text),
+    CAST(:of_channels AS text[]), :of_since, :of_until, {MARKS.format(group="all")}, {MARKS.format(group="any")},
+    {MARKS.format(group="also")}, CAST(:of_reach AS integer))"""
 
-FEW: Final = typed(text(f"SELECT {IDS} IS NOT NULL AS few"))
+WITHIN: Final = "SELECT b.id FROM memory b WHERE b.workspace_id = :workspace AND {bound}"
+
+# ix_memory_timestamp and its like, read without the table where that is possible: hence the order
+BOUNDED: Final = """(SELECT count(*) FROM (
+    SELECT FROM memory m WHERE m.workspace_id = :workspace AND {bound} ORDER BY m."{field}" DESC
+    LIMIT CAST(:of_reach AS integer) + 1
+) near) <= CAST(:of_reach AS integer)"""
+
+EVERY: Final = Condition("true")
+
+KINDS: Final = {"id": "uuid", "timestamp": "timestamptz", "created_at": "timestamptz", "importance": "float8"}
 
 
 async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, wanted: int) -> Candidates | None:
-    """As hybrid.candidates gives them for a small scope; None where the marks leave more than `exact_rows` rows of the
-    workspace, or MOST, or where the question needs none."""
-    if not where.marks:
+    """As hybrid.candidates gives them for a small scope; None where nothing tells that the conditions leave
+    `exact_rows` rows of the workspace at most, and MOST."""
+    if not where.marks and not where.bounds:
         return None
-    row = await direct.first(session, FEW, values(where))
-    if row is None or not row.few:
-        return None
-    return await hybrid.candidates(session, narrowed(where), ask, arm=arm, wanted=wanted)
+    few = await fewer(session, where)
+    return None if few is None else await hybrid.candidates(session, few, ask, arm=arm, wanted=wanted)
 
 
-def narrowed(where: Where) -> Where:
-    """The scope, cut down to the rows that bear the marks, which `narrow_ids` looks for inside the scope only. They and
-    their vectors are found by their ids; the scope's columns are asked of each row that was read. Where they stood
-    beside the ids, a scan of the whole scope looked cheap to a planner that knew nothing of the workspace."""
+async def fewer(session: Session, where: Where) -> Where | None:
+    """The scope, cut down to few rows; None where nothing tells that there are few."""
+    row = await direct.first(session, probe(where), values(where))
+    if row is None or row.cut is None:
+        return None
+    return narrowed(where, None if row.cut < 0 else where.bounds[row.cut])
+
+
+def probe(where: Where) -> TextClause:
+    """Asks for `cut`: -1 where marks leave few rows, else the place of the bound that does, else NULL."""
+    found = enumerate(where.bounds)
+    bounded = [BOUNDED.format(bound=_bounded("m", at, each), field=each.field) for at, each in found]
+    return _probe(tuple([f"{IDS} IS NOT NULL"] if where.marks else []), tuple(bounded))
+
+
+@lru_cache(maxsize=64)
+def _probe(marks: tuple[str, ...], bounded: tuple[str, ...]) -> TextClause:
+    cases = [*((-1, each) for each in marks), *enumerate(bounded)]
+    return typed(text(f"SELECT CASE {' '.join(f'WHEN {each} THEN {cut}' for cut, each in cases)} END AS cut"))
+
+
+def narrowed(where: Where, bound: Bound | None = None) -> Where:
+    """The scope, cut down to those rows with the marks, or within the bound, that meet the conditions, so that none of
+    them is hidden. They and their vectors are found by their ids; scope and conditions are asked of each row that was
+    read. Where they stood beside the ids (and not inside a function), a scan of the whole scope looked cheap to a
+    planner that knew nothing of the workspace. The ids are an array, because the planner would run a subquery, too."""
+    if bound is None:
+        ids = f"SELECT unnest({IDS})"
+    else:
+        ids = WITHIN.format(bound=_bounded("b", where.bounds.index(bound), bound))
     workspace = {"workspace": where.scope.values["workspace"]}
-    ids = Condition(f"m.id = ANY (ARRAY(SELECT unnest({IDS})))", values(where))
-    here = Condition("m.workspace_id = :workspace", workspace) & ids
+    met = where.scope & where.rows
+    here = Condition(f"m.workspace_id = :workspace AND m.id = ANY (ARRAY({ids}))", values(where))
+    here &= Condition(f"coalesce({met.sql}, false)", met.values)
     read = Condition("v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT s.id FROM scoped s))", workspace)
-    return replace(where, scope=here, rows=where.scope & where.rows, vectors=read, whole=False)
+    return replace(where, scope=here, rows=EVERY, vectors=read, whole=False)
 
 
 def of_scope(scope: Condition) -> dict[str, Any]:
@@ -66,24 +103,50 @@ def of_scope(scope: Condition) -> dict[str, Any]:
 
 
 def values(where: Where) -> dict[str, Any]:
-    """The parameters of IDS."""
-    return {
+    """The parameters of IDS, and of every bound."""
+    since, until = bounds.span(where.bounds)
+    groups = (where.marks.all_of, *where.marks.any_of, (), ())
+    found = {
         "workspace": where.scope.values["workspace"],
         **of_scope(where.scope),
-        **_row("all", where.marks.all_of),
-        **_row("any", where.marks.any_of),
+        "of_since": since,
+        "of_until": until,
+        **_row("all", groups[0]),
+        **_row("any", groups[1]),
+        **_row("also", groups[2]),
         "of_reach": min(where.exact_rows, MOST),
     }
+    for at, bound in enumerate(where.bounds):
+        found |= {_name(at, bound, end): value for end, value in _ends(bound)}
+    return found
 
 
-def _row(name: str, marks: Sequence[Mark]) -> dict[str, Any]:
+def _row(name: str, marks: Group) -> dict[str, Any]:
     """What a row that bears the marks holds in the columns they are made from."""
     metadata: dict[str, list[Any]] = {}
     for mark in marks:
         if mark.kind == "metadata":
             metadata.setdefault(mark.word, []).append(mark.value)
     return {
-        f"{name}_tags": [mark.word for mark in marks if mark.kind == "tag"],
+        f"{name}_words": [mark.word for mark in marks if mark.kind == "word"],
         f"{name}_categories": [mark.word for mark in marks if mark.kind == "category"],
         f"{name}_metadata": json.dumps(metadata),
     }
+
+
+def _bounded(alias: str, at: int, bound: Bound) -> str:
+    """The condition of a bound on a row of `memory`."""
+    kind = KINDS.get(bound.field, "text")
+    shapes = {"low": f">= CAST(:{{name}} AS {kind})", "high": f"<= CAST(:{{name}} AS {kind})"}
+    shapes["among"] = f"= ANY (CAST(:{{name}} AS {kind}[]))"
+    column = f'{alias}."{bound.field}"'
+    return " AND ".join(f"{column} {shapes[end].format(name=_name(at, bound, end))}" for end, _ in _ends(bound))
+
+
+def _name(at: int, bound: Bound, end: str) -> str:
+    return f"bound_{'time_' if KINDS.get(bound.field) == 'timestamptz' else ''}{at}_{end}"
+
+
+def _ends(bound: Bound) -> list[tuple[str, Any]]:
+    ends = (("low", bound.low), ("high", bound.high), ("among", None if bound.among is None else list(bound.among)))
+    return [(name, value) for name, value in ends if value is not None]

@@ -22,7 +22,7 @@ from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Where
 from service.db.measures import Measures
 from service.db.named import Naming
-from service.domain import marks
+from service.domain import bounds, marks
 from service.domain.memory import Hit, Memory
 from service.domain.query import Explained, Found, Query, Used, VectorPath, Why
 from service.domain.text import CleanText
@@ -195,6 +195,7 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
         res.generation,
         res.settings.exact_scope_rows,
         marks.needed(query.narrow),
+        bounds.needed(query.narrow, query.window),
     )
 
 

@@ -19,6 +19,7 @@ from sqlalchemy.types import ARRAY
 from service.db.engine import Database
 from service.db.roles import APP
 from service.db.tables import TERM_DIMENSIONS
+from service.domain import filters, spans
 from service.language import lexemes
 from tests.api.conftest import Tables
 from tests.conftest import Tenant
@@ -31,10 +32,11 @@ LEXICAL = text("""
     bindparam("user", type_=Text()),
     bindparam("channels", type_=ARRAY(Text())),
 )
-BORNE = """memory_marks(:w, CAST(:tags AS text[]), '{}', CAST(:categories AS text[]), CAST(:metadata AS jsonb))"""
+BORNE = """memory_marks(:w, CAST(:tags AS text[]), '{}', CAST(:categories AS text[]), '{}',
+                       CAST(:metadata AS jsonb), false)"""
 NARROW = [
-    text(f"SELECT narrow_ids(CAST(:user AS text), NULL, NULL, NULL, {marks}, :reach)")
-    for marks in (f"{BORNE}, '{{}}'", f"'{{}}', {BORNE}")
+    text(f"SELECT narrow_ids(CAST(:user AS text), NULL, NULL, NULL, NULL, NULL, {marks}, :reach)")
+    for marks in (f"{BORNE}, '{{}}', '{{}}'", f"'{{}}', {BORNE}, '{{}}'", f"'{{}}', '{{}}', {BORNE}")
 ]
 TAGS = text("SELECT id FROM tag_ids(NULL, NULL, NULL, NULL, CAST(:tags AS text[]), 100, 50)")
 
@@ -111,12 +113,12 @@ async def test_tags_in_the_callers_workspace_only(
 async def _marked(
     database: Database, workspace: UUID, held: Mapping[str, Any], *, user: str | None = None, reach: int = 10
 ) -> list[UUID] | None:
-    """Ids of rows that bear all of these marks, once as all_of and once more, each alone, as any_of."""
+    """Ids of rows that bear all of these marks, once as all_of and twice more, each alone, as any_of and also_of."""
     here = {"tags": [], "categories": [], "metadata": {}, **held}
     values = {"w": workspace, "user": user, "reach": reach, **here, "metadata": json.dumps(here["metadata"])}
     async with database.read(workspace) as session:
         found = [await session.scalar(each, values) for each in NARROW]
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
     return None if found[0] is None else sorted(found[0])
 
 
@@ -160,7 +162,7 @@ async def test_more_rows_than_it_may_look_at_say_nothing(
     [
         "lexical_ids(NULL, NULL, NULL, NULL, false, '{1}', '{1:1}/1000000000', 1, 1)",
         "tag_ids(NULL, NULL, NULL, NULL, '{a}', 1, 1)",
-        "narrow_ids(NULL, NULL, NULL, NULL, '{1}', '{}', 1)",
+        "narrow_ids(NULL, NULL, NULL, NULL, NULL, NULL, '{1}', '{}', '{}', 1)",
     ],
 )
 async def test_without_a_workspace_they_refuse(owner_url: str, call: str) -> None:
@@ -171,11 +173,48 @@ async def test_without_a_workspace_they_refuse(owner_url: str, call: str) -> Non
 
 
 async def test_equal_words_of_two_tenants_are_kept_apart_in_the_index(tables: Tables) -> None:
-    keyed = (
-        """SELECT workspace_terms($1, '{7, 8}'), memory_marks($1, '{a}', '{b}', '{a}', '{"a": ["a", 1, {"b": 1}]}')"""
-    )
+    keyed = """SELECT workspace_terms($1, '{7, 8}'),
+                      memory_marks($1, '{a}', '{b}', '{a}', '{c}', '{"a": ["a", 1, {"b": 1}]}', true)"""
     first, again, other = [(await tables.fetch(keyed, UUID(int=number)))[0] for number in (1, 1, 2)]
     assert first == again
     assert not set(first[0]) & set(other[0])
     assert not set(first[1]) & set(other[1])
-    assert len(set(first[1])) == 6
+    assert len(set(first[1])) == 7 + 2 * len(spans.BITS)
+
+
+NUMBERS = ["0", "-0.0", "1", "1.0", "0.1", "-3", "9007199254740993", "1e-310", "-5e-324", "1e300", "-1.7e308", "12e25"]
+BEYOND = [("1e-1000", 0.0), ("-1e-1000", 0.0), ("1e1000", 1e308), ("-1e1000", -1e308)]
+"""What jsonb holds and float64 does not, and where it stands."""
+
+TIMES = ["2026-01-01", "2026-01-01T09:00:00Z", "2026-01-01 10:00:00.25+0200", "1969-07-20T20:17-04:00", "0001-01-01"]
+NO_TIMES = ["2026-02-30", "2026-01-01T25:00", "0000-01-01", "2026-01-01 and more", "12026-01-01", "1"]
+
+RANGED, EQUAL = (
+    f"SELECT memory_marks($1, '{{}}', '{{}}', '{{}}', $3, $2::jsonb, {ranged})" for ranged in (True, False)
+)
+
+
+async def test_the_database_marks_numbers_and_times_with_the_words_of_their_ranges(tables: Tables) -> None:
+    here = UUID(int=1)
+
+    async def marks(shape: str, written: str, words: Sequence[str | None] = ()) -> list[int]:
+        return sorted((await tables.fetch(shape, here, written, list(words)))[0][0])
+
+    placed: list[tuple[str, spans.Sort, float]] = [(each, "number", float(each)) for each in NUMBERS]
+    placed += [(each, "number", place) for each, place in BEYOND]
+    for each in TIMES:
+        moment = filters.iso_time(each)
+        assert moment is not None
+        placed.append((json.dumps(each), "time", moment.timestamp()))
+    for written, sort, place in placed:
+        row = f'{{"a": {{"x.n": {written}}}}}'
+        words = spans.borne("n", sort, place)
+        assert await marks(RANGED, row) == await marks(EQUAL, row, words), written
+    for each in [*map(json.dumps, NO_TIMES), "true", "null", '"a"']:
+        row = f'{{"n": {each}}}'
+        assert await marks(RANGED, row) == await marks(EQUAL, row), each
+    row = '{"n": [1, "a", "2026-01-01"]}'
+    words = [*spans.borne("n", "number", 1), *spans.borne("n", "time", 1767225600.0), spans.many("n")]
+    assert await marks(RANGED, row) == await marks(EQUAL, row, words)
+    words = ["type Habit", "role user"]
+    assert await marks(RANGED, "{}", [words[0], None, words[1]]) == await marks(EQUAL, "{}", words)

@@ -24,7 +24,7 @@ from service.db import marked, scopes, visible
 from service.db.conditions import typed
 from service.db.engine import Database
 from service.db.hybrid import Where
-from service.domain import filters, marks
+from service.domain import bounds, filters, marks
 from service.domain.query import Narrow, Query, ScopeId, Window
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText, content_hash
@@ -321,7 +321,8 @@ async def test_the_marks_of_a_question_lose_no_row(
                 continue
             rows = visible.rows("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
-            few = marked.narrowed(Where(scope, vectors, rows, 1, ROWS, found)).scope
+            within = bounds.needed(query.narrow, query.window)
+            few = marked.narrowed(Where(scope, vectors, marked.EVERY, 1, ROWS, found, within)).scope
             shape = typed(text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}"))
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
             expected = {row.id for row in world if sees(case, row, NOW)}
@@ -330,6 +331,27 @@ async def test_the_marks_of_a_question_lose_no_row(
             narrower += len(answer) < len(world) / 4
     assert asked > CONDITIONS / 4
     assert narrower > asked / 2, "marks that most rows bear prove little"
+
+
+async def test_the_bounds_of_a_question_lose_no_row(
+    world: list[Row], database: Database, tenant: Tenant, clock: SetClock
+) -> None:
+    dice = random.Random(6)
+    asked = 0
+    async with database.read(tenant.workspace_id) as session:
+        for _ in range(CONDITIONS):
+            case = make_case(dice)
+            query = query_of(case, tenant.workspace_id)
+            rows = visible.rows("m", query, NOW)
+            scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
+            where = Where(scope, vectors, rows, 1, ROWS, bounds=bounds.needed(query.narrow, query.window))
+            expected = {row.id for row in world if sees(case, row, NOW)} if where.bounds else set()
+            for bound in where.bounds:
+                few = marked.narrowed(where, bound).scope
+                shape = typed(text(f"SELECT m.id FROM memory m WHERE {few.sql}"))
+                assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bound)
+                asked += 1
+    assert asked > CONDITIONS / 8
 
 
 def make_ranking(dice: random.Random) -> dict[str, Any]:

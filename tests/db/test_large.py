@@ -22,7 +22,7 @@ from service.db import direct, hybrid, large, marked, measures, nearest, neighbo
 from service.db.conditions import Condition
 from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
-from service.domain import filters, marks
+from service.domain import bounds, filters, marks
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.marks import NO_MARKS
 from service.domain.query import Narrow, Query, VectorWay, Window
@@ -168,6 +168,7 @@ async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database
         if name != "approximate":
             assert not any(graph in part for graph in graphs), part
     assert "ix_memory_user" in parts["fallback"]
+    assert re.search(r"Index Scan using memory_vector_p\d+_pkey", parts["fallback"]), "vectors of what it lets through"
     assert "pk_memory" in parts[""], "ids of the functions are joined back"
 
 
@@ -336,22 +337,45 @@ async def test_the_functions_walk_their_gin_index(
 
 
 def _borne(store: Store, narrow: Narrow) -> Where:
-    """The big user's rows that the conditions leave, with the marks they need."""
+    """The big user's rows that the conditions leave, with the marks and bounds they need."""
     where = store.where("big")
     rows = visible.narrowed("m", narrow, Window(), where.rows)
-    return replace(where, rows=rows, marks=marks.needed(narrow))
+    return replace(where, rows=rows, marks=marks.needed(narrow), bounds=bounds.needed(narrow, Window()))
 
 
-N = {"field": "n", "operator": "in", "value": [7, 48, 1001, 2999, "2", 99_999]}
+def _n(operator: str, value: Any) -> dict[str, Any]:
+    return {"field": "n", "operator": operator, "value": value}
+
+
+N = _n("in", [7, 48, 1001, 2999, "2", 99_999])
 FEW = [
     Narrow(tags=("t3",)),
     Narrow(filters=filters.read(N)),
     Narrow(tags=("t1", "t7", "t48"), filters=filters.read({"AND": [N, {"NOT": {**N, "value": [48]}}]})),
     Narrow(filters=filters.read({**N, "operator": "eq", "value": 99_999})),
+    Narrow(filters=filters.read(_n("gt", 2_950))),
+    Narrow(
+        filters=filters.read({"OR": [_n("lt", 7), _n("gte", 2_980.5), {"field": "tag", "op": "eq", "value": "t9"}]})
+    ),
+    Narrow(tags=("t10", "t11"), filters=filters.read({"AND": [_n("gte", 1_000), _n("lte", 1_950)]})),
+]
+SEVENTEEN = tuple(f"t{number}" for number in range(17))  # of every hundred rows
+EARLY = {"field": "timestamp", "operator": "lt", "value": "2026-01-05"}
+TOGETHER = [
+    Narrow(tags=SEVENTEEN, filters=filters.read(_n("lt", 502))),
+    Narrow(tags=SEVENTEEN, filters=filters.read({**EARLY, "value": "2026-01-21T22:00:00Z"})),
+]
+"""Neither condition alone leaves EXACT_ROWS of the workspace, both together do."""
+
+BOUNDED = [
+    Narrow(filters=filters.read(EARLY)),
+    Narrow(filters=filters.read({"AND": [{**EARLY, "operator": "gt", "value": "2026-05-01"}, _n("contains", "x")]})),
+    Narrow(filters=filters.read({"AND": [{"field": "importance", "op": "gt", "value": 0.5}, EARLY]})),
+    Narrow(filters=filters.read({"field": "id", "op": "in", "value": [str(UUID(int=(7 << 124) + n)) for n in (1, 2)]})),
 ]
 
 
-@pytest.mark.parametrize("narrow", FEW)
+@pytest.mark.parametrize("narrow", [*FEW, *TOGETHER, *BOUNDED])
 @pytest.mark.parametrize("embedded", [True, False])
 async def test_conditions_that_leave_few_rows_make_a_small_scope(
     database: Database, store: Store, narrow: Narrow, embedded: bool
@@ -362,7 +386,8 @@ async def test_conditions_that_leave_few_rows_make_a_small_scope(
     async with database.snapshot(store.workspace) as session:
         there = await _count(session, where)
         found = await large.candidates(session, where, ask, arm=ARM, wanted=there)
-        before = await large.candidates(session, replace(where, marks=NO_MARKS), ask, arm=ARM, wanted=max(there, 1))
+        scanned = replace(where, marks=NO_MARKS, bounds=())
+        before = await large.candidates(session, scanned, ask, arm=ARM, wanted=max(there, 1))
     assert found.texts == there < ARM
     assert {each for arm in found.arms.values() for each in arm} == set().union(*map(set, before.arms.values()))
     assert found.path == ("exact" if embedded else "none")
@@ -398,9 +423,23 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Store
         for narrow in FEW:
             names = ("ix_memory_marks", "memory")
             before = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
-            assert await session.scalar(marked.FEW, marked.values(_borne(store, narrow))) is True
+            where = _borne(store, narrow)
+            assert await session.scalar(marked.probe(where), marked.values(where)) == -1
             after = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             assert after == [before[0] + 1, before[1]], narrow
+
+
+async def test_or_by_the_btree_of_a_column(database: Database, store: Store) -> None:
+    async with database.read(store.workspace) as session:
+        for narrow, index in zip(BOUNDED, ("timestamp", "timestamp", "importance", "pk"), strict=True):
+            where = _borne(store, narrow)
+            probe, few = marked.probe(where), await marked.fewer(session, where)
+            assert few is not None
+            statement, values = hybrid.statement(few, _ask(store), arm=ARM, wanted=10)
+            plans = [await _plan(session, probe, marked.values(where)), await _plan(session, statement, values)]
+            for plan in plans:
+                _no_scan(plan)
+                assert f"{index}_memory" in plan or f"ix_memory_{index}" in plan, plan
 
 
 async def test_conditions_that_leave_many_change_nothing(database: Database, store: Store) -> None:
@@ -410,7 +449,7 @@ async def test_conditions_that_leave_many_change_nothing(database: Database, sto
         where = _borne(store, narrow)
         async with database.snapshot(store.workspace) as session:
             before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
-            assert await session.scalar(marked.FEW, marked.values(where)) is False
+            assert await session.scalar(marked.probe(where), marked.values(where)) is None
             assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + looks
             found = await large.candidates(session, where, _ask(store), arm=ARM, wanted=10)
         assert found.path == "hnsw"

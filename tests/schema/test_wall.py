@@ -118,6 +118,7 @@ CALLERS = {
     "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},
     "find_unembedded": {WORKER},
+    "iso_seconds": {APP},
     "lexical_ids": {APP},
     "make_partition": set(),
     "memory_marks": {APP},
