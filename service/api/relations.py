@@ -12,7 +12,7 @@ from service.api import change_models as wire
 from service.api import errors, replies, shapes
 from service.api.auth import Reader, Writer
 from service.api.deps import IdempotencyOf, ResourcesOf, served
-from service.api.preconditions import OWN
+from service.api.preconditions import OWN, ExpectedOf
 from service.api.reads import NoteOf
 from service.db import edges, memories
 from service.db.engine import Session
@@ -86,13 +86,20 @@ async def list_relations(
     response_model=wire.RelationOut,
     responses={
         200: {"model": wire.RelationOut, "description": "The edge was there and has the new values"},
-        **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+        **errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503),
     },
 )
 async def create_relation(
-    id: str, body: wire.RelationIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    id: str,
+    body: wire.RelationIn,
+    request: Request,
+    who: Writer,
+    res: ResourcesOf,
+    key: IdempotencyOf,
+    expected: ExpectedOf,
 ) -> Response:
-    """Read from here to there: this memory DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
+    """Read from here to there: this memory DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it. If-Match
+    holds this memory to the version that was read."""
     source = memory_id(id)
     asked = Relation(
         source,
@@ -110,7 +117,7 @@ async def create_relation(
 
     async def work() -> Response:
         served_with = served(request, who, key, shape=tied)
-        return replies.send(*tied(await associate(who.workspace_id, asked, res, served_with)))
+        return replies.send(*tied(await associate(who.workspace_id, asked, res, served_with, expected=expected)))
 
     return await replies.once(who, key, res, work)
 
@@ -120,7 +127,7 @@ async def create_relation(
     operation_id="delete_relation",
     summary="Untie a memory from another",
     response_model=wire.UntiedOut,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.documented(400, 401, 403, 404, 412, 503),
 )
 async def delete_relation(
     id: str,
@@ -128,6 +135,7 @@ async def delete_relation(
     who: Writer,
     res: ResourcesOf,
     key: IdempotencyOf,
+    expected: ExpectedOf,
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
     type: Annotated[wire.RelationName | None, Query(description="Left out: every type")] = None,
 ) -> Response:
@@ -140,7 +148,8 @@ async def delete_relation(
 
     async def work() -> Response:
         served_with = served(request, who, key, shape=untied)
-        return replies.send(*untied(await dissociate(who.workspace_id, source, target, kind, res, served_with)))
+        gone = await dissociate(who.workspace_id, source, target, kind, res, served_with, expected=expected)
+        return replies.send(*untied(gone))
 
     return await replies.once(who, key, res, work)
 

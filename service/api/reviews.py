@@ -12,6 +12,7 @@ from service.api import cursors, errors, replies, shapes
 from service.api.auth import Reader, Writer
 from service.api.deps import IdempotencyOf, ResourcesOf, ScopeOf, served
 from service.api.memory_models import MemoryOut
+from service.api.preconditions import ExpectedOf
 from service.api.wire import Id, Reply, Time
 from service.db import reviews
 from service.errors import NotFound
@@ -20,7 +21,7 @@ from service.memory.review import Reviewed
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 
-RESOLVED = errors.documented(401, 403, 404, 409, 503)
+RESOLVED = errors.documented(401, 403, 404, 409, 412, 503)
 
 
 class ChangeOut(Reply):
@@ -32,7 +33,8 @@ class ChangeOut(Reply):
 
 class ReviewOut(Reply):
     """`memory` is the one that waits (it reads as archived until then), null once it is gone; `contradicts` are the
-    memories that acceptance changes, as they are now."""
+    memories that acceptance changes, as they are now. `version` is what If-Match wants: another one as soon as any of
+    these memories changes."""
 
     id: Id
     state: Literal["pending", "accepted", "rejected"]
@@ -42,6 +44,7 @@ class ReviewOut(Reply):
     contradicts: list[MemoryOut]
     created_at: Time
     resolved_at: Time | None
+    version: int
 
 
 class ReviewPage(Reply):
@@ -81,12 +84,14 @@ async def list_reviews(
     response_model=ReviewOut,
     responses=RESOLVED,
 )
-async def accept_review(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
+async def accept_review(
+    id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
+) -> Response:
     """It takes the place of what it contradicts, under that one's id; a decision that can be undone."""
     wanted, served_with = _id(id), served(request, who, key, shape=resolved)
 
     async def work() -> Response:
-        return replies.send(*resolved(await verb.accept(who.workspace_id, wanted, res, served_with)))
+        return replies.send(*resolved(await verb.accept(who.workspace_id, wanted, res, served_with, expected=expected)))
 
     return await replies.once(who, key, res, work)
 
@@ -98,12 +103,14 @@ async def accept_review(id: str, request: Request, who: Writer, res: ResourcesOf
     response_model=ReviewOut,
     responses=RESOLVED,
 )
-async def reject_review(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
+async def reject_review(
+    id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
+) -> Response:
     """What it contradicts stays as it is. Its history stays too."""
     wanted, served_with = _id(id), served(request, who, key, shape=resolved)
 
     async def work() -> Response:
-        return replies.send(*resolved(await verb.reject(who.workspace_id, wanted, res, served_with)))
+        return replies.send(*resolved(await verb.reject(who.workspace_id, wanted, res, served_with, expected=expected)))
 
     return await replies.once(who, key, res, work)
 
@@ -130,4 +137,5 @@ def _out(found: Reviewed) -> ReviewOut:
         contradicts=[shapes.memory(each) for each in found.contradicts],
         created_at=review.created_at,
         resolved_at=review.resolved_at,
+        version=found.version,
     )

@@ -7,25 +7,30 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from service.db import edges
+from service.db import edges, memories
 from service.db.engine import Session
 from service.domain.relation import Relation, RelationType
 from service.domain.request import Request
+from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import InvalidInput, NotFound, PiiRejected
 from service.language import pii
-from service.memory.transactions import keep, missing, note, plain_transaction
+from service.memory.transactions import check, keep, missing, note, plain_transaction
 from service.resources import Resources
 
 
-async def associate(workspace_id: UUID, asked: Relation, res: Resources, request: Request) -> tuple[Relation, bool]:
+async def associate(
+    workspace_id: UUID, asked: Relation, res: Resources, request: Request, *, expected: Expected | None = None
+) -> tuple[Relation, bool]:
     """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the end that is not
-    there, or InvalidInput for memories of two users or agents: an edge must not lead through that wall (R2.03)."""
+    there, InvalidInput for memories of two users or agents: an edge must not lead through that wall (R2.03), or
+    PreconditionFailed when the source is not as `expected`."""
     if asked.source_id == asked.target_id:
         raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")
     clean = replace(asked, properties=_redacted(asked.properties))
     async with plain_transaction(workspace_id, res, request) as session:
         source = await _ends(session, workspace_id, clean, res)
+        await _check(session, workspace_id, clean.source_id, expected)
         found = await edges.put(session, workspace_id, clean)
         ids = [clean.source_id, clean.target_id]
         await note(session, "associate", source, ids, request, res, type=str(clean.type), strength=clean.strength)
@@ -49,6 +54,14 @@ async def _ends(session: Session, workspace_id: UUID, asked: Relation, res: Reso
     return source
 
 
+async def _check(session: Session, workspace_id: UUID, source_id: UUID, expected: Expected | None) -> None:
+    if expected is None:
+        return
+    source = await memories.get(session, workspace_id, source_id)
+    if source is not None:
+        check(source.version, expected)
+
+
 def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
     try:
         found, _ = pii.redact_json(dict(properties))
@@ -65,12 +78,15 @@ async def dissociate(
     kind: RelationType | None,
     res: Resources,
     request: Request,
+    *,
+    expected: Expected | None = None,
 ) -> int:
-    """How many edges from source to target went; none is fine."""
+    """How many edges from source to target went; none is fine. Raises as `associate` does."""
     async with plain_transaction(workspace_id, res, request) as session:
         ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())
         if source_id not in ends:
             raise missing()
+        await _check(session, workspace_id, source_id, expected)
         gone = await edges.remove(session, workspace_id, source_id, target_id, kind)
         if gone:
             ids = [source_id, target_id]

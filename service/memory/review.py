@@ -7,6 +7,7 @@ That is a decision of its own, so it can be undone. Rejected, it goes.
 from __future__ import annotations
 
 import contextlib
+import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -22,11 +23,12 @@ from service.domain.draft import EmbeddingStatus, Judgement
 from service.domain.job import NewJob
 from service.domain.memory import Event, Memory
 from service.domain.request import Request
+from service.domain.revision import Expected
 from service.domain.text import CleanText
 from service.errors import Conflict, NotFound
 from service.memory import write
 from service.memory.store import write_transaction
-from service.memory.transactions import keep, note
+from service.memory.transactions import check, keep, note
 from service.memory.write import EMBED_FIRST
 from service.resources import Resources
 
@@ -40,6 +42,12 @@ class Reviewed:
     review: Review
     memory: Memory | None
     contradicts: tuple[Memory, ...]
+
+    @property
+    def version(self) -> int:
+        """Another one as soon as any of the memories changes or goes; it says nothing else."""
+        there = [self.memory, *self.contradicts] if self.memory else self.contradicts
+        return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in there).encode())
 
 
 async def shown(session: Session, workspace_id: UUID, found: list[Review]) -> list[Reviewed]:
@@ -56,18 +64,29 @@ async def shown(session: Session, workspace_id: UUID, found: list[Review]) -> li
     ]
 
 
-async def accept(workspace_id: UUID, review_id: UUID, res: Resources, request: Request) -> Reviewed:
-    """Lets the flagged memory count. Raises NotFound, or Conflict when it was rejected before or is gone."""
-    return await _resolve(workspace_id, review_id, "accepted", res, request)
+async def accept(
+    workspace_id: UUID, review_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+) -> Reviewed:
+    """Lets the flagged memory count. Raises NotFound, Conflict when it was rejected before or is gone, or
+    PreconditionFailed when it or what it contradicts is not as `expected`."""
+    return await _resolve(workspace_id, review_id, "accepted", res, request, expected)
 
 
-async def reject(workspace_id: UUID, review_id: UUID, res: Resources, request: Request) -> Reviewed:
-    """Removes the flagged memory; what it contradicts stays. Raises NotFound, or Conflict when it was accepted."""
-    return await _resolve(workspace_id, review_id, "rejected", res, request)
+async def reject(
+    workspace_id: UUID, review_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+) -> Reviewed:
+    """Removes the flagged memory; what it contradicts stays. Raises NotFound, Conflict when it was accepted, or
+    PreconditionFailed."""
+    return await _resolve(workspace_id, review_id, "rejected", res, request, expected)
 
 
 async def _resolve(
-    workspace_id: UUID, review_id: UUID, wanted: reviews.State, res: Resources, request: Request
+    workspace_id: UUID,
+    review_id: UUID,
+    wanted: reviews.State,
+    res: Resources,
+    request: Request,
+    expected: Expected | None,
 ) -> Reviewed:
     for _ in range(2):  # who comes second finds what the first has made of it
         async with res.db.read(workspace_id) as session:
@@ -81,7 +100,7 @@ async def _resolve(
             raise Conflict(f"This review was {found.state} before.", field="id")
         if pending is not None:
             with contextlib.suppress(_Late):
-                return await _settle(pending, review_id, wanted, res, request)
+                return await _settle(pending, review_id, wanted, res, request, expected)
     raise Conflict(GONE, field="id")
 
 
@@ -90,7 +109,12 @@ class _Late(Exception):
 
 
 async def _settle(
-    pending: Memory, review_id: UUID, wanted: reviews.State, res: Resources, request: Request
+    pending: Memory,
+    review_id: UUID,
+    wanted: reviews.State,
+    res: Resources,
+    request: Request,
+    expected: Expected | None,
 ) -> Reviewed:
     workspace_id = pending.scope.workspace_id
     async with write_transaction(pending.scope, res, request) as session:
@@ -98,6 +122,8 @@ async def _settle(
         if now is None or now.state != "pending":
             raise _Late
         await _lock(session, workspace_id, now)
+        if expected is not None:
+            check((await shown(session, workspace_id, [now]))[0].version, expected)
         await reviews.resolve(session, workspace_id, review_id, wanted, now=res.clock())  # one that waits goes with it
         if wanted == "accepted":
             await _carry_out(session, pending, now, res)

@@ -171,6 +171,27 @@ async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Ta
         assert (await client.post("/v1/reviews/nonsense/accept")).status_code == 404
 
 
+async def test_if_match_holds_the_word_to_what_was_read(resources: Resources, tenant: Tenant) -> None:
+    """Also when only what it contradicts has changed: that text would be lost."""
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (
+            await client.patch(f"/v1/memories/{old}", json={"content": "Lives in Lisbon, Alfama"})
+        ).status_code == 200
+        path, stale = f"/v1/reviews/{review['id']}", {"If-Match": f'"{review["version"]}"'}
+        for word in ("accept", "reject"):
+            refused = await client.post(f"{path}/{word}", headers=stale)
+            assert (refused.status_code, refused.json()["field"]) == (412, "If-Match")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert review["state"] == "pending"
+        fresh = {"If-Match": f'"{review["version"]}"'}
+        assert (await client.post(f"{path}/accept", headers=fresh)).status_code == 200
+        assert (await client.get(f"/v1/memories/{old}")).json()["memory"] == "Lives in Porto"
+
+
 async def _by_id(client: AsyncClient, memory_id: str) -> Response:
     return await client.delete(f"/v1/memories/{memory_id}")
 
