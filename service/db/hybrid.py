@@ -34,16 +34,16 @@ from service.domain.query import VectorPath
 
 # The query's weights are put together in SQL, from counts of this very snapshot: a sparse vector of IDFs (Lucene's
 # BM25). Its places begin at 1 when written out, at 0 in the driver: hence `term + 1`. A row without context is its own
-# context. Rows that the caller's conditions hide count as read, so that the reading ends. Vectors: how many signs
-# differ is read from the scope's btree alone (migration 0021), with as many to spare as rows are hidden, which makes a
-# join of the whole scope unnecessary and loses none; the `close` ones are compared exactly. `wanted` of the newest fill
-# up what the vectors cannot: rows without one.
+# context; where no row has any, their arm would only repeat that of the texts. Rows that the caller's conditions hide
+# count as read, so that the reading ends. Vectors: how many signs differ is read from the scope's btree alone
+# (migration 0021), with as many to spare as rows are hidden, which makes joining the scope needless and loses none;
+# the `close` ones are compared exactly. `wanted` of the newest fill up what the vectors cannot: rows without one.
 CANDIDATES = """
 WITH scoped AS MATERIALIZED (
     SELECT * FROM ({every}) every LIMIT :exact_rows + 1
 ), counted AS MATERIALIZED (
     SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts, count(*) <= :exact_rows AS small,
-           greatest(:least_close, least(:close, count(*) / {close_share})) AS close
+           bool_or(NOT alone) AS contexts, greatest(:least_close, least(:close, count(*) / {close_share})) AS close
     FROM scoped
 ), worded AS MATERIALIZED (
     SELECT id, alone, own, near
@@ -67,7 +67,7 @@ UNION ALL SELECT 'found', NULL, term, own, near FROM found
 UNION ALL (SELECT 'text_lexical', s.id, NULL, 0, 0 FROM worded s, weighed w WHERE s.own IS NOT NULL
     ORDER BY s.own <#> w.own, s.id LIMIT :arm)
 UNION ALL (SELECT 'context_lexical', s.id, NULL, 0, 0 FROM worded s, weighed w
-    WHERE s.near IS NOT NULL OR s.alone
+    WHERE (SELECT contexts FROM counted) AND (s.near IS NOT NULL OR s.alone)
     ORDER BY CASE WHEN s.alone THEN s.own ELSE s.near END <#> w.near, s.id LIMIT :arm)
 UNION ALL SELECT 'text_vector', id, NULL, 0, 0 FROM text_vector
 UNION ALL (SELECT 'context_vector', v.memory_id, NULL, 0, 0 FROM memory_vector v
