@@ -74,12 +74,13 @@ async def search(query: Query, res: Resources) -> Found:
     """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
     signals count, and a warning says so."""
     narrow, used = await techniques.narrowed(query, res)
-    found = await _search(narrow, res, used)
-    if found.hits or narrow == query:
-        return found
-    # what was read out of the question matches nothing: better an answer than a clever silence
-    used["self_query"] = replace(used["self_query"], note=f"{used['self_query'].note}; nothing matched, so left out")
-    return await _search(query, res, used)
+    ready, answer = await _answered(narrow, res, used)
+    if not answer.ranked and narrow != query:
+        # what was read out of the question matches nothing: better an answer than a clever silence
+        note = f"{used['self_query'].note}; nothing matched, so left out"
+        used["self_query"] = replace(used["self_query"], note=note)
+        ready, answer = await _answered(query, res, used)
+    return await finish(ready, answer, res)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,10 @@ class Answer:
     entities: tuple[UUID, ...]
 
 
-async def _search(query: Query, res: Resources, used: dict[str, Used]) -> Found:
+async def _answered(query: Query, res: Resources, used: dict[str, Used]) -> tuple[Ready, Answer]:
     ready = await prepare(query, res, used)
     async with res.db.snapshot(query.scope.workspace_id) as session:
-        answer = await read(session, ready, res)
-    return await finish(ready, answer, res)
+        return ready, await read(session, ready, res)
 
 
 async def prepare(query: Query, res: Resources, used: dict[str, Used]) -> Ready:

@@ -429,6 +429,10 @@ async def test_self_query_reads_filters_out_of_the_question(
     assert len(found["results"]) == 3
     assert "nothing matched" in found["metrics"]["techniques"]["self_query"]["note"]
     assert len(await texts(client, "Where did I sail last week?")) == 3
+    # what matches and is not good enough has matched: it is not looked for everywhere
+    found = await ask(client, "What are my preferences about sails of Fehmarn?", min_score=1.0, **on)
+    assert found["results"] == []
+    assert "nothing matched" not in found["metrics"]["techniques"]["self_query"]["note"]
 
 
 async def test_self_query_by_a_model_is_checked(
