@@ -186,12 +186,13 @@ def with_texts(tree: Filter, change: Callable[[str], str]) -> Filter:
 
 
 def field_of(name: str) -> Field | None:
-    """The field behind a name, None for a path that leads nowhere: `metadata.a.b` or `a.b` is b inside a."""
+    """The field behind a name, None for a path that leads nowhere: `metadata.a.b` or `a.b` is b inside a. Keys hold
+    dots at their ends and in a row ("e.g.", "a..b"), so single steps may be empty."""
     known = ALIASES.get(name, name)
     if known in FIELDS:
         return Field(known, FIELDS[known])
     path = tuple(name.removeprefix("metadata.").split("."))
-    if name == "metadata" or not all(path) or len(path) > MAX_STEPS or len(name) > MAX_FIELD:
+    if name == "metadata" or not any(path) or len(path) > MAX_STEPS or len(name) > MAX_FIELD:
         return None
     return Field("metadata", "any", path)
 

@@ -15,11 +15,17 @@ QUESTION = "what is it about"
 MEMORIES: dict[str, dict[str, Any]] = {
     "python": {"content": "User likes Python for ML", "tags": ["work", "lang:python"], "metadata": {"priority": 3}},
     "snake": {"content": "The PYTHON at the zoo is 4 m long", "tags": ["zoo"], "metadata": {"priority": 4.0}},
-    "wild": {"content": "Saves 100% of _all_ invoices", "metadata": {"priority": "high", "done": False}},
+    "wild": {"content": "Saves 100% of _all_ invoices", "metadata": {"priority": "high", "done": False, "a..b": 2}},
     "boat": {
         "content": "The boat lies at Łódź",
         "importance": 0.9,
-        "metadata": {"tag": "work", "who": {"name": "Ana", "langs": ["pt", "de"]}, "a.b": 1, "due": "2026-05-01"},
+        "metadata": {
+            "tag": "work",
+            "who": {"name": "Ana", "langs": ["pt", "de"]},
+            "a.b": 1,
+            "e.g.": "x",
+            "due": "2026-05-01",
+        },
     },
     "bike": {
         "content": "The bike stands in the shed",
@@ -98,6 +104,9 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("elements in order", on("who.langs", "gt", "p"), "boat"),
     ("an element by its place", on("who.langs.0", "eq", "pt"), "boat"),
     ("a key with a dot", on("metadata.a.b", "eq", 1), "boat"),
+    ("two in a row", on("a..b", "eq", 2), "wild"),
+    ("one at the end", on("metadata.e.g.", "eq", "x"), "boat"),
+    ("a step without a name", on("who..b", "eq", 1), ""),
     ("false is not 0", on("done", "eq", 0), ""),
     ("false", on("done", "eq", False), "wild"),
     ("large numbers are exact", on("n", "eq", 2**60 + 1), ""),
@@ -167,7 +176,7 @@ WRONG: list[tuple[Any, str]] = [
     (on("", "eq", 1), "filters.field"),
     (on("metadata", "eq", 1), "filters.field"),
     (on("metadata.", "eq", 1), "filters.field"),
-    (on("a..b", "eq", 1), "filters.field"),
+    (on("..", "eq", 1), "filters.field"),
     (on(".".join("abcdefghi"), "eq", 1), "filters.field"),
     ({"operator": "eq", "value": 1}, "filters.field"),
     ({"field": "x", "value": 1}, "filters.operator"),

@@ -40,6 +40,8 @@ TREES: list[tuple[dict[str, Any], Marks]] = [
     (check("q", "in", [True]), Marks((held("q", True),))),
     (check("a.b", "eq", "c"), Marks((held("b", "c"),))),
     (check("a.0.b", "eq", "c"), Marks((held("b", "c"),))),
+    (check("a..b", "eq", "c"), Marks((held("b", "c"),))),
+    (check("a.", "eq", "c"), Marks((held("", "c"),))),
     (check("tag", "eq", " Work"), Marks((), ((tag("work"), held("tag", " Work")),))),
     (check("tag_prefix", "eq", "Work"), Marks((tag("work"),))),
     (check("category", "eq", "Food"), Marks((), ((Mark("category", "food"), held("category", "Food")),))),
@@ -115,12 +117,13 @@ def test_of_what_a_caller_narrows_by(narrow: Narrow, marks: Marks) -> None:
 
 # -- random rows and filters, with both rules written down once more --------------------------------------------------
 
-WORDS = st.sampled_from(["a", "b", "B ", "0", "1"])
+WORDS = st.sampled_from(["a", "b", "B ", "0", "1", ""])
 NUMBERS = [0, -0.0, 1, 1.0, 2.5, -3, 1e-310, 5e-324, 2**53 + 1, 1e305, -1.7e308, 10**308]
 TIMES = ["2026-01-01", "2026-01-01T09:00:00Z", "2026-01-01 10:00:00+02:00", "1969-07-20", "0001-01-01"]
 SINGLE = st.none() | st.booleans() | st.sampled_from([*NUMBERS, *TIMES, "a", "b", "B ", "1"])
 JSON = st.recursive(SINGLE, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3))
-PATHS = st.lists(st.sampled_from(["a", "b", "0", "1"]), min_size=1, max_size=3).map(".".join)
+STEPS = st.lists(st.sampled_from(["a", "b", "0", "1", ""]), min_size=1, max_size=3)
+PATHS = STEPS.map(".".join).filter(lambda name: name.strip("."))
 METADATA = st.dictionaries(WORDS | PATHS | st.sampled_from(["tag", "category"]), JSON, max_size=4)
 ASKED = SINGLE.filter(lambda value: value is not None)
 LEAF = (
