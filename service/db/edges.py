@@ -36,7 +36,7 @@ DRAW = text("""
         SELECT * FROM unnest(CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:targets AS uuid[]),
                              CAST(:strengths AS float8[])) AS d (source_id, rel_type, target_id, strength)
     ), outdated AS (
-        DELETE FROM memory_edge e WHERE e.workspace_id = :workspace AND e.source_id = :memory_id
+        DELETE FROM memory_edge e WHERE e.workspace_id = :workspace AND e.source_id = ANY (CAST(:memory_ids AS uuid[]))
           AND e.rel_type = 'SIMILAR_TO' AND e.properties ->> 'extracted_by' = :extracted_by
           AND NOT EXISTS (SELECT FROM drawn d WHERE d.source_id = e.source_id AND d.rel_type = e.rel_type
                           AND d.target_id = e.target_id)
@@ -130,14 +130,14 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
 
 
 async def draw(
-    session: Session, workspace_id: UUID, memory_id: UUID, found: Sequence[Relation], *, extracted_by: str
+    session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], found: Sequence[Relation], *, extracted_by: str
 ) -> None:
-    """Makes these the edges that `extracted_by` draws at a memory: what it drew for another text goes, what anyone
-    else drew stays as it is. The ends are locked."""
+    """Makes these the edges that `extracted_by` draws at some memories: what it drew for another text goes, what
+    anyone else drew stays as it is. The ends are locked."""
     drawn = sorted(found, key=lambda each: (str(each.source_id), str(each.type), str(each.target_id)))
     values = {
         "workspace": workspace_id,
-        "memory_id": memory_id,
+        "memory_ids": list(memory_ids),
         "extracted_by": extracted_by,
         "sources": [each.source_id for each in drawn],
         "types": [str(each.type) for each in drawn],

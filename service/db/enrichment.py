@@ -7,13 +7,13 @@ changes `version`: an If-Match of the moment before stays good.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import DateTime, bindparam, text
+from sqlalchemy import text
 
 from service.db import direct, nearest, scopes, visible
 from service.db.direct import Row
@@ -52,12 +52,12 @@ class Subject:
     graph_enabled: bool | None = None
 
 
-SUBJECT = text("""
+SUBJECTS = text("""
     SELECT m.id, m.content, m.hash, m.user_id, m.channel, m."timestamp", m.agent_id, m.run_id, m.version,
-           m.role IS NOT NULL AS is_turn, m.created_at, m.conversation_id, m.turn_index,
+           m.role IS NOT NULL AS is_turn,
            (SELECT CAST(w.settings ->> 'graph_enabled' AS boolean) FROM workspace w
             WHERE w.workspace_id = :workspace) AS graph_enabled
-    FROM memory m WHERE m.workspace_id = :workspace AND m.id = :id
+    FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 """)
 
 # The memory before is among the last LATELY of its user, agent or run: by ix_memory_user, _agent or _run. Turns of one
@@ -65,25 +65,25 @@ SUBJECT = text("""
 # for all three cost four times the planning.
 LATELY = 20
 BEFORE = f"""
-    SELECT p.id, p."timestamp" FROM (
-        SELECT p.id, p.user_id, p.agent_id, p.run_id, p.channel, p.archived, p."timestamp", p.conversation_id,
-               p.turn_index, p.created_at
-        FROM memory p
-        WHERE p.workspace_id = :workspace AND p.{{owner}} = :{{owner}} AND (p.created_at, p.id) < (:created_at, :id)
-        ORDER BY p.created_at DESC, p.id DESC LIMIT {LATELY}
+    SELECT m.id AS memory_id, p.id, p."timestamp" FROM memory m CROSS JOIN LATERAL (
+        SELECT l.id, l."timestamp" FROM (
+            SELECT a.id, a.user_id, a.agent_id, a.run_id, a.channel, a.archived, a."timestamp", a.conversation_id,
+                   a.turn_index, a.created_at
+            FROM memory a
+            WHERE a.workspace_id = :workspace AND a.{{owner}} = m.{{owner}}
+              AND (a.created_at, a.id) < (m.created_at, m.id)
+            ORDER BY a.created_at DESC, a.id DESC LIMIT {LATELY}
+        ) l
+        WHERE l.user_id IS NOT DISTINCT FROM m.user_id AND l.agent_id IS NOT DISTINCT FROM m.agent_id
+          AND l.run_id IS NOT DISTINCT FROM m.run_id AND l.channel = m.channel AND NOT l.archived
+          AND l."timestamp" >= m."timestamp" - make_interval(secs => :window_s)
+          AND (l."timestamp" < m."timestamp" OR (l."timestamp" = m."timestamp"
+               AND l.conversation_id = m.conversation_id AND l.turn_index < m.turn_index))
+        ORDER BY l."timestamp" DESC, l.turn_index DESC NULLS LAST, l.id DESC LIMIT 1
     ) p
-    WHERE p.user_id IS NOT DISTINCT FROM CAST(:user_id AS text)
-      AND p.agent_id IS NOT DISTINCT FROM CAST(:agent_id AS text)
-      AND p.run_id IS NOT DISTINCT FROM CAST(:run_id AS text) AND p.channel = :channel AND NOT p.archived
-      AND p."timestamp" >= :timestamp - make_interval(secs => :window_s)
-      AND (p."timestamp" < :timestamp OR (p."timestamp" = :timestamp
-           AND p.conversation_id = CAST(:conversation_id AS uuid) AND p.turn_index < CAST(:turn_index AS integer)))
-    ORDER BY p."timestamp" DESC, p.turn_index DESC NULLS LAST, p.id DESC LIMIT 1
+    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 """  # noqa: S608 - our own parts
-MOMENTS = [bindparam(name, type_=DateTime(timezone=True)) for name in ("created_at", "timestamp")]
-BEFORE_OF = {
-    owner: text(BEFORE.format(owner=owner)).bindparams(*MOMENTS) for owner in ("user_id", "agent_id", "run_id")
-}
+BEFORE_OF = {owner: text(BEFORE.format(owner=owner)) for owner in ("user_id", "agent_id", "run_id")}
 """By what the scope is known by: its user, else its agent, else its run."""
 
 OWN_VECTOR = text("""
@@ -123,52 +123,67 @@ STORE_VECTORS = text("""
     RETURNING memory.id
 """)
 
-# The memory and those it is to be tied to, in the order of their ids. This holds up whoever changes its text: he locks
-# the row for update (service/db/snapshots.py).
-LOCK = text("""
-    SELECT id, hash FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
-    ORDER BY id FOR KEY SHARE
+# First all locks in the order of the ids, on the memories and on those they are to be tied to. This holds up whoever
+# changes a text: he locks the row for update (service/db/snapshots.py). Then the rows whose text is still the one that
+# was read; both sides of the join are in the order of the ids.
+ENRICH = text("""
+    WITH found AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:hashes AS text[]), CAST(:summaries AS text[]),
+                             CAST(:attempts AS integer[])) AS f (id, hash, summary, attempts)
+    ), locked AS MATERIALIZED (
+        SELECT id, hash FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:held AS uuid[]))
+        ORDER BY id FOR KEY SHARE
+    ), enriched AS (
+        UPDATE memory m
+        SET summary = found.summary, enriched_at = :now, enrichment_attempts = least(found.attempts, 3)
+        FROM locked JOIN found ON found.id = locked.id AND found.hash = locked.hash
+        WHERE m.workspace_id = :workspace AND m.id = locked.id
+    )
+    SELECT id, hash FROM locked
 """)
 
 COUNT_ATTEMPT = text("""
     UPDATE memory SET enrichment_attempts = least(:attempts, 3) WHERE workspace_id = :workspace AND id = :id
 """)
 
-ENRICHED = text("""
-    UPDATE memory SET summary = :summary, enriched_at = :now, enrichment_attempts = least(:attempts, 3)
-    WHERE workspace_id = :workspace AND id = :id
-""")
+
+async def subjects(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, window_s: float
+) -> dict[UUID, Subject]:
+    """The memories to enrich that are there, each with the one before it, at most `window_s` seconds."""
+    rows = await direct.fetch(session, SUBJECTS, {"workspace": workspace_id, "ids": list(ids)})
+    before = await _before(session, workspace_id, rows, window_s) if window_s > 0 else {}
+    return {
+        row.id: Subject(
+            id=row.id,
+            text=CleanText(row.content),
+            hash=row.hash,
+            user_id=row.user_id,
+            channel=row.channel,
+            timestamp=row.timestamp,
+            agent_id=row.agent_id,
+            run_id=row.run_id,
+            version=row.version,
+            is_turn=row.is_turn,
+            before=before.get(row.id),
+            graph_enabled=row.graph_enabled,
+        )
+        for row in rows
+    }
 
 
-async def subject(session: Session, workspace_id: UUID, memory_id: UUID, *, window_s: float) -> Subject | None:
-    """The memory to enrich with the one before it, at most `window_s` seconds; None when it is gone."""
-    row = await direct.first(session, SUBJECT, {"workspace": workspace_id, "id": memory_id})
-    if row is None:
-        return None
-    return Subject(
-        id=row.id,
-        text=CleanText(row.content),
-        hash=row.hash,
-        user_id=row.user_id,
-        channel=row.channel,
-        timestamp=row.timestamp,
-        agent_id=row.agent_id,
-        run_id=row.run_id,
-        version=row.version,
-        is_turn=row.is_turn,
-        before=await _before(session, workspace_id, row, window_s) if window_s > 0 else None,
-        graph_enabled=row.graph_enabled,
-    )
-
-
-async def _before(session: Session, workspace_id: UUID, row: Row, window_s: float) -> Before | None:
-    owner = next((name for name in BEFORE_OF if getattr(row, name) is not None), None)
-    if owner is None:
-        return None
-    names = ("id", *BEFORE_OF, "channel", "timestamp", "created_at", "conversation_id", "turn_index")
-    values = {name: getattr(row, name) for name in names}
-    found = await direct.first(session, BEFORE_OF[owner], {**values, "workspace": workspace_id, "window_s": window_s})
-    return Before(found.id, found.timestamp) if found else None
+async def _before(session: Session, workspace_id: UUID, rows: Sequence[Row], window_s: float) -> dict[UUID, Before]:
+    by_owner: dict[str, list[UUID]] = {}
+    for row in rows:
+        owner = next((name for name in BEFORE_OF if getattr(row, name) is not None), None)
+        if owner is not None:
+            by_owner.setdefault(owner, []).append(row.id)
+    found: dict[UUID, Before] = {}
+    for owner, ids in by_owner.items():
+        values = {"workspace": workspace_id, "ids": ids, "window_s": window_s}
+        for row in await direct.fetch(session, BEFORE_OF[owner], values):
+            found[row.memory_id] = Before(row.id, row.timestamp)
+    return found
 
 
 async def neighbours(
@@ -219,22 +234,34 @@ async def store_vectors(
     return len(rows.all())
 
 
-async def lock_unchanged(
-    session: Session, workspace_id: UUID, subject: Subject, ids: Sequence[UUID]
-) -> frozenset[UUID]:
-    """Locks these memories, the subject among them; returns those that are there: not the subject when its text
-    changed."""
-    rows = await direct.fetch(session, LOCK, {"workspace": workspace_id, "ids": list(ids)})
-    return frozenset(row.id for row in rows if row.id != subject.id or row.hash == subject.hash)
+@dataclass(frozen=True, slots=True)
+class Enriched:
+    """What a memory gets, if its text is still the one with this `hash`. `attempts` counts the one that found it."""
+
+    id: UUID
+    hash: str
+    summary: str | None
+    attempts: int
+
+
+async def enrich(
+    session: Session, workspace_id: UUID, found: Sequence[Enriched], *, ends: Collection[UUID], now: datetime
+) -> dict[UUID, str]:
+    """Locks the memories and the `ends` they are to be tied to, and gives summary and time to those whose text has not
+    changed; returns the hash of all that are there."""
+    ordered = sorted(found, key=lambda each: each.id)
+    values = {
+        "workspace": workspace_id,
+        "held": list({*ends, *(each.id for each in found)}),
+        "ids": [each.id for each in ordered],
+        "hashes": [each.hash for each in ordered],
+        "summaries": [each.summary for each in ordered],
+        "attempts": [each.attempts for each in ordered],
+        "now": now,
+    }
+    return {row.id: row.hash for row in await direct.fetch(session, ENRICH, values)}
 
 
 async def count_attempt(session: Session, workspace_id: UUID, memory_id: UUID, attempts: int) -> None:
     """Shows in the memory that enrichment was tried `attempts` times (3 at most, R1.03)."""
     await direct.fetch(session, COUNT_ATTEMPT, {"workspace": workspace_id, "id": memory_id, "attempts": attempts})
-
-
-async def mark_enriched(
-    session: Session, workspace_id: UUID, memory_id: UUID, *, summary: str | None, attempts: int, now: datetime
-) -> None:
-    values = {"workspace": workspace_id, "id": memory_id, "summary": summary, "attempts": attempts, "now": now}
-    await direct.fetch(session, ENRICHED, values)

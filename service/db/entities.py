@@ -7,7 +7,8 @@ touched, so nobody waits for a well-known name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -18,26 +19,37 @@ from service.db import direct
 from service.db.engine import Session
 from service.domain.entity import Named, Owner, key
 
-# uq_entity_workspace_id_user_id_channel_name_key: equality on user_id or IS NULL, whichever applies
+# uq_entity_workspace_id_user_id_channel_name_key. Two arms, of which the user's or its absence opens one: OR would read
+# all entities without a user in either case.
 KNOWN = text("""
-    SELECT e.name, e.name_key, e.aliases, e.type FROM entity e
-    WHERE e.workspace_id = :workspace AND e.channel = :channel
-      AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL))
-    ORDER BY e.id LIMIT :limit
+    SELECT o.place, e.name, e.name_key, e.aliases, e.type
+    FROM unnest(CAST(:users AS text[]), CAST(:channels AS text[])) WITH ORDINALITY AS o (user_id, channel, place)
+    CROSS JOIN LATERAL (
+        SELECT * FROM (
+            SELECT u.id, u.name, u.name_key, u.aliases, u.type FROM entity u
+            WHERE u.workspace_id = :workspace AND u.channel = o.channel AND u.user_id = o.user_id
+            UNION ALL
+            SELECT n.id, n.name, n.name_key, n.aliases, n.type FROM entity n
+            WHERE n.workspace_id = :workspace AND n.channel = o.channel AND n.user_id IS NULL AND o.user_id IS NULL
+        ) both_ways
+        ORDER BY id LIMIT :limit
+    ) e
 """)
 
-# A name that is another entity's alias is that entity (C32).
+# A name that is another entity's alias is that entity (C32). Of several rows with one name the first one counts.
 INSERT = text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, extracted_by, first_seen)
-    SELECT :workspace, new.id, :user_id, CAST(:channel AS text), new.name, new.name_key, new.type, :extracted_by,
-           :first_seen
-    FROM unnest(CAST(:ids AS uuid[]), CAST(:names AS text[]), CAST(:keys AS text[]), CAST(:types AS text[]))
-         AS new (id, name, name_key, type)
+    SELECT :workspace, new.id, new.user_id, new.channel, new.name, new.name_key, new.type, new.extracted_by,
+           new.first_seen
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:users AS text[]), CAST(:channels AS text[]), CAST(:names AS text[]),
+                CAST(:keys AS text[]), CAST(:types AS text[]), CAST(:extractors AS text[]),
+                CAST(:first_seen AS timestamptz[]))
+         AS new (id, user_id, channel, name, name_key, type, extracted_by, first_seen)
     WHERE NOT EXISTS (
         SELECT FROM entity_alias a
-        WHERE a.workspace_id = :workspace AND a.channel = CAST(:channel AS text) AND a.alias_key = new.name_key
-          AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL)))
-    ORDER BY new.name_key
+        WHERE a.workspace_id = :workspace AND a.channel = new.channel AND a.alias_key = new.name_key
+          AND (a.user_id = new.user_id OR (new.user_id IS NULL AND a.user_id IS NULL)))
+    ORDER BY new.user_id, new.channel, new.name_key
     ON CONFLICT (workspace_id, user_id, channel, name_key) DO NOTHING
 """)
 
@@ -45,24 +57,33 @@ INSERT = text("""
 # the same extractor to entities that the text does not name any more go; others' links stay. By ascending id, because
 # a link locks its entity: whoever takes entities away locks them in the same order.
 LINK = text("""
-    WITH named AS (
-        SELECT e.id, e.name_key AS key FROM entity e
-        WHERE e.workspace_id = :workspace AND e.channel = :channel AND e.name_key = ANY (CAST(:keys AS text[]))
-          AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL))
-        UNION ALL
-        SELECT a.entity_id, a.alias_key FROM entity_alias a
-        WHERE a.workspace_id = :workspace AND a.channel = :channel AND a.alias_key = ANY (CAST(:keys AS text[]))
-          AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL))
+    WITH given AS (
+        SELECT * FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:users AS text[]), CAST(:channels AS text[]),
+                             CAST(:keys AS text[]), CAST(:extractors AS text[]))
+            WITH ORDINALITY AS g (memory_id, user_id, channel, key, extracted_by, place)
+    ), named AS MATERIALIZED (
+        SELECT given.memory_id, given.key, given.extracted_by, given.place, found.id
+        FROM given CROSS JOIN LATERAL (
+            SELECT e.id FROM entity e
+            WHERE e.workspace_id = :workspace AND e.channel = given.channel AND e.name_key = given.key
+              AND (e.user_id = given.user_id OR (given.user_id IS NULL AND e.user_id IS NULL))
+            UNION ALL
+            SELECT a.entity_id FROM entity_alias a
+            WHERE a.workspace_id = :workspace AND a.channel = given.channel AND a.alias_key = given.key
+              AND (a.user_id = given.user_id OR (given.user_id IS NULL AND a.user_id IS NULL))
+        ) found
     ), gone AS (
         DELETE FROM memory_entity me
-        WHERE me.workspace_id = :workspace AND me.memory_id = :memory_id AND me.extracted_by = :extracted_by
-          AND me.entity_id NOT IN (SELECT id FROM named)
+        USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
+        WHERE me.workspace_id = :workspace AND me.memory_id = r.memory_id AND me.extracted_by = r.extracted_by
+          AND NOT EXISTS (SELECT FROM named WHERE named.memory_id = me.memory_id AND named.id = me.entity_id)
     ), linked AS (
         INSERT INTO memory_entity (workspace_id, memory_id, entity_id, extracted_by)
-        SELECT :workspace, :memory_id, id, :extracted_by FROM (SELECT DISTINCT id FROM named) d ORDER BY id
+        SELECT DISTINCT ON (id, memory_id) :workspace, memory_id, id, extracted_by
+        FROM named ORDER BY id, memory_id, place
         ON CONFLICT DO NOTHING
     )
-    SELECT key, id FROM named
+    SELECT memory_id, key, id FROM named
 """)
 
 # What only these memories name, and no caller spoke of: it goes with them. Locked by ascending id; a link that is made
@@ -88,42 +109,71 @@ REMOVE_UNNAMED = text("""
 """)
 
 
-async def known(session: Session, owner: Owner, *, limit: int) -> dict[str, Named]:
-    """Casefolded names and aliases → the entity they mean; an entity's own name wins over another's alias."""
-    rows = await direct.fetch(session, KNOWN, {**_owner(owner), "limit": limit})
-    found = {alias.casefold(): Named(row.name, row.type) for row in rows for alias in row.aliases}
-    return found | {row.name_key: Named(row.name, row.type) for row in rows}
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A memory names an entity. `extracted_by`: who read that in it; `seen_at`: when the memory happened."""
+
+    memory_id: UUID
+    owner: Owner
+    named: Named
+    extracted_by: str
+    seen_at: datetime
 
 
-async def add(
-    session: Session, owner: Owner, named: Iterable[Named], *, extracted_by: str, first_seen: datetime
-) -> None:
-    """Inserts the entities that do not exist yet; a type that is stored already stays (C57)."""
-    new = {key(each.name): each for each in named}
+async def known(
+    session: Session, workspace_id: UUID, owners: Sequence[Owner], *, limit: int
+) -> dict[Owner, dict[str, Named]]:
+    """Per owner casefolded names and aliases → the entity they mean; an entity's own name wins over another's alias.
+    The oldest `limit` entities of each."""
+    rows = await direct.fetch(session, KNOWN, {"workspace": workspace_id, **_columns(owners), "limit": limit})
+    aliases: dict[Owner, dict[str, Named]] = {owner: {} for owner in owners}
+    names: dict[Owner, dict[str, Named]] = {owner: {} for owner in owners}
+    for row in rows:
+        owner, named = owners[row.place - 1], Named(row.name, row.type)
+        names[owner][row.name_key] = named
+        aliases[owner].update((alias.casefold(), named) for alias in row.aliases)
+    return {owner: aliases[owner] | names[owner] for owner in owners}
+
+
+async def add(session: Session, workspace_id: UUID, mentions: Iterable[Mention]) -> None:
+    """Inserts the entities that do not exist yet, each as it is first mentioned; a type that is stored already stays
+    (C57)."""
+    new: dict[tuple[Owner, str], Mention] = {}
+    for each in mentions:
+        new.setdefault((each.owner, key(each.named.name)), each)
     if not new:
         return
     await direct.fetch(
         session,
         INSERT,
         {
-            **_owner(owner),
+            "workspace": workspace_id,
+            **_columns([owner for owner, _ in new]),
             "ids": [uuid7() for _ in new],
-            "names": [each.name for each in new.values()],
-            "keys": list(new),
-            "types": [each.type for each in new.values()],
-            "extracted_by": extracted_by,
-            "first_seen": first_seen,
+            "names": [each.named.name for each in new.values()],
+            "keys": [name_key for _, name_key in new],
+            "types": [each.named.type for each in new.values()],
+            "extractors": [each.extracted_by for each in new.values()],
+            "first_seen": [each.seen_at for each in new.values()],
         },
     )
 
 
 async def link(
-    session: Session, owner: Owner, memory_id: UUID, named: Iterable[Named], *, extracted_by: str
-) -> dict[str, UUID]:
-    """Makes the memory name exactly these entities, as far as `extracted_by` is concerned; returns their ids by key."""
-    keys = sorted({key(each.name) for each in named})
-    values = {**_owner(owner), "memory_id": memory_id, "keys": keys, "extracted_by": extracted_by}
-    return {row.key: row.id for row in await direct.fetch(session, LINK, values)}
+    session: Session, workspace_id: UUID, mentions: Sequence[Mention], *, read: Collection[tuple[UUID, str]]
+) -> dict[tuple[UUID, str], UUID]:
+    """Makes memories name exactly these entities, as far as those who `read` them are concerned (memory and
+    extractor); returns the entities by memory and key. Of two who read the same name the first one keeps the link."""
+    values = {
+        "workspace": workspace_id,
+        **_columns([each.owner for each in mentions]),
+        "memory_ids": [each.memory_id for each in mentions],
+        "keys": [key(each.named.name) for each in mentions],
+        "extractors": [each.extracted_by for each in mentions],
+        "read": [memory_id for memory_id, _ in read],
+        "readers": [by for _, by in read],
+    }
+    return {(row.memory_id, row.key): row.id for row in await direct.fetch(session, LINK, values)}
 
 
 async def lock_unnamed(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:
@@ -137,5 +187,5 @@ async def remove_unnamed(session: Session, workspace_id: UUID, ids: Sequence[UUI
         await session.execute(REMOVE_UNNAMED, {"workspace": workspace_id, "ids": list(ids)})
 
 
-def _owner(owner: Owner) -> dict[str, object]:
-    return {"workspace": owner.workspace_id, "user_id": owner.user_id, "channel": owner.channel}
+def _columns(owners: Sequence[Owner]) -> dict[str, object]:
+    return {"users": [each.user_id for each in owners], "channels": [each.channel for each in owners]}

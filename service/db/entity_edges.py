@@ -7,7 +7,7 @@ direction, by the indexes that hold them in that order, so a node with 100,000 e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -72,43 +72,51 @@ PUT = statement(f"""
 SAID = statement("""
     INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, strength, confidence,
                              extracted_by, t_valid, updated_at)
-    SELECT :workspace, said.id, said.source_id, said.type, said.label, said.target_id, 1, :confidence, :extracted_by,
-           NULL, :now
+    SELECT :workspace, said.id, said.source_id, said.type, said.label, said.target_id, 1, said.confidence,
+           said.extracted_by, NULL, :now
     FROM unnest(CAST(:ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:labels AS text[]),
-                CAST(:targets AS uuid[])) AS said (id, source_id, type, label, target_id)
-    ORDER BY said.source_id, said.target_id, said.type
+                CAST(:targets AS uuid[]), CAST(:extractors AS text[]), CAST(:confidences AS float8[]))
+        WITH ORDINALITY AS said (id, source_id, type, label, target_id, extracted_by, confidence, place)
+    ORDER BY said.source_id, said.target_id, said.type, said.place
     ON CONFLICT (workspace_id, source_id, target_id, rel_type) DO NOTHING
 """)
 
 EVIDENCE = text("""
-    WITH said AS (
-        SELECT e.id FROM unnest(CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:targets AS uuid[]))
-            AS s (source_id, type, target_id)
+    WITH said AS MATERIALIZED (
+        SELECT s.memory_id, s.extracted_by, s.place, e.id
+        FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]),
+                    CAST(:targets AS uuid[]), CAST(:extractors AS text[]))
+            WITH ORDINALITY AS s (memory_id, source_id, type, target_id, extracted_by, place)
         JOIN entity_edge e ON e.workspace_id = :workspace AND e.source_id = s.source_id
             AND e.target_id = s.target_id AND e.rel_type = s.type
     ), unsaid AS (
-        DELETE FROM entity_edge_source x WHERE x.workspace_id = :workspace AND x.memory_id = :memory_id
-          AND x.extracted_by = :extracted_by AND x.edge_id NOT IN (SELECT id FROM said)
+        DELETE FROM entity_edge_source x
+        USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
+        WHERE x.workspace_id = :workspace AND x.memory_id = r.memory_id AND x.extracted_by = r.extracted_by
+          AND NOT EXISTS (SELECT FROM said WHERE said.memory_id = x.memory_id AND said.id = x.edge_id)
     )
     INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
-    SELECT :workspace, id, :memory_id, :extracted_by FROM said ORDER BY id ON CONFLICT DO NOTHING
+    SELECT DISTINCT ON (id, memory_id) :workspace, id, memory_id, extracted_by
+    FROM said ORDER BY id, memory_id, place ON CONFLICT DO NOTHING
 """)
 
 # What was read in texts holds as long as one of the memories that tell it: until the last of them ends or is archived.
 # An edge that is over already stays over since then.
+# Step by step, because the planner, while it knows nothing of a young table, read all edges for each edge.
 AS_TOLD = statement("""
-    UPDATE entity_edge e SET t_invalid = told.over, updated_at = :now
-    FROM (
+    WITH here AS MATERIALIZED (
+        SELECT DISTINCT x.edge_id FROM entity_edge_source x
+        WHERE x.workspace_id = :workspace AND x.memory_id = ANY (CAST(:memory_ids AS uuid[]))
+    ), told AS MATERIALIZED (
         SELECT r.id, nullif((
             SELECT max(CASE WHEN m.archived THEN least(m.t_invalid, CAST(:now AS timestamptz))
                             ELSE coalesce(m.t_invalid, 'infinity') END)
             FROM entity_edge_source o JOIN memory m ON m.workspace_id = o.workspace_id AND m.id = o.memory_id
             WHERE o.workspace_id = r.workspace_id AND o.edge_id = r.id), 'infinity') AS over
-        FROM entity_edge r
-        WHERE r.workspace_id = :workspace AND r.extracted_by <> 'caller' AND r.id IN (
-            SELECT x.edge_id FROM entity_edge_source x WHERE x.workspace_id = :workspace AND x.memory_id = :memory_id)
-        ORDER BY r.id FOR NO KEY UPDATE
-    ) told
+        FROM here JOIN entity_edge r ON r.workspace_id = :workspace AND r.id = here.edge_id
+        WHERE r.extracted_by <> 'caller' ORDER BY r.id FOR NO KEY UPDATE OF r
+    )
+    UPDATE entity_edge e SET t_invalid = told.over, updated_at = :now FROM told
     WHERE e.workspace_id = :workspace AND e.id = told.id AND e.t_invalid IS DISTINCT FROM told.over
       AND (e.t_invalid IS NULL OR told.over IS NULL OR e.t_invalid > :now OR told.over > :now)
 """)
@@ -241,12 +249,16 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A relation that a text tells, between entities that there are."""
+    """A relation that a memory tells, between entities that there are. `extracted_by`: who read that in it, and how
+    sure (0..1)."""
 
+    memory_id: UUID
     source_id: UUID
     type: str
     label: str
     target_id: UUID
+    extracted_by: str
+    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,33 +300,36 @@ async def put(
 
 
 async def say(
-    session: Session,
-    workspace_id: UUID,
-    memory_id: UUID,
-    told: Sequence[Said],
-    *,
-    extracted_by: str,
-    confidence: float,
-    now: datetime,
+    session: Session, workspace_id: UUID, told: Sequence[Said], *, read: Collection[tuple[UUID, str]], now: datetime
 ) -> None:
-    """Makes the memory tell exactly these relations, as far as `extracted_by` is concerned. The ends are locked."""
+    """Makes memories tell exactly these relations, as far as those who `read` them are concerned (memory and
+    extractor). The ends are locked."""
     values: dict[str, Any] = {
         "workspace": workspace_id,
-        "memory_id": memory_id,
         "sources": [each.source_id for each in told],
         "types": [each.type for each in told],
         "targets": [each.target_id for each in told],
-        "extracted_by": extracted_by,
+        "extractors": [each.extracted_by for each in told],
     }
     if told:
-        made = {"ids": [uuid7() for _ in told], "labels": [each.label for each in told]}
-        await direct.fetch(session, SAID, {**values, **made, "confidence": confidence, "now": now})
-    await direct.fetch(session, EVIDENCE, values)
+        made = {
+            "ids": [uuid7() for _ in told],
+            "labels": [each.label for each in told],
+            "confidences": [each.confidence for each in told],
+            "now": now,
+        }
+        await direct.fetch(session, SAID, values | made)
+    of = {
+        "memory_ids": [each.memory_id for each in told],
+        "read": [memory_id for memory_id, _ in read],
+        "readers": [by for _, by in read],
+    }
+    await direct.fetch(session, EVIDENCE, values | of)
 
 
-async def hold_as_told(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
-    """Makes the relations that this memory tells hold as long as the memories that tell them."""
-    await direct.fetch(session, AS_TOLD, {"workspace": workspace_id, "memory_id": memory_id, "now": now})
+async def hold_as_told(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], *, now: datetime) -> None:
+    """Makes the relations that these memories tell hold as long as the memories that tell them."""
+    await direct.fetch(session, AS_TOLD, {"workspace": workspace_id, "memory_ids": list(memory_ids), "now": now})
 
 
 async def lock_said(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> None:

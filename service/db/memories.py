@@ -119,7 +119,7 @@ async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now:
     """Takes a memory out of every search; it can be restored."""
     here = and_(Table.workspace_id == workspace_id, Table.id == memory_id)
     await session.execute(update(Table).where(here).values(archived=True, version=Table.version + 1, updated_at=now))
-    await entity_edges.hold_as_told(session, workspace_id, memory_id, now=now)
+    await entity_edges.hold_as_told(session, workspace_id, [memory_id], now=now)
 
 
 REPLACED = frozenset(

@@ -65,7 +65,7 @@ async def change(
     except IntegrityError as exc:
         raise _named(exc) from exc
     if values.keys() & LIFETIME:
-        await entity_edges.hold_as_told(session, workspace_id, memory_id, now=now)
+        await entity_edges.hold_as_told(session, workspace_id, [memory_id], now=now)
 
 
 async def outdate(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:

@@ -4,6 +4,9 @@ Rules only, so the job costs milliseconds and needs no key; what a model found w
 the job and is stored beside. The nearest memories come with it too: deduplication looked them up already. It works on
 the text it read; when that changed before the result is written, nothing is written: whoever changed it queued a job
 of its own. Every link, relation and edge of a memory that the same text no longer gives goes.
+
+Memories of one workspace whose jobs were claimed together take the same statements in one transaction: most of what an
+enrichment costs is round trips. When that fails, the loop has each done by itself.
 """
 
 from __future__ import annotations
@@ -15,183 +18,240 @@ from uuid import UUID
 from service.db import edges, enrichment, entity_edges
 from service.db import entities as table
 from service.db.engine import Session, plan_by_values
-from service.db.enrichment import Subject
+from service.db.enrichment import Enriched, Subject
+from service.db.entities import Mention
 from service.db.entity_edges import Said
-from service.domain.entity import LLM, RULES, Named, Owner, display_name, key, type_name
-from service.domain.fact import Related
+from service.domain.entity import LLM, RULES, Named, Owner, key
 from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
-from service.language import entities, pii, relations, summary
+from service.jobs import findings
+from service.jobs.findings import Findings
 from service.language.relation_labels import normalise
 from service.resources import Resources
 
-EXTRACTED_BY = RULES
 KNOWN_LIMIT = 2_000  # names of one user that are recognised in lower case; the oldest, because they recur
 LLM_CONFIDENCE, RULES_CONFIDENCE = 0.85, 0.9
-NOBODY = frozenset({"user", "the user", "assistant", "i", "me", "we", "you"})
-"""Who speaks is no entity: the memory's own scope says who that is."""
+TOGETHER = 20
+"""Memories in one transaction at most: their rows stay locked for some 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """What a text says: its entities, each once, what it tells of them, and its first sentence."""
+class Read:
+    """A memory as it was read, with what surrounds it. `near`: the memories it is SIMILAR_TO with the similarity."""
 
-    named: tuple[Named, ...]
-    summary: str | None
-    related: tuple[Related, ...] = ()
+    job: Job
+    subject: Subject
+    graph: bool
+    near: Mapping[UUID, float]
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.job.workspace_id, self.subject.user_id, self.subject.channel)
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What one reader, the rules or a model, found in a memory, and how sure that is (0..1)."""
+
+    read: Read
+    by: str
+    confidence: float
+    found: Findings
+
+    @property
+    def name(self) -> tuple[UUID, str]:
+        return self.read.subject.id, self.by
 
 
 async def run(job: Job, res: Resources) -> None:
     """Writes entities, links, relations, associations, summary and enriched_at of one memory. A memory that is gone is
     done."""
-    if job.memory_id is None:
-        return
-    if job.attempts > 1:  # the first attempt is counted with its result, or by the second
-        async with res.db.begin(job.workspace_id) as session:
-            await enrichment.count_attempt(session, job.workspace_id, job.memory_id, job.attempts)
-    window_s = res.settings.occurred_before_window_s
-    async with res.db.read(job.workspace_id, by_key=True) as session:
-        subject = await enrichment.subject(session, job.workspace_id, job.memory_id, window_s=window_s)
-        if subject is None:
-            return
-        known = await table.known(session, _owner(job.workspace_id, subject), limit=KNOWN_LIMIT)
-        graph = subject.graph_enabled if subject.graph_enabled is not None else res.settings.graph_enabled
-        near = await _near(session, job, subject, res) if graph else {}
-    findings = await res.threads.run(find, subject.text, known)
-    told = await res.threads.run(by_model, job.payload) if "entities" in job.payload else Findings((), None)
-    await _write(job, res, subject, findings, told, near, graph=graph)
+    await run_together([job], res)
 
 
-def find(text: str, known: dict[str, Named]) -> Findings:
-    """Entities under the name they are known by, and the summary; None for a text without a sentence."""
-    types = {each: named.type for each, named in known.items()}
-    named: dict[str, Named] = {}
-    names: dict[str, str] = {}
-    spans = entities.find(text, known=types)
-    for entity in spans:
-        found = known.get(key(entity.name), Named(entity.name, entity.type))
-        named.setdefault(key(found.name), found)
-        names[entity.name] = found.name
-    related = tuple(
-        Related(names[each.source], each.relation, names[each.target]) for each in relations.find(text, spans)
-    )
-    return Findings(tuple(named.values()), summary.first_sentence(text) or None, related)
+async def run_together(jobs: Sequence[Job], res: Resources) -> None:
+    """The same for the memories of several jobs of one workspace; of a memory with two jobs one after the other."""
+    now, later = _one_each(jobs)
+    if now:
+        await _enrich(now, res)
+    if later:
+        await run_together(later, res)
 
 
-def by_model(payload: Mapping[str, object]) -> Findings:
-    """What a model found in the text, its names redacted; speakers, and relations of what it did not name, are left
-    out (R8.04)."""
-    clean, _ = pii.redact_json({"entities": payload.get("entities"), "relations": payload.get("relations")})
-    assert isinstance(clean, dict)
-    named: dict[str, Named] = {}
-    for name, kind in clean["entities"] or ():
-        if key(name) not in NOBODY and "[REDACTED" not in name:
-            named.setdefault(key(name), Named(display_name(name), type_name(kind)))
-    related = tuple(
-        Related(source, label, target)
-        for source, label, target in clean["relations"] or ()
-        if key(source) in named and key(target) in named and key(source) != key(target)
-    )
-    return Findings(tuple(named.values()), None, related)
+def _one_each(jobs: Sequence[Job]) -> tuple[dict[UUID, Job], list[Job]]:
+    first: dict[UUID, Job] = {}
+    others = []
+    for job in jobs:
+        if job.memory_id is not None and first.setdefault(job.memory_id, job) is not job:
+            others.append(job)
+    return first, others
 
 
-async def _near(session: Session, job: Job, subject: Subject, res: Resources) -> dict[UUID, float]:
-    """The memories it is SIMILAR_TO with the similarity, the nearest first. A turn of a conversation has none: it
-    resembles the turns around it."""
+async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
+    workspace_id = next(iter(jobs.values())).workspace_id
+    for memory_id, job in jobs.items():
+        if job.attempts > 1:  # the first attempt is counted with its result, or by the second
+            async with res.db.begin(workspace_id) as session:
+                await enrichment.count_attempt(session, workspace_id, memory_id, job.attempts)
+    async with res.db.read(workspace_id, by_key=True) as session:
+        found = await _read(session, workspace_id, jobs, res)
+        owners = list(dict.fromkeys(each.owner for each in found))
+        known = await table.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
+        found = await _with_near(session, found, res)
+    if found:
+        await _write(workspace_id, await res.threads.run(listen, found, known), res)
+
+
+async def _read(session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], res: Resources) -> list[Read]:
+    settings = res.settings
+    there = await enrichment.subjects(session, workspace_id, list(jobs), window_s=settings.occurred_before_window_s)
+    found = []
+    for memory_id, job in jobs.items():
+        if (subject := there.get(memory_id)) is not None:
+            graph = settings.graph_enabled if subject.graph_enabled is None else subject.graph_enabled
+            found.append(Read(job, subject, graph, {}))
+    return found
+
+
+def listen(reads: Sequence[Read], known: Mapping[Owner, dict[str, Named]]) -> list[Voice]:
+    """What the model and the rules say of each memory, in this order. A name that one memory brings is known to the
+    next, as if they came one after the other."""
+    voices = []
+    for read in reads:
+        names = known[read.owner]
+        model, rules = findings.by_model(read.job.payload), findings.find(read.subject.text, names)
+        for each in (*model.named, *rules.named):
+            names.setdefault(key(each.name), each)
+        if model.named or read.subject.version > 1:  # else no model spoke of it, nor of an earlier text
+            voices.append(Voice(read, LLM, LLM_CONFIDENCE, model))
+        voices.append(Voice(read, RULES, RULES_CONFIDENCE, rules))
+    return voices
+
+
+async def _with_near(session: Session, reads: Sequence[Read], res: Resources) -> list[Read]:
+    """With the memories each is SIMILAR_TO, the nearest first. A turn of a conversation has none: it resembles the
+    turns around it."""
     most, least = res.settings.similar_to_k, res.settings.similar_to_min
-    if not most:
-        return {}
-    found: Sequence[tuple[UUID, float]]
-    came = job.payload.get("near")
-    if isinstance(came, list) and job.payload.get("hash") == subject.hash:
-        found = [(UUID(each), similarity) for each, similarity in came]
-    elif subject.is_turn:
-        return {}
-    else:
-        await plan_by_values(session)
-        found = await enrichment.neighbours(
-            session,
-            job.workspace_id,
-            subject,
-            generation=res.generation,
-            similarity=res.embedder.similarity,
-            limit=most,
-            exact_rows=res.settings.exact_scope_rows,
-            now=res.clock(),
-        )
-    close = sorted((each for each in found if each[1] >= least), key=lambda each: -each[1])
-    return dict(close[:most])
+    found, by_values = [], False
+    for read in reads:
+        near: Sequence[tuple[UUID, float]] = ()
+        came = read.job.payload.get("near")
+        if not most or not read.graph:
+            pass
+        elif isinstance(came, list) and read.job.payload.get("hash") == read.subject.hash:
+            near = [(UUID(each), similarity) for each, similarity in came]
+        elif not read.subject.is_turn:
+            if not by_values:
+                await plan_by_values(session)
+                by_values = True
+            near = await _nearest(session, read, res)
+        close = sorted((each for each in near if each[1] >= least), key=lambda each: -each[1])
+        found.append(Read(read.job, read.subject, read.graph, dict(close[:most])))
+    return found
 
 
-async def _write(
-    job: Job,
-    res: Resources,
-    subject: Subject,
-    findings: Findings,
-    told: Findings,
-    near: Mapping[UUID, float],
-    *,
-    graph: bool,
-) -> None:
-    owner, workspace_id = _owner(job.workspace_id, subject), job.workspace_id
-    drawn = _associations(subject, near, res) if graph else []
+async def _nearest(session: Session, read: Read, res: Resources) -> list[tuple[UUID, float]]:
+    return await enrichment.neighbours(
+        session,
+        read.job.workspace_id,
+        read.subject,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=res.settings.similar_to_k,
+        exact_rows=res.settings.exact_scope_rows,
+        now=res.clock(),
+    )
+
+
+async def _write(workspace_id: UUID, voices: Sequence[Voice], res: Resources) -> None:
+    rules = [voice for voice in voices if voice.by == RULES]
+    drawn = {voice.read.subject.id: _associations(voice.read, res) for voice in rules}
+    ends = {end for each in drawn.values() for edge in each for end in (edge.source_id, edge.target_id)}
+    results = [
+        Enriched(voice.read.subject.id, voice.read.subject.hash, voice.found.summary, voice.read.job.attempts)
+        for voice in rules
+    ]
     async with res.db.begin(workspace_id, by_key=True) as session:
-        ends = [subject.id, *(each.source_id if each.target_id == subject.id else each.target_id for each in drawn)]
-        there = await enrichment.lock_unchanged(session, workspace_id, subject, ends)
-        if subject.id not in there:
+        there = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
+        kept = [voice for voice in voices if there.get(voice.read.subject.id) == voice.read.subject.hash]
+        if not kept:
             return
-        for found, by, sure in ((told, LLM, LLM_CONFIDENCE), (findings, RULES, RULES_CONFIDENCE)):
-            if by == LLM and not found.named and subject.version == 1:
-                continue  # no model spoke of it, and no earlier text was there to speak of
-            await table.add(session, owner, found.named, extracted_by=by, first_seen=subject.timestamp)
-            ids = await table.link(session, owner, subject.id, found.named, extracted_by=by)
-            if graph and (found.related or subject.version > 1):
-                await _say(session, workspace_id, subject, found.related, ids, res, by=by, confidence=sure)
-        if graph and (drawn or subject.version > 1):
-            kept = [each for each in drawn if {each.source_id, each.target_id} <= there]
-            await edges.draw(session, workspace_id, subject.id, kept, extracted_by=RULES)
-        await enrichment.mark_enriched(
-            session,
-            workspace_id,
-            subject.id,
-            summary=findings.summary,
-            attempts=job.attempts,
-            now=res.clock(),
-        )
+        ids = await _name(session, workspace_id, kept)
+        await _say(session, workspace_id, kept, ids, res)
+        await _draw(session, workspace_id, kept, drawn, set(there))
+
+
+async def _name(session: Session, workspace_id: UUID, voices: Sequence[Voice]) -> dict[tuple[UUID, str], UUID]:
+    mentions = [
+        Mention(voice.read.subject.id, voice.read.owner, named, voice.by, voice.read.subject.timestamp)
+        for voice in voices
+        for named in voice.found.named
+    ]
+    await table.add(session, workspace_id, mentions)
+    return await table.link(session, workspace_id, mentions, read=[voice.name for voice in voices])
 
 
 async def _say(
     session: Session,
     workspace_id: UUID,
-    subject: Subject,
-    related: Sequence[Related],
-    ids: Mapping[str, UUID],
+    voices: Sequence[Voice],
+    ids: Mapping[tuple[UUID, str], UUID],
     res: Resources,
-    *,
-    by: str,
-    confidence: float,
 ) -> None:
-    """What the text tells of its entities; both are linked to it, and locked before an edge between them is touched."""
-    said: dict[tuple[UUID, str, UUID], Said] = {}
-    for each in related:
-        source, target, kind = ids.get(key(each.source)), ids.get(key(each.target)), normalise(each.relation)
-        if source and target and source != target and kind:
-            said.setdefault((source, kind, target), Said(source, kind, each.relation, target))
-    ends = {end for one in said.values() for end in (one.source_id, one.target_id)}
-    there = await entity_edges.lock_ends(session, workspace_id, sorted(ends)) if ends else {}
-    kept = [one for one in said.values() if one.source_id in there and one.target_id in there]
+    """What the texts tell of their entities; these are linked to them, and locked before an edge between them is
+    touched."""
+    telling = [each for each in voices if each.read.graph and (each.found.related or each.read.subject.version > 1)]
+    if not telling:
+        return
+    said = {one: None for voice in telling for one in _said(voice, ids)}
+    ends = sorted({end for one in said for end in (one.source_id, one.target_id)})
+    there = await entity_edges.lock_ends(session, workspace_id, ends) if ends else {}
+    kept = [one for one in said if one.source_id in there and one.target_id in there]
+    former = {voice.read.subject.id for voice in telling if voice.read.subject.version > 1}
+    if former:  # what an earlier text said may go with it
+        await entity_edges.lock_said(session, workspace_id, sorted(former))
     now = res.clock()
-    await entity_edges.say(session, workspace_id, subject.id, kept, extracted_by=by, confidence=confidence, now=now)
+    await entity_edges.say(session, workspace_id, kept, read=[voice.name for voice in telling], now=now)
     if kept:
-        await entity_edges.hold_as_told(session, workspace_id, subject.id, now=now)
+        await entity_edges.hold_as_told(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
 
 
-def _associations(subject: Subject, near: Mapping[UUID, float], res: Resources) -> list[Relation]:
+def _said(voice: Voice, ids: Mapping[tuple[UUID, str], UUID]) -> list[Said]:
+    """Each relation once, under the label it has first."""
+    memory_id = voice.read.subject.id
+    said: dict[tuple[UUID, str, UUID], Said] = {}
+    for each in voice.found.related:
+        source, target = ids.get((memory_id, key(each.source))), ids.get((memory_id, key(each.target)))
+        kind = normalise(each.relation)
+        if source and target and source != target and kind:
+            one = Said(memory_id, source, kind, each.relation, target, voice.by, voice.confidence)
+            said.setdefault((source, kind, target), one)
+    return list(said.values())
+
+
+async def _draw(
+    session: Session,
+    workspace_id: UUID,
+    voices: Sequence[Voice],
+    drawn: Mapping[UUID, Sequence[Relation]],
+    there: set[UUID],
+) -> None:
+    subjects = [voice.read.subject for voice in voices if voice.by == RULES and voice.read.graph]
+    touched = [each.id for each in subjects if drawn[each.id] or each.version > 1]
+    found = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= there]
+    if touched:
+        await edges.draw(session, workspace_id, touched, found, extracted_by=RULES)
+
+
+def _associations(read: Read, res: Resources) -> list[Relation]:
     """SIMILAR_TO the near ones, as strong as they are similar, and one OCCURRED_BEFORE from the memory just before, the
     stronger the closer in time (R8.13)."""
+    if not read.graph:
+        return []
+    subject = read.subject
     found = [
         Relation(subject.id, RelationType.SIMILAR_TO, other, round(similarity, 4))
-        for other, similarity in near.items()
+        for other, similarity in read.near.items()
         if other != subject.id
     ]
     before = subject.before
@@ -200,7 +260,3 @@ def _associations(subject: Subject, near: Mapping[UUID, float], res: Resources) 
         closeness = 1 - gap_s / res.settings.occurred_before_window_s
         found.append(Relation(before.id, RelationType.OCCURRED_BEFORE, subject.id, round(max(closeness, 0.1), 4)))
     return found
-
-
-def _owner(workspace_id: UUID, subject: Subject) -> Owner:
-    return Owner(workspace_id, subject.user_id, subject.channel)

@@ -23,7 +23,7 @@ from uuid import uuid4
 from service.db import queue
 from service.db.queue import FIRST_LANE, Lane
 from service.db.roles import WORKER
-from service.domain.job import Counts, Ending, Job, JobName
+from service.domain.job import Counts, Ending, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.errors import ServiceError
 from service.jobs import portions, verdict
@@ -73,9 +73,9 @@ class Worker:
         self._units: dict[asyncio.Task[None], Unit] = {}
         self._freed = asyncio.Event()
         self._bell = res.wakeup.arrived
-        self._groups = deque(portions.groups(self._tasks))
+        self._groups = deque(portions.groups(self._tasks, self._settings.embed_batch))
         self._lanes: dict[Group, Lane] = dict.fromkeys(self._groups, FIRST_LANE)
-        self._pace_s = 1.0  # seconds a job takes, smoothed
+        self._pace_s = 1.0  # seconds a unit takes, smoothed
         self._draining = False
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -124,34 +124,34 @@ class Worker:
     async def _claim(self) -> bool:
         """Claims and starts what fits, group by group, each time another group first; whether more may be due. Asking
         again when nothing can be made every second claim a vain one."""
-        room, claimed, more = self._room(), [], False
+        room, claimed, more = self._room(), list[Unit](), False
         self._groups.rotate(1)
         async with self._res.db.begin(NIL_WORKSPACE, by_key=True) as session:
             for group in self._groups:
                 if room <= 0:
                     more = True
                     break
-                limit = self._settings.embed_batch if group.together else room
+                limit = group.limit or room
                 jobs = await queue.claim(
                     session, self.name, group.kinds, limit, self._settings.job_lease_s, after=self._lanes[group]
                 )
                 more = more or portions.cut_off(jobs, limit)
                 if jobs:
                     self._lanes[group] = (jobs[-1].workspace_id, jobs[-1].kind)
-                    claimed.append((group, jobs))
-                    room -= 1 if group.together else len(jobs)
-        for group, jobs in claimed:
-            self._start(group, jobs)
+                    found = portions.units(jobs, group)
+                    claimed += found
+                    room -= len(found)
+        for unit in claimed:
+            self._ledger.take(unit)
+            self._start(unit)
+            for job in unit:
+                JOB_WAIT.labels(job.kind).observe(job.waited_s)
         return more
 
-    def _start(self, group: Group, jobs: list[Job]) -> None:
-        self._ledger.take(jobs)
-        for unit in portions.units(jobs, self._settings.embed_batch if group.together else 1):
-            task = asyncio.create_task(self._work(unit))
-            self._units[task] = unit
-            task.add_done_callback(self._forget)
-        for job in jobs:
-            JOB_WAIT.labels(job.kind).observe(job.waited_s)
+    def _start(self, unit: Unit) -> None:
+        task = asyncio.create_task(self._work(unit))
+        self._units[task] = unit
+        task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
         del self._units[task]
@@ -195,13 +195,17 @@ class Worker:
                 counts = await _call(task, unit, self._res)
         except Exception as exc:
             log.warning("%s failed in attempt %d: %s", unit[0].kind, unit[0].attempts, verdict.describe(exc))
+            if task.alone_at_once and len(unit) > 1 and not self._draining:
+                for job in unit:
+                    self._start((job,))
+                return
             for job in unit:
                 self._end(verdict.failed(job, exc, alone=len(unit) == 1, backoff_s=self._settings.job_backoff_s))
         else:
             for job in unit:
                 self._end(Ending(job, "done", counts=counts))
         took_s = time.monotonic() - began
-        self._pace_s += 0.1 * (took_s / len(unit) - self._pace_s)
+        self._pace_s += 0.1 * (took_s - self._pace_s)
         JOB_RUN.labels(unit[0].kind).observe(took_s)
 
     def _end(self, ending: Ending) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
+from service.db.queue import Lane
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs.registry import Task
@@ -20,31 +20,44 @@ Unit = tuple[Job, ...]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Kinds of work that one call claims; a `together` kind has a call of its own, for a batch."""
+    """Kinds of work that one call claims. `batches`: of those that run together how many at most; empty for those that
+    run alone."""
 
     kinds: tuple[str, ...]
-    together: bool
+    batches: tuple[int, ...] = ()
+
+    @property
+    def limit(self) -> int | None:
+        """How many jobs a call claims; None: as many as there is room for."""
+        return max(self.batches, default=None)
+
+    def batch(self, kind: str) -> int:
+        """How many jobs of this kind make a unit."""
+        return dict(zip(self.kinds, self.batches, strict=False)).get(kind, 1)
 
 
-def groups(tasks: Mapping[str, Task]) -> list[Group]:
-    """The claims of a round: one for everything that runs alone, one for each kind that runs together."""
-    single = tuple(name for name, task in tasks.items() if task.together is None)
-    joint = [Group((name,), True) for name, task in tasks.items() if task.together is not None]
-    return [Group(single, False), *joint] if single else joint
+def groups(tasks: Mapping[str, Task], batch: int) -> list[Group]:
+    """The claims of a round: one for everything that runs alone, one for what runs together, `batch` at once unless
+    the task says another number."""
+    alone = tuple(name for name, task in tasks.items() if task.together is None)
+    joint = {name: task.most or batch for name, task in tasks.items() if task.together is not None}
+    found = [Group(alone), Group(tuple(joint), tuple(joint.values()))]
+    return [each for each in found if each.kinds]
 
 
-def units(jobs: Sequence[Job], batch: int) -> list[Unit]:
-    """First attempts in one workspace, at most `batch` together; all others, and the system's, each alone."""
+def units(jobs: Sequence[Job], group: Group) -> list[Unit]:
+    """First attempts of a kind in one workspace, a batch of them together; all others, and the system's, each alone."""
     alone: list[Unit] = []
-    joint: dict[UUID, list[Job]] = {}
+    joint: dict[Lane, list[Job]] = {}
     for job in jobs:
-        if batch > 1 and job.attempts == 1 and job.workspace_id != NIL_WORKSPACE:
-            joint.setdefault(job.workspace_id, []).append(job)
+        if group.batch(job.kind) > 1 and job.attempts == 1 and job.workspace_id != NIL_WORKSPACE:
+            joint.setdefault((job.workspace_id, job.kind), []).append(job)
         else:
             alone.append((job,))
-    together = [
-        tuple(found[start : start + batch]) for found in joint.values() for start in range(0, len(found), batch)
-    ]
+    together = []
+    for (_, kind), found in joint.items():
+        batch = group.batch(kind)
+        together += [tuple(found[start : start + batch]) for start in range(0, len(found), batch)]
     return alone + together
 
 
@@ -56,7 +69,7 @@ def cut_off(jobs: Sequence[Job], limit: int) -> bool:
 
 
 def room(*, slots: int, pace_s: float, held: int) -> int:
-    """How many units to claim now, 0 for none. `pace_s`: seconds a job takes.
+    """How many units to claim now, 0 for none. `pace_s`: seconds a unit takes.
 
     Slow jobs are claimed when a slot is free. Quick ones are claimed ahead, and only when half the stock is used up:
     a claim costs as much as a hundred of them.

@@ -23,8 +23,10 @@ MINUTE_S = 60.0
 class Task:
     """`interval_s`: also runs by itself, and with `at_start` whenever a worker starts.
 
-    `together` takes several first attempts in one go, at most settings.embed_batch; an attempt after a failure goes to
-    `run` alone, so that a bad one takes nobody with it. `timeout_s`: a longer run is cancelled and has failed.
+    `together` takes several first attempts in one go, at most `most` (None: settings.embed_batch); an attempt after a
+    failure goes to `run` alone, so that a bad one takes nobody with it. `alone_at_once`: when they failed in one go,
+    each is run alone in this very attempt, because that costs nobody a wait; else after its pause.
+    `timeout_s`: a longer run is cancelled and has failed.
     """
 
     run: Run
@@ -32,12 +34,14 @@ class Task:
     at_start: bool = False
     timeout_s: float = 300.0
     together: RunMany | None = None
+    most: int | None = None
+    alone_at_once: bool = False
 
 
 TASKS: Mapping[JobName, Task] = MappingProxyType(
     {
         "embed": Task(embed.run, interval_s=5 * MINUTE_S, together=embed.run_together),
-        "enrich": Task(enrich.run),
+        "enrich": Task(enrich.run, together=enrich.run_together, most=enrich.TOGETHER, alone_at_once=True),
         "ingest": Task(ingest.run),
         "consolidate": Task(consolidate.run),
         "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),

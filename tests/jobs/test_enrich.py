@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 import pytest
@@ -12,9 +13,11 @@ from sqlalchemy import text
 from service.db import erase
 from service.db.engine import Database
 from service.domain.entity import Named
+from service.domain.job import Job
 from service.domain.text import content_hash
-from service.jobs import enrich
+from service.jobs import enrich, findings
 from service.resources import Resources
+from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.jobs.conftest import fetch, insert_memory, job_for
 
@@ -110,12 +113,12 @@ async def test_a_text_changed_meanwhile_gets_nothing_of_the_old_one(
     memory_id = await insert_memory(database, workspace, "We met in Lisbon.")
     loop = asyncio.get_running_loop()
 
-    def find(found: str, known: dict[str, Named]) -> enrich.Findings:
+    def find(found: str, known: dict[str, Named]) -> findings.Findings:
         asyncio.run_coroutine_threadsafe(change(database, workspace, memory_id, "We met in Vienna."), loop).result(10)
         return original(found, known)
 
-    original = enrich.find
-    monkeypatch.setattr(enrich, "find", find)
+    original = findings.find
+    monkeypatch.setattr(findings, "find", find)
     await run(res, workspace, memory_id)
     (row,) = await fetch(database, workspace, "SELECT summary, enriched_at FROM memory WHERE id = :id", id=memory_id)
     assert tuple(row) == (None, None)
@@ -129,11 +132,11 @@ async def test_a_deleted_memory_is_no_error(res: Resources, workspace: UUID) -> 
 async def test_a_second_attempt_shows_before_its_result(
     database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_text: str, _known: dict[str, Named]) -> enrich.Findings:
+    def broken(_text: str, _known: dict[str, Named]) -> findings.Findings:
         raise KeyError
 
     memory_id = await insert_memory(database, workspace, TEXT)
-    monkeypatch.setattr(enrich, "find", broken)
+    monkeypatch.setattr(findings, "find", broken)
     with pytest.raises(KeyError):
         await run(res, workspace, memory_id, attempts=3)
     (row,) = await fetch(database, workspace, "SELECT * FROM memory WHERE id = :id", id=memory_id)
@@ -271,3 +274,146 @@ async def test_the_nearest_are_looked_for_when_the_write_did_not(
     found = [row for row in await fetch(database, workspace, EDGES) if row.rel_type == "SIMILAR_TO"]
     assert [(row.source_id, row.target_id) for row in found] == [(ids[1], ids[0])]
     assert found[0].strength == pytest.approx(0.9, abs=0.002)
+
+
+# -- several at once ----------------------------------------------------------------------------------------------
+
+EVERYTHING = {
+    "memory": "SELECT content, summary, enriched_at IS NULL, enrichment_attempts, version FROM memory ORDER BY 1, 2",
+    "entity": "SELECT user_id, channel, name, type, extracted_by, first_seen FROM entity ORDER BY 1, 2, 3",
+    "names": "SELECT m.content, e.name, e.user_id, me.extracted_by FROM memory_entity me JOIN memory m "
+    "ON m.id = me.memory_id JOIN entity e ON e.id = me.entity_id ORDER BY 1, 2, 3",
+    "told": "SELECT s.name, e.label, t.name, e.extracted_by, e.confidence, m.content, x.extracted_by "
+    "FROM entity_edge e JOIN entity s ON s.id = e.source_id JOIN entity t ON t.id = e.target_id "
+    "JOIN entity_edge_source x ON x.edge_id = e.id JOIN memory m ON m.id = x.memory_id ORDER BY 1, 2, 3, 6",
+    "edges": "SELECT a.content, e.rel_type, b.content, e.properties FROM memory_edge e "
+    "JOIN memory a ON a.id = e.source_id JOIN memory b ON b.id = e.target_id ORDER BY 1, 2, 3",
+}
+TEXTS: tuple[tuple[str | None, str, dict[str, object]], ...] = (
+    ("alice", "Priya Raman works at Brightwave Labs.", {}),
+    ("bob", "Priya Raman lives in Lisbon.", {}),
+    ("alice", "we asked priya raman about Lisbon", {"entities": [["Tom", "person"], ["Lisbon", "project"]]}),
+    (None, "Priya Raman lives in Lisbon.", {}),
+    ("alice", "Priya Raman works at Brightwave Labs. Priya Raman lives in Lisbon.", {}),
+    (
+        "alice",
+        "she knows him",
+        {"entities": [["Ana", "person"], ["tom", "person"]], "relations": [["Ana", "knows", "tom"]]},
+    ),
+    ("bob", "nothing to see here", {}),
+)
+
+
+async def made(database: Database, workspace: UUID) -> list[Job]:
+    """Memories with a job each; one of them takes back what an earlier text of it told."""
+    jobs: list[Job] = []
+    for number, (user_id, content, payload) in enumerate(TEXTS):
+        memory_id = await insert_memory(database, workspace, content, user_id=user_id)
+        near = {"near": [[str(jobs[0].memory_id), 0.9]], "hash": content_hash(content)} if number in (2, 4) else {}
+        jobs.append(replace(job_for(workspace, memory_id, "enrich"), payload=payload | near))
+    return jobs
+
+
+async def test_together_they_get_what_each_gets_alone(
+    database: Database, res: Resources, workspace: UUID, stranger: Tenant
+) -> None:
+    found = []
+    for here in (workspace, stranger.workspace_id):
+        jobs = await made(database, here)
+        for again in range(2):
+            if again:
+                await rewrite(database, here, jobs[4].memory_id, "Priya Raman works at Brightwave Labs and met Zoe.")
+            if here == workspace:
+                await enrich.run_together(jobs, res)
+            else:
+                for job in jobs:
+                    await enrich.run(job, res)
+        found.append({name: await told_times(database, here, sql) for name, sql in EVERYTHING.items()})
+    together, alone = found
+    assert together == alone
+    said = [(row[1], row[5]) for row in together["told"]]
+    assert said == [
+        ("knows", "she knows him"),
+        ("lives_in", "Priya Raman lives in Lisbon."),
+        ("lives_in", "Priya Raman lives in Lisbon."),
+        ("works_at", "Priya Raman works at Brightwave Labs and met Zoe."),
+        ("works_at", "Priya Raman works at Brightwave Labs."),
+    ], "the rewritten one takes back what it told, whoever else says so too"
+    assert together["edges"]
+
+
+async def told_times(database: Database, workspace: UUID, sql: str) -> list[tuple[object, ...]]:
+    """Rows, with moments left out: the two workspaces were filled one after the other."""
+    rows = await fetch(database, workspace, sql)
+    return [tuple(value for value in row if not isinstance(value, datetime)) for row in rows]
+
+
+async def rewrite(database: Database, workspace: UUID, memory_id: UUID | None, content: str) -> None:
+    async with database.begin(workspace) as session:
+        await session.execute(
+            text("UPDATE memory SET content = :content, hash = :hash, version = 2 WHERE id = :id"),
+            {"content": content, "hash": content_hash(content), "id": memory_id},
+        )
+
+
+async def test_of_two_jobs_of_a_memory_the_later_one_counts(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    memory_id = await insert_memory(database, workspace, "she has a desk there now")
+    job = job_for(workspace, memory_id, "enrich")
+    await rewrite(database, workspace, memory_id, "she has a desk there")
+    first, second = ([["Alice", "person"]], [["Carol", "person"]])
+    await enrich.run_together([replace(job, payload={"entities": each}) for each in (first, second)], res)
+    assert await names(database, workspace, memory_id) == {"Carol"}
+
+
+async def test_one_that_changed_meanwhile_or_is_gone_leaves_the_others_alone(
+    database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [await insert_memory(database, workspace, f"We met in {town}.") for town in ("Lisbon", "Porto", "Madrid")]
+    loop = asyncio.get_running_loop()
+
+    def find(found: str, known: dict[str, Named]) -> findings.Findings:
+        if "Porto" in found:
+            changing = change(database, workspace, ids[1], "We met in Vienna.")
+            asyncio.run_coroutine_threadsafe(changing, loop).result(10)
+        return original(found, known)
+
+    original = findings.find
+    monkeypatch.setattr(findings, "find", find)
+    jobs = [job_for(workspace, each, "enrich") for each in (*ids, UUID(int=7), None)]
+    await enrich.run_together(jobs, res)
+    assert [await names(database, workspace, each) for each in ids] == [{"Lisbon"}, set(), {"Madrid"}]
+    rows = await fetch(database, workspace, "SELECT id FROM memory WHERE enriched_at IS NULL")
+    assert [row.id for row in rows] == [ids[1]]
+
+
+async def test_a_name_that_one_of_them_brings_is_known_to_the_next(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    ids = [await insert_memory(database, workspace, each) for each in ("x", "we like quillfeather and nothing else")]
+    told_by_model = {"entities": [["Quillfeather", "project"]]}
+    jobs = [replace(job_for(workspace, ids[0], "enrich"), payload=told_by_model), job_for(workspace, ids[1], "enrich")]
+    await enrich.run_together(jobs, res)
+    assert await names(database, workspace, ids[1]) == {"Quillfeather"}
+
+
+async def test_batches_that_meet_the_same_names_and_memories_never_wait_in_a_circle(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    towns = ("Lisbon", "Porto", "Madrid", "Vienna", "Berlin", "Oslo")
+    texts = [f"Priya Raman lives in {towns[i % 6]}. We met in {towns[(i * 5 + 1) % 6]}." for i in range(24)]
+    ids = [await insert_memory(database, workspace, each) for each in texts]
+    jobs = []
+    for number, memory_id in enumerate(ids):
+        payload = {
+            "hash": content_hash(texts[number]),
+            "near": [[str(ids[(number * 7 + 3) % 24]), 0.9], [str(ids[(number * 11 + 5) % 24]), 0.8]],
+            "entities": [[towns[(number * 5 + 2) % 6], "place"], ["Priya Raman", "person"]],
+        }
+        jobs.append(replace(job_for(workspace, memory_id, "enrich"), payload=payload))
+    batches = [jobs[:8], jobs[8:16][::-1], jobs[16:], jobs[4:20], jobs[::-3], jobs[::4]]
+    await asyncio.gather(*(enrich.run_together(batch, res) for batch in batches))
+    found = await fetch(database, workspace, "SELECT name_key, count(*) FROM entity GROUP BY 1")
+    assert {row[1] for row in found} == {1}
+    assert await fetch(database, workspace, "SELECT id FROM memory WHERE enriched_at IS NULL") == []

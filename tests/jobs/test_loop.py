@@ -162,6 +162,31 @@ async def test_first_attempts_run_together_and_after_a_failure_alone(
     assert Counter(await states(worker_database, kind)) == {"done": 24, "dead": 1}
 
 
+async def test_what_failed_together_is_done_alone_in_the_same_attempt(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, kind: JobName
+) -> None:
+    alone: Counter[int] = Counter()
+
+    async def run(job: Job, _res: Resources) -> None:
+        alone[job.attempts] += 1
+        if job.payload == {"bad": True}:
+            raise StoreUnavailable("not this one")
+
+    async def run_together(_jobs: Sequence[Job], _res: Resources) -> None:
+        raise StoreUnavailable("one of them is bad")
+
+    async def settled() -> bool:
+        return set(await states(worker_database, kind)) == {"done", "dead"}
+
+    await add(database, workspace, *(NewJob(kind) for _ in range(11)), NewJob(kind, payload={"bad": True}))
+    async with working(res, {kind: Task(run, together=run_together, most=5, alone_at_once=True)}):
+        await until(settled)
+    assert Counter(await states(worker_database, kind)) == {"done": 11, "dead": 1}
+    assert alone == {1: 12, 2: 1, 3: 1}, "the good ones lost no attempt to the bad one"
+    rows = await jobs_of(worker_database, kind)
+    assert {row.attempts for row in rows if row.state == "done"} == {1}
+
+
 async def test_a_lease_is_kept_alive_while_its_job_runs(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, kind: JobName
 ) -> None:

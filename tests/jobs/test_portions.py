@@ -16,8 +16,8 @@ from service.resources import Resources
 A, B = UUID(int=1), UUID(int=2)
 
 
-def job(workspace: UUID = A, *, attempts: int = 1) -> Job:
-    return Job(workspace, uuid4(), "embed", None, {}, attempts, 3, "w")
+def job(workspace: UUID = A, *, kind: str = "embed", attempts: int = 1) -> Job:
+    return Job(workspace, uuid4(), kind, None, {}, attempts, 3, "w")
 
 
 @pytest.mark.parametrize(
@@ -40,21 +40,30 @@ def test_room(pace_s: float, held: int, wanted: int) -> None:
 
 def test_first_attempts_of_a_workspace_run_together() -> None:
     jobs = [job(A), job(B), job(A), job(A, attempts=2), job(NIL_WORKSPACE), job(A)]
-    assert portions.units(jobs, 2) == [(jobs[3],), (jobs[4],), (jobs[0], jobs[2]), (jobs[5],), (jobs[1],)]
+    group = Group(("embed",), (2,))
+    assert portions.units(jobs, group) == [(jobs[3],), (jobs[4],), (jobs[0], jobs[2]), (jobs[5],), (jobs[1],)]
 
 
-def test_a_batch_of_one_is_every_job_alone() -> None:
+@pytest.mark.parametrize("group", [Group(("embed",), (1,)), Group(("embed",))])
+def test_a_batch_of_one_is_every_job_alone(group: Group) -> None:
     jobs = [job(), job()]
-    assert portions.units(jobs, 1) == [(jobs[0],), (jobs[1],)]
+    assert portions.units(jobs, group) == [(jobs[0],), (jobs[1],)]
 
 
-def test_a_kind_that_runs_together_is_claimed_apart() -> None:
+def test_each_kind_runs_with_its_like() -> None:
+    jobs = [job(), job(kind="enrich"), job(), job(kind="enrich"), job(kind="enrich")]
+    found = portions.units(jobs, Group(("embed", "enrich"), (20, 2)))
+    assert found == [(jobs[0], jobs[2]), (jobs[1], jobs[3]), (jobs[4],)]
+
+
+def test_kinds_that_run_together_are_claimed_apart_from_the_others() -> None:
     async def one(_job: Job, _res: Resources) -> None: ...
     async def many(_jobs: object, _res: Resources) -> None: ...
 
-    tasks = {"a": Task(one), "b": Task(one, together=many), "c": Task(one)}
-    assert portions.groups(tasks) == [Group(("a", "c"), False), Group(("b",), True)]
-    assert portions.groups({"b": tasks["b"]}) == [Group(("b",), True)]
+    tasks = {"a": Task(one), "b": Task(one, together=many), "c": Task(one), "d": Task(one, together=many, most=50)}
+    assert portions.groups(tasks, 20) == [Group(("a", "c")), Group(("b", "d"), (20, 50))]
+    assert portions.groups({"b": tasks["b"]}, 20) == [Group(("b",), (20,))]
+    assert [each.limit for each in portions.groups(tasks, 20)] == [None, 50]
 
 
 @pytest.mark.parametrize(
