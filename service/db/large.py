@@ -49,15 +49,13 @@ DEEP: Final = 5
 """Words and tags hand in so many times the arm's size before the caller's conditions are looked at."""
 
 # ix_memory_vector_hnsw_<generation> serves the graph; `+ 0` keeps the exact scan off it and makes its sort real. The
-# exact scan starts from memory by the scope's btree, so that rows without a vector are there too, behind all others. It
-# looks up the vectors of those rows alone that the conditions let through (OFFSET 0): the planner takes these for
-# hundreds of thousands, of which there would be a graph's worth, and reads all vectors of the scope instead.
+# exact scan (marked.scanned) starts from memory, so that rows without a vector are there too, behind all others. It
+# looks up vectors for those rows alone that the conditions let through (OFFSET 0): the planner takes these for hundreds
+# of thousands, of which the graph would have found enough, and would read all vectors of the scope.
 VECTORS = """
 approximate AS MATERIALIZED ({approximate}), fallback AS MATERIALIZED (
     SELECT met.id, v.distance
-    FROM (
-        SELECT m.id FROM memory m WHERE (SELECT count(*) FROM approximate) < :enough AND {scope} AND {rows} OFFSET 0
-    ) met LEFT JOIN LATERAL (
+    FROM ({scanned} OFFSET 0) met LEFT JOIN LATERAL (
         SELECT (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
         WHERE v.workspace_id = :workspace AND v.memory_id = met.id AND v.generation = {generation} AND v.kind = 'text'
         OFFSET 0
@@ -65,6 +63,8 @@ approximate AS MATERIALIZED ({approximate}), fallback AS MATERIALIZED (
     ORDER BY v.distance, met.id LIMIT :arm
 )
 """
+
+TOO_FEW: Final = "(SELECT count(*) FROM approximate) < :enough"
 
 GRAPH = """
     SELECT v.memory_id AS id, v.embedding::halfvec({dimension}) <=> CAST(:question AS halfvec({dimension})) AS distance
@@ -181,6 +181,7 @@ def statement(
     if ask.vector is not None:
         wide = max(wanted, min(arm * OVERFETCH, MAX_CANDIDATES))
         values |= {**where.vectors.values, "question": HalfVector(ask.vector), "wide": wide}
+        values |= marked.scanned(where, TOO_FEW).values
         values |= {"signs_deep": SIGNS_DEEP, "signs_close": max(CLOSE, wide), "enough": max(wanted, arm // ENOUGH[way])}
     if ask.terms or ask.tags:
         values |= {**marked.of_scope(where.scope), "deep": arm * DEEP, "reach": REACH}
@@ -197,7 +198,8 @@ def statement(
         values["asked_at"] = ask.asked_at
     dimension = None if ask.vector is None else len(ask.vector)
     parts = (bool(ask.terms), bool(ask.tags), ask.asked_at is not None)
-    shape = _shape(where.scope.sql, where.vectors.sql, where.rows.sql, where.generation, dimension, parts, way)
+    scanned = marked.scanned(where, TOO_FEW).sql
+    shape = _shape(where.scope.sql, where.vectors.sql, where.rows.sql, scanned, where.generation, dimension, parts, way)
     return shape, values
 
 
@@ -210,6 +212,7 @@ def _shape(
     scope: str,
     vectors: str,
     rows: str,
+    scanned: str,
     generation: int,
     dimension: int | None,
     parts: tuple[bool, bool, bool],
@@ -220,6 +223,7 @@ def _shape(
         "scope": scope,
         "vectors": vectors,
         "rows": rows,
+        "scanned": scanned,
         "generation": int(generation),
         "dimension": int(dimension or 0),
         "way": way,

@@ -27,12 +27,16 @@ from service.domain.marks import Group
 MOST: Final = 5_000
 """Rows that are few. Each is read by its key from two tables; beyond, the other ways of a large scope are faster."""
 
+BROAD: Final = 30_000
+"""Rows that a scan is cut down to: one that is read by its key takes as long as four or five that are read in a row."""
+
 # ix_memory_marks. The marks are worked out by the very function that is indexed, from what a row with them would hold.
 MARKS: Final = """memory_marks(:workspace, CAST(:{group}_words AS text[]), '{{}}', CAST(:{group}_categories AS text[]),
                  '{{}}', CAST(CAST(:{group}_metadata AS text) AS jsonb), false)"""
 IDS: Final = f"""narrow_ids(CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text),
     CAST(:of_channels AS text[]), :of_since, :of_until, {MARKS.format(group="all")}, {MARKS.format(group="any")},
     {MARKS.format(group="also")}, CAST(:of_reach AS integer))"""
+BROAD_IDS: Final = IDS.replace(":of_reach", ":of_broad")
 
 WITHIN: Final = "SELECT b.id FROM memory b WHERE b.workspace_id = :workspace AND {bound}"
 
@@ -41,6 +45,13 @@ BOUNDED: Final = """(SELECT count(*) FROM (
     SELECT FROM memory m WHERE m.workspace_id = :workspace AND {bound} ORDER BY m."{field}" DESC
     LIMIT CAST(:of_reach AS integer) + 1
 ) near) <= CAST(:of_reach AS integer)"""
+
+SCAN: Final = "SELECT m.id FROM memory m WHERE {when} AND {every}"
+KNOWN: Final = """WITH known AS MATERIALIZED (SELECT CASE WHEN {when} THEN {ids} END AS ids)
+    SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (ARRAY(SELECT unnest(ids) FROM known))
+        AND {met}
+    UNION ALL {scan}"""
+UNKNOWN: Final = "(SELECT ids IS NULL FROM known)"
 
 EVERY: Final = Condition("true")
 
@@ -94,6 +105,20 @@ def narrowed(where: Where, bound: Bound | None = None) -> Where:
     return replace(where, scope=here, rows=EVERY, vectors=read, whole=False)
 
 
+def scanned(where: Where, when: str) -> Condition:
+    """A statement of the ids of all rows of the scope that meet the conditions, run `when` this holds. The btree of a
+    bound serves where the planner takes it for narrow; of up to BROAD rows with the marks only those are read."""
+    given = values(where) if where.marks or where.bounds else {}
+    given |= {**where.scope.values, **where.rows.values}
+    bounded = [_bounded("m", at, each) for at, each in enumerate(where.bounds)]
+    every = " AND ".join([where.scope.sql, where.rows.sql, *bounded])
+    if not where.marks:
+        return Condition(SCAN.format(when=when, every=every), given)
+    met = f"coalesce({where.scope.sql} AND {where.rows.sql}, false)"
+    scan = SCAN.format(when=f"{when} AND {UNKNOWN}", every=every)
+    return Condition(KNOWN.format(when=when, ids=BROAD_IDS, met=met, scan=scan), given)
+
+
 def of_scope(scope: Condition) -> dict[str, Any]:
     """The ids and channels of a scope, as the functions over GIN take them."""
     given = scope.values
@@ -115,6 +140,7 @@ def values(where: Where) -> dict[str, Any]:
         **_row("any", groups[1]),
         **_row("also", groups[2]),
         "of_reach": min(where.exact_rows, MOST),
+        "of_broad": BROAD,
     }
     for at, bound in enumerate(where.bounds):
         found |= {_name(at, bound, end): value for end, value in _ends(bound)}

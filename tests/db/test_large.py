@@ -455,6 +455,39 @@ async def test_conditions_that_leave_many_change_nothing(database: Database, sto
         assert found.path == "hnsw"
 
 
+PIECE = {"field": "memory", "operator": "contains", "value": "text 77"}
+TEXTS = [
+    Narrow(tags=tuple(f"t{number}" for number in range(60, 90)), filters=filters.read(PIECE)),
+    Narrow(filters=filters.read({"AND": [_n("lt", 1_000), PIECE]})),
+    Narrow(filters=filters.read({"AND": [{**EARLY, "value": "2026-02-05"}, PIECE]})),
+]
+
+
+@pytest.mark.parametrize("narrow", TEXTS)
+@pytest.mark.parametrize("way", ["hnsw", "signs"])
+async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
+    database: Database, store: Store, narrow: Narrow, way: VectorWay
+) -> None:
+    """By marks that leave too many for a small scope, or by the btree of a bound."""
+    where = _borne(store, narrow)
+    ask = _ask(store)
+    async with database.snapshot(store.workspace) as session:
+        assert await marked.fewer(session, where) is None
+        there = await _count(session, where)
+        found = await large.candidates(session, where, ask, arm=ARM, wanted=50, way=way)
+        plain = replace(where, marks=NO_MARKS, bounds=())
+        before = await large.candidates(session, plain, ask, arm=ARM, wanted=50, way=way)
+        stats = await termstats.read(session, store.workspace, ask.terms)
+        statement, values = large.statement(where, ask, stats, arm=ARM, wanted=50, way=way)
+        plan = await _plan(session, statement, values)
+    assert 0 < there < 50
+    assert found.path == before.path == "fallback"
+    assert found.arms["text_vector"] == before.arms["text_vector"]
+    assert len(found.arms["text_vector"]) == there
+    narrowly = "ix_memory_timestamp" if where.bounds else r"pk_memory on memory .*\n *Index Cond: .*\(id = ANY "
+    assert re.search(narrowly, plan), plan
+
+
 async def _count(session: Session, where: Where) -> int:
     sql = f"SELECT count(*) FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}"
     return int(await session.scalar(text(sql), {**where.scope.values, **where.rows.values}) or 0)
