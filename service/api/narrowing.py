@@ -80,8 +80,13 @@ class NarrowIn(ScopedBody):
     @property
     def is_narrow(self) -> bool:
         """Is anything asked for beside the scope? Then a question is not needed."""
+        return self.time_query is not None or self.is_narrow_without_words_of_time
+
+    @property
+    def is_narrow_without_words_of_time(self) -> bool:
+        """The same where `time_query` was not understood."""
         words = (self.tags, self.exclude_tags, self.categories, self.types)
-        given = (self.filters, self.min_confidence, self.start, self.end, self.time_query, self.valid_at)
+        given = (self.filters, self.min_confidence, self.start, self.end, self.valid_at)
         return any(words) or any(each is not None for each in given)
 
     @property

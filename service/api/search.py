@@ -21,8 +21,8 @@ from service.api.reads import Note, NoteOf, Reinforce, ReinforceOf
 from service.api.wire import Id, Reply, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit, Term
+from service.domain.query import Found, Why
 from service.domain.query import Query as Asked
-from service.domain.query import Why
 from service.domain.text import CleanText
 from service.errors import InvalidInput
 from service.language.tags import normalise
@@ -36,6 +36,7 @@ from service.retrieval.search import search
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
 MAX_QUERY = 100_000
+NOTHING_LEFT = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
 Validity = Literal["exclude", "demote", "ignore"]
 Limit = Annotated[int, Field(ge=1, le=1_000)]
 
@@ -225,6 +226,7 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         raise InvalidInput("explain_id: explains the answer to a question, and there is none.", field="explain_id")
     text = await clean_words(body.question, "query", res) if body.question else CleanText("")
     window, warnings = await narrowing.window(body, res)
+    nothing_left = not text and window.is_open and not body.is_narrow_without_words_of_time
     asked = Asked(
         scope,
         text,
@@ -243,7 +245,10 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         explain_id=body.explain_id,
     )
     with budget(res):
-        found = await (search(asked, res) if text else listing(asked, res))
+        if nothing_left:  # the whole scope is no answer to "since my birthday"
+            found = Found((), "none", (NOTHING_LEFT,))
+        else:
+            found = await (search(asked, res) if text else listing(asked, res))
     tied = await neighbours.of_hits(asked, found.hits, res) if body.connected else None
     note(
         "search",

@@ -197,6 +197,16 @@ async def test_what_names_no_time_is_ignored_with_a_warning(client: AsyncClient,
     assert len(listed["results"]) == len(DAYS)
 
 
+@pytest.mark.usefixtures("days")
+async def test_where_nothing_else_was_asked_for_nothing_is_listed(client: AsyncClient) -> None:
+    """A whole scope would pass for what happened since the birthday."""
+    found = await ask(client, query="", time_query="since my birthday")
+    assert [warning.partition(":")[0] for warning in found["warnings"]] == ["time_query_ignored", "nothing_asked"]
+    assert (found["window"], found["results"]) == (None, [])
+    assert len((await ask(client, query="", time_query="since my birthday", types=["Context"]))["results"]) == len(DAYS)
+    assert len((await ask(client, query="", time_query="since 1999"))["results"]) == len(DAYS)
+
+
 async def test_r7_08_a_time_in_words_lifts_the_exclusion(client: AsyncClient) -> None:
     """R18.45: what is over is found when its time is asked for, in words or by dates."""
     await store(client, "over", timestamp="2026-02-24", t_invalid="2026-02-25")
