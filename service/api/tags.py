@@ -15,7 +15,7 @@ from service.api.memory_models import MemoryOut
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
 from service.api.wire import Reply
 from service.db import edges, important, memories, scopes, visible
-from service.domain.query import EVER, Narrow, TagMatch, TagMode
+from service.domain.query import EVER, Narrow, TagMatch, TagMode, Validity
 from service.errors import InvalidInput
 from service.language.tags import normalise
 
@@ -54,8 +54,11 @@ async def list_memories_by_tag(
     tag_match: Annotated[TagMatch, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
     tag_mode: Annotated[TagMode, Query(description="One of the tags is enough, or all are needed")] = "any",
     include_archived: bool = False,
+    validity: Annotated[
+        Validity, Query(description="demote shows what is no longer valid, too; ignore also what is not yet")
+    ] = "exclude",
 ) -> TaggedPage:
-    """The most important first, then the latest."""
+    """What is valid now, the most important first, then the latest."""
     wanted = normalise([part for each in tags_wanted for part in each.split(",")])
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
@@ -63,7 +66,8 @@ async def list_memories_by_tag(
     here = scopes.matching("m", scope) & visible.alive("m", now)
     if not include_archived:
         here &= visible.live("m")
-    rows = visible.narrowed("m", Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode), EVER, here)
+    tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
+    rows = visible.narrowed("m", tagged, EVER, here & visible.valid("m", validity, now))
     async with res.db.snapshot(who.workspace_id) as session:
         ids = await important.ids(session, rows, limit=limit)
         limit_each = res.settings.recall_relation_limit

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from service.db import filters
 from service.db.conditions import Condition
-from service.domain.query import Narrow, Query, Window
+from service.domain.query import Narrow, Query, Validity, Window
 
 
 def rows(alias: str, query: Query, now: datetime) -> Condition:
@@ -16,11 +16,19 @@ def rows(alias: str, query: Query, now: datetime) -> Condition:
     found = alive(alias, now)
     if not query.include_archived:
         found &= live(alias)
-    if query.validity != "ignore" and query.window.is_open and query.narrow.valid_at is None:
-        found &= Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)")
-        if query.validity == "exclude":
-            found &= Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now)")
+    if query.window.is_open and query.narrow.valid_at is None:
+        found &= valid(alias, query.validity, now)
     return narrowed(alias, query.narrow, query.window, found)
+
+
+def valid(alias: str, validity: Validity, now: datetime) -> Condition:
+    """Validity [t_valid, t_invalid): `demote` lets in what is over, `ignore` also what is to come (C18)."""
+    if validity == "ignore":
+        return Condition("true")
+    found = Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)", {"now": now})
+    if validity == "exclude":
+        found &= Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now)")
+    return found
 
 
 def narrowed(alias: str, narrow: Narrow, window: Window, found: Condition) -> Condition:

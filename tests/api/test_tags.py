@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from httpx2 import AsyncClient
 
 from tests.api.conftest import Tables
 from tests.api.helpers import store
+from tests.conftest import SetClock
 
 
 async def by_tag(client: AsyncClient, *tags: str, **params: Any) -> list[dict[str, Any]]:
@@ -37,6 +39,19 @@ async def test_any_or_all(client: AsyncClient) -> None:
     assert [each["id"] for each in await by_tag(client, "red", "blue")] == [both, red]
     assert [each["id"] for each in await by_tag(client, "red,blue")] == [both, red]
     assert [each["id"] for each in await by_tag(client, "red", "blue", tag_mode="all")] == [both]
+
+
+async def test_what_is_not_valid_now_is_left_out(client: AsyncClient, clock: SetClock) -> None:
+    """R7.07, C18: as in every search; a memory that another one superseded is no longer valid, too."""
+    begins, ends = (clock() + timedelta(days=1)).isoformat(), clock().isoformat()
+    over = await store(client, "Lived in Lisbon", tags=["home"], importance=0.9, t_invalid=ends)
+    now = await store(client, "Lives in Porto", tags=["home"], importance=0.5)
+    later = await store(client, "Will live in Braga", tags=["home"], importance=0.1, t_valid=begins)
+    for validity, expected in ((None, [now]), ("demote", [over, now]), ("ignore", [over, now, later])):
+        asked = {} if validity is None else {"validity": validity}
+        assert [each["id"] for each in await by_tag(client, "home", **asked)] == expected
+    clock.forward(days=2)
+    assert [each["id"] for each in await by_tag(client, "home")] == [now, later]
 
 
 async def test_the_important_come_first_then_the_latest(client: AsyncClient) -> None:
