@@ -60,8 +60,8 @@ async def caller(
     header: Annotated[str | None, Security(HEADER)],
     query: Annotated[str | None, Security(QUERY)],
 ) -> Caller:
-    """The caller; raises Unauthenticated. Bearer first, then the header, then the query (R2.09). A query parameter
-    that the route does not have is refused, too."""
+    """The caller, noted in the request's state too; raises Unauthenticated. Bearer first, then the header, then the
+    query (R2.09). A query parameter that the route does not have is refused, too."""
     res: Resources = request.app.state.resources
     secret = bearer.credentials if bearer else header
     if not secret and query:
@@ -74,6 +74,7 @@ async def caller(
     if found is None or (found.expires_at is not None and found.expires_at <= res.clock()):
         raise Unauthenticated("The API key is unknown, expired or revoked.")
     parameters.refuse_unknown(request)  # here, because every route but the open ones asks who calls
+    request.state.caller = found
     return found  # type: ignore[no-any-return]
 
 

@@ -45,7 +45,7 @@ ConversationId = Annotated[str, Path(min_length=1, max_length=255, description="
 PageLimit = Annotated[int, Query(ge=1, le=1_000)]
 
 
-def _owner(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
+async def _owner(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
     """Whose conversation it must be; nothing is needed where the id says it all."""
     return Scope(who.workspace_id, user_id, agent_id, run_id)
 

@@ -24,9 +24,12 @@ from service.resources import Resources
 
 
 async def _resources(request: Request, who: CallerOf) -> Resources:
-    """The process's resources under the caller's workspace settings."""
+    """The process's resources under the caller's workspace settings, noted in the request's state too: a dependency
+    of a dependency is solved anew for everyone who names it, before it is found to be known."""
     base: Resources = request.app.state.resources
-    return base.of_workspace(dict(who.settings))
+    found: Resources = base.of_workspace(dict(who.settings))
+    request.state.resources = found
+    return found
 
 
 ResourcesOf = Annotated[Resources, Depends(_resources)]
@@ -51,7 +54,7 @@ def scope_of(
     return Scope(who.workspace_id, *ids, channel=channel or who.channel or GLOBAL_CHANNEL).require_owner()
 
 
-def _scope(
+async def _scope(
     who: CallerOf,
     user_id: UserId = None,
     agent_id: AgentId = None,

@@ -46,7 +46,7 @@ class ReceiptOut(Reply):
     note: str
 
 
-def _extent(
+async def _extent(
     who: CallerOf,
     user_id: UserId = None,
     agent_id: AgentId = None,

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
-from service.api.auth import CallerOf
 from service.api.deps import ResourcesOf
+from service.domain.access import Caller
 from service.errors import TooManyRequests
 
 REMEMBERED_KEYS = 10_000
@@ -39,8 +39,9 @@ class Buckets:
         return 0.0 if taken else (1 - left) / per_s
 
 
-async def searches(request: Request, who: CallerOf, res: ResourcesOf) -> None:
+async def searches(request: Request, res: ResourcesOf) -> None:
     """A dependency that lets a search through or raises TooManyRequests."""
+    who: Caller = request.state.caller
     per_s = res.settings.search_rate_per_s
     if per_s <= 0:
         return

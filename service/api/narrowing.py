@@ -147,7 +147,7 @@ FilterJson = Annotated[
 Several = Annotated[list[str] | None, Query(description="Repeatable, or one comma-separated list")]
 
 
-def parameters(
+async def parameters(
     filters: FilterJson = None,
     channels: Annotated[list[Channel] | None, Query(description="Several channels; instead of channel")] = None,
     scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",

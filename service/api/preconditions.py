@@ -14,7 +14,9 @@ from service.memory.ids import memory_id
 from service.memory.transactions import missing
 
 
-def expected(if_match: Annotated[str | None, Header(description="The ETag of GET, or *")] = None) -> Expected | None:
+async def expected(
+    if_match: Annotated[str | None, Header(description="The ETag of GET, or *")] = None,
+) -> Expected | None:
     """What If-Match demands; None without it. A weak tag, or one that is not ours, matches nothing (RFC 9110)."""
     if if_match is None:
         return None

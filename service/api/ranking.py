@@ -69,7 +69,7 @@ def metrics(found: Found) -> MetricsOut:
     )
 
 
-def parameters(
+async def parameters(
     fusion: Fusion | None = None,
     hybrid: bool | None = None,
     entity_centric: bool | None = None,

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from fastapi import Depends, Query, Request
 
-from service.api.auth import CallerOf
 from service.api.deps import ResourcesOf, session_of
 from service.db.audit import Entry, thresholds
+from service.domain.access import Caller
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.memory import Memory
@@ -20,16 +20,17 @@ from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.timeline import Event
 from service.memory.readlog import ReadLog
 from service.memory.reinforce import Reinforcement
+from service.resources import Resources
 
 LEVELS = frozenset({"reads", "verbose"})  # R13.06
 
 Note = Callable[..., None]
 
 
-def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
-    """A function that notes what a read found; it costs nothing while the workspace does not want it."""
+async def _note(request: Request) -> Note:
+    """A function that notes what a read found, for a route that asks who calls and for the resources; it costs nothing
+    while the workspace does not want it."""
     began = time.perf_counter()
-    level = res.settings.audit_level
 
     def note(
         route: str,
@@ -41,6 +42,9 @@ def _note(request: Request, who: CallerOf, res: ResourcesOf) -> Note:
         channels: Sequence[str] = (),
         **asked: Any,
     ) -> None:
+        who: Caller = request.state.caller
+        res: Resources = request.state.resources
+        level = res.settings.audit_level
         if level not in LEVELS:
             return
         log: ReadLog = request.app.state.reads
@@ -83,10 +87,12 @@ class Reinforce(Protocol):
     def __call__(self, found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None: ...
 
 
-def _reinforce(request: Request, who: CallerOf, res: ResourcesOf) -> Reinforce:
-    """A function that counts memories as used, later and beside the request (R7.24)."""
+async def _reinforce(request: Request) -> Reinforce:
+    """A function that counts memories as used, later and beside the request (R7.24); for routes as `_note` is."""
 
     def count(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
+        who: Caller = request.state.caller
+        res: Resources = request.state.resources
         if res.settings.reinforce:
             uses: Reinforcement = request.app.state.uses
             uses.add(who.workspace_id, [each.id for each in found], res.clock(), entities=entities)
@@ -94,7 +100,7 @@ def _reinforce(request: Request, who: CallerOf, res: ResourcesOf) -> Reinforce:
     return count
 
 
-def _counts(
+async def _counts(
     res: ResourcesOf,
     reinforce: Annotated[bool, Query(description="Count what is shown as used; false for previews")] = True,
 ) -> bool:

@@ -101,7 +101,7 @@ async def list_tool_invocations(
     )
 
 
-def _anyones(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
+async def _anyones(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
     """The ids that came, else the key's; none is fine: numbers over the whole workspace name nobody."""
     given = (user_id, agent_id, run_id)
     return Scope(who.workspace_id, *(given if any(given) else (who.user_id, who.agent_id, who.run_id)))

@@ -42,7 +42,7 @@ READ = errors.documented(400, 401, 403, 404, 503)
 WRITE = errors.documented(400, 401, 403, 404, 412, 413, 422, 503)
 
 
-def _desk(
+async def _desk(
     conversation_id: Annotated[Name, Path(description="The id of a conversation, or any name of a session")],
     who: CallerOf,
     user_id: UserId = None,

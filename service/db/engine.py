@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +33,8 @@ LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK = "55P03", "57014", "40P01"
 SHUTTING_DOWN = frozenset({"57P01", "57P02", "57P03"})
 LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError)
 RETRY_AFTER_S = 1.0
+
+DRIVER = "driver"
 
 KEPT_S = 60
 """Seconds after which a kept statement is prepared, and its plan made, anew: so a plan from when a table was empty does
@@ -129,14 +131,11 @@ class Database:
         async with self._transaction("BEGIN READ ONLY", settings, workspace_id) as session:
             yield session
 
-    @asynccontextmanager
-    async def snapshot(self, workspace_id: UUID) -> AsyncIterator[Session]:
+    def snapshot(self, workspace_id: UUID) -> AbstractAsyncContextManager[Session]:
         """A read-only transaction in which every statement sees the same state, and no table is scanned from end to
         end, whatever the planner thinks of one that a single scope nearly fills."""
         mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        settings = f"{self._read}; SET LOCAL enable_seqscan = off"
-        async with self._transaction(mode, settings, workspace_id) as session:
-            yield session
+        return self._transaction(mode, f"{self._read}; SET LOCAL enable_seqscan = off", workspace_id)
 
     @asynccontextmanager
     async def _transaction(self, mode: str, settings: str, workspace_id: UUID) -> AsyncIterator[Session]:
@@ -179,10 +178,11 @@ class Database:
 
 async def driver(session: Session) -> asyncpg.Connection[Any]:
     """The asyncpg connection below a session, for simple-protocol strings."""
-    raw = (await session.get_raw_connection()).driver_connection
-    assert raw is not None
-    connection: asyncpg.Connection[Any] = raw
-    return connection
+    known: asyncpg.Connection[Any] | None = session.info.get(DRIVER)
+    if known is None:  # asking for it costs a greenlet; what is noted here goes with the connection
+        known = session.info[DRIVER] = (await session.get_raw_connection()).driver_connection
+        assert known is not None
+    return known
 
 
 async def plan_by_values(session: Session) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from itertools import repeat
 from typing import Any
 from uuid import UUID
 
@@ -124,12 +123,10 @@ async def read(
         "tags": list(ask.tags),
     }
     shape = _shape(where.scope.sql, where.rows.sql, where.generation, wanted)
-    rows = await direct.fetch(session, shape, values)
-    columns = zip(*rows, strict=True) if rows else repeat(())
-    found: dict[str, Any] = dict(zip(_names(wanted), columns, strict=False))
+    found: dict[str, Any] = await direct.columns(session, shape, values) or dict.fromkeys(_names(wanted), ())
     for name in NUMBERS:
         found[name] = np.array(found[name], dtype=np.float64)
-    found["text_lexical"] = np.maximum(np.nan_to_num(found["text_lexical"]), 0.0)
+    found["text_lexical"] = np.fmax(found["text_lexical"], 0.0)  # a text without words: 0
     return Measures(**found)
 
 

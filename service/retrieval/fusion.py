@@ -263,7 +263,7 @@ def _best(scores: Column, keys: Sequence[Hashable], limit: int | None) -> list[i
 
 def _normal(name: str, column: Column, asking: Asking, weights: Weights, fusion: Fusion) -> Column:
     if name not in BM25 and name not in COSINES:
-        return np.nan_to_num(column)
+        return _zeroed(column)
     if fusion == "rrf":
         return _column(_by_rank(_listed(column), floor=0.0 if name in BM25 else None))
     if fusion == "zscore":
@@ -278,8 +278,12 @@ def _listed(column: Column) -> list[float | None]:
     return [_known(value) for value in column]
 
 
+def _zeroed(column: Column) -> Column:
+    return np.where(np.isnan(column), 0.0, column)
+
+
 def _share(column: Column, least: float) -> Column:
-    known = np.nan_to_num(column)
+    known = _zeroed(column)
     top = max(float(known.max(initial=0.0)), least)
     return known / top if top > 0 else np.zeros(len(column))
 
@@ -288,7 +292,7 @@ def _spread(column: Column) -> Column:
     absent = np.isnan(column)
     if absent.all():
         return np.zeros(len(column))
-    low, high = np.nanmin(column), np.nanmax(column)
+    low, high = np.fmin.reduce(column), np.fmax.reduce(column)  # these pass over what is absent
     if high == low:  # alone, or all alike: nothing speaks against any of them
         return np.where(absent, 0.0, 1.0)
     return np.where(absent, 0.0, (column - low) / (high - low))

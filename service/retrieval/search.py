@@ -8,14 +8,12 @@ answer. A reranker is asked after that, again with nothing held.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from service.db import hybrid, large, measures, memories, named, scopes, stats, visible
 from service.db.engine import Session
@@ -200,9 +198,9 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
 
 
 async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, Used], watch: Watch) -> Prepared:
-    people, widened = await asyncio.gather(_people(query, where, res), techniques.widened(query, res))
-    zone = ZoneInfo(query.timezone or res.settings.timezone)
-    read = await res.threads.run(question.read, query.text, query.reference or res.clock(), zone, people)
+    people, widened = await _people(query, where, res), await techniques.widened(query, res)
+    timezone = query.timezone or res.settings.timezone
+    read = await techniques.read(query.text, query.reference or res.clock(), timezone, people, res)
     watch.lap("read")
     more = [CleanText(question.unnamed(text, people)) for text in widened.texts]
     embedded = await techniques.embedded(query, CleanText(read.embed), more, res, request=read.request)

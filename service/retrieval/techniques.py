@@ -36,7 +36,7 @@ from service.language.statement import statement
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import Ask, Vector
 from service.resources import Resources
-from service.retrieval import prompts
+from service.retrieval import prompts, question
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
@@ -114,9 +114,9 @@ async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Used]
     began, how, found = time.perf_counter(), _RULES, None
     reference, zone = query.reference or res.clock(), query.timezone or res.settings.timezone
     if res.llm is not None:
-        question = prompts.self_query(query.text, reference=reference, timezone=zone)
+        asked = prompts.self_query(query.text, reference=reference, timezone=zone)
         try:
-            reply = await _asked(query, question, _Filters, res)
+            reply = await _asked(query, asked, _Filters, res)
             found, how = _read(query, reply), _MODEL
         except LlmError:
             how = f"{_RULES}: {_FAILED}"
@@ -134,9 +134,26 @@ async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Used]
     return found, {"self_query": Used(_ms(began), len(added), note)}
 
 
+QUICK_CHARS, QUICK_PEOPLE = 300, 20
+"""A question of so many characters in a scope of so many speakers is read in some tens of microseconds, unless it
+holds a time: less than it takes to hand it to a thread."""
+
+
+async def read(
+    text: CleanText, reference: datetime, timezone: str, people: Sequence[str], res: Resources
+) -> question.Question:
+    """The question taken apart; off the event loop if that may take long. `people`: who speaks in the scope."""
+    zone = ZoneInfo(timezone)
+    if len(text) <= QUICK_CHARS and len(people) <= QUICK_PEOPLE and not temporal.may_have_time(text):
+        return question.read(text, reference, zone, people)
+    return await res.threads.run(question.read, text, reference, zone, people)
+
+
 async def widened(query: Query, res: Resources) -> Widened:
     """The texts of query expansion and HyDE; both ask at the same time."""
     on = query.ranking.techniques
+    if not (on.query_expansion or on.hyde):
+        return Widened((), {})
     wanted = {"query_expansion": (on.query_expansion, _expanded), "hyde": (on.hyde, _imagined)}
     running = {name: ask(query, res) for name, (switched, ask) in wanted.items() if switched}
     found = dict(zip(running, await asyncio.gather(*running.values()), strict=True))
@@ -204,9 +221,9 @@ async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Used
     return told, Used(_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
 
 
-async def _asked(query: Query, question: Ask, shape: type[Said], res: Resources) -> Said:
+async def _asked(query: Query, ask: Ask, shape: type[Said], res: Resources) -> Said:
     """What the model says, soon: somebody waits for the search. Raises LlmError."""
-    soon = replace(question, deadline_s=min(question.deadline_s, res.settings.technique_timeout_s))
+    soon = replace(ask, deadline_s=min(ask.deadline_s, res.settings.technique_timeout_s))
     return (await asking.ask_for(res, query.scope.workspace_id, soon, shape))[0]
 
 

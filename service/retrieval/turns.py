@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from service.db import turn_search
 from service.db import turns as rows
@@ -24,7 +23,7 @@ from service.language import lexemes
 from service.language.context import asking
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, nearness, question
+from service.retrieval import fusion, nearness, question, techniques
 from service.retrieval.fusion import Asking, Ranked, Signals
 from service.retrieval.question import Question
 
@@ -53,8 +52,7 @@ async def prepare(wanted: Turns, text: CleanText, res: Resources) -> Prepared:
     """The question taken apart and embedded."""
     async with res.db.read(wanted.scope.workspace_id) as session:
         people = await turn_search.speakers(session, wanted)
-    zone = ZoneInfo(res.settings.timezone)
-    read = await res.threads.run(question.read, text, res.clock(), zone, people)
+    read = await techniques.read(text, res.clock(), res.settings.timezone, people, res)
     vector, warnings = await _vector(wanted, CleanText(read.embed), res)
     terms = {term: lexemes.term_id(term) for term in read.terms}
     asked = read.asked
