@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from service.db.caches import AnswerTable
 from service.errors import LlmError
-from service.providers.answer_cache import CachedLlm, anything
+from service.providers.answer_cache import CachedLlm
 from service.providers.json_reply import validate
 from service.providers.protocols import Ask, Reply
 from service.resources import Resources
@@ -20,7 +20,9 @@ from service.settings import Settings
 Model = TypeVar("Model", bound=BaseModel)
 
 
-async def ask(res: Resources, workspace_id: UUID, question: Ask, usable: Callable[[Reply], bool] = anything) -> Reply:
+async def ask(
+    res: Resources, workspace_id: UUID, question: Ask, usable: Callable[[Reply], bool] | None = None
+) -> Reply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. Only a `usable` one is kept
     for the next who asks the same."""
     assert res.llm is not None
@@ -46,8 +48,15 @@ async def ask_once(res: Resources, question: Ask) -> Reply:
 
 async def ask_for(res: Resources, workspace_id: UUID, question: Ask, shape: type[Model]) -> tuple[Model, Reply]:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
-    reply = await ask(res, workspace_id, question, lambda reply: validate(reply.text, shape) is not None)
-    found = validate(reply.text, shape)
+    seen: dict[str, Model | None] = {}
+
+    def fitting(reply: Reply) -> Model | None:
+        if reply.text not in seen:
+            seen[reply.text] = validate(reply.text, shape)
+        return seen[reply.text]
+
+    reply = await ask(res, workspace_id, question, lambda reply: fitting(reply) is not None)
+    found = fitting(reply)
     if found is None:
         raise LlmError("The language model's answer could not be read.")
     return found, reply

@@ -58,9 +58,18 @@ async def from_messages(
         return by_rules(said)
     custom = instruction or res.settings.custom_prompts.fact_extraction
     question = prompts.extract([(each.role, each.text) for each in said], custom)
-    reply = await asking.ask(res, workspace_id, question, lambda reply: read(reply.text) is not None)
+    seen: dict[str, ReadOut | None] = {}  # the answer is read to be kept, and then to be used
+
+    def usable(reply: Reply) -> bool:
+        seen[reply.text] = read(reply.text)
+        return seen[reply.text] is not None
+
+    reply = await asking.ask(res, workspace_id, question, usable)
     brief = max(len(reply.text), sum(len(each.text) for each in said)) <= BRIEF
-    read_out = read(reply.text) if brief else await res.threads.run(read, reply.text)
+    if reply.text in seen:
+        read_out = seen[reply.text]
+    else:
+        read_out = read(reply.text) if brief else await res.threads.run(read, reply.text)
     if read_out is None:
         raise LlmError("The language model's answer could not be read.")
     stated = [fact for fact in read_out.facts if not talk.ordered(fact.text)]

@@ -39,7 +39,8 @@ class ScopeLocks:
         """Holds the scope's turn in this process; StoreUnavailable when it does not come in time."""
         lock = self._locks.setdefault(scope.lock_name, asyncio.Lock())
         try:
-            await asyncio.wait_for(lock.acquire(), self._timeout_s)
+            async with asyncio.timeout(self._timeout_s):
+                await lock.acquire()
         except TimeoutError as exc:
             raise StoreUnavailable("Another write to this scope takes too long.", retry_after_s=1.0) from exc
         try:

@@ -22,7 +22,7 @@ from service.db.conversations import Source
 from service.db.engine import Session
 from service.db.neighbours import Beside
 from service.db.rows import Rows, Waiting
-from service.db.turns import NewTurn, StoredTurn
+from service.db.turns import NewTurn, StoredTurn, weigh
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Neighbour, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
@@ -38,7 +38,6 @@ from service.memory.store import DECISIONS, keep_answer, write_transaction
 from service.pipeline import pii, size
 from service.pipeline.profiles import FACT, TOGETHER
 from service.pipeline.run import run_all
-from service.providers.protocols import Vector
 from service.resources import Resources
 
 RULINGS_AT_ONCE = 8
@@ -78,10 +77,8 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     spoken = [Said(*_speaker(draft)) for draft in said]
     began = time.perf_counter()
-    try:  # the turns are embedded while the model reads them
-        found, vectors = await asyncio.gather(
-            _extracted(spoken, conversation, res), _turn_vectors(said, conversation, res)
-        )
+    try:  # the turns are embedded and weighed while the model reads them
+        found, heard = await asyncio.gather(_extracted(spoken, conversation, res), _heard(said, conversation, res))
     except LlmError as exc:
         if conversation.stored is not None:
             raise
@@ -96,7 +93,7 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
             return Curated(_previews(facts, res), warnings)
         try:
             told = (*warnings, *_odd(facts))
-            outcomes = await _write(conversation, said, vectors, facts, told, res, request, decide_inside=last)
+            outcomes = await _write(conversation, heard, facts, told, res, request, decide_inside=last)
         except (Stale, write.Gone):
             if last:
                 raise
@@ -133,15 +130,32 @@ async def _extracted(spoken: Sequence[Said], conversation: Conversation, res: Re
     return await extract.from_messages(spoken, workspace_id, res, llm=llm, instruction=conversation.instruction)
 
 
-async def _turn_vectors(said: Sequence[Draft], conversation: Conversation, res: Resources) -> Sequence[Vector | None]:
-    """The vectors of the messages as turns; None for what a job embeds later: long ones, or all if it fails now."""
-    nothing = [None] * len(said)
-    if conversation.dry_run or conversation.stored is not None or sum(len(each.clean) for each in said) > SOON_CHARS:
-        return nothing
+async def _heard(said: Sequence[Draft], conversation: Conversation, res: Resources) -> list[NewTurn]:
+    """The messages as turns; none where there are none to be written. Without a vector those that a job embeds later:
+    long ones, or all if it fails now."""
+    if conversation.dry_run or conversation.stored is not None:
+        return []
+    turns = await _as_turns(said, res)
+    if sum(len(each.clean) for each in said) > SOON_CHARS:
+        return turns
     try:
-        return await res.embedder.embed(conversation.scope.workspace_id, [each.clean for each in said])
+        vectors = await res.embedder.embed(conversation.scope.workspace_id, [each.clean for each in said])
     except EmbeddingError:
-        return nothing
+        return turns
+    return [replace(turn, vector=vector) for turn, vector in zip(turns, vectors, strict=True)]
+
+
+async def _as_turns(said: Sequence[Draft], res: Resources) -> list[NewTurn]:
+    """The messages as turns with the weights of their words, and no vectors yet."""
+    return [
+        NewTurn(
+            *_spoken(draft),
+            draft.clean,
+            draft.timestamp,
+            weights=await res.threads.run_if_long(draft.clean, weigh, draft.clean),
+        )
+        for draft in said
+    ]
 
 
 def _speaker(draft: Draft) -> tuple[str, CleanText, str | None]:
@@ -208,6 +222,8 @@ async def _ruled(facts: Sequence[Considered], res: Resources) -> list[Considered
     async with res.db.read(facts[0].draft.scope.workspace_id, by_key=True) as session:
         seen = [(await _nearest(session, each.draft, res)).neighbours for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
+    if len(facts) == 1:  # a task and a turn of its own would cost more than they order
+        return [await _rule(facts[0], seen[0], recalled[0], res)]
     turn = asyncio.Semaphore(RULINGS_AT_ONCE)
 
     async def one(each: Considered, shown: tuple[Neighbour, ...], said_before: Sequence[Neighbour]) -> Considered:
@@ -256,8 +272,7 @@ async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int
 
 async def _write(
     conversation: Conversation,
-    said: Sequence[Draft],
-    vectors: Sequence[Vector | None],
+    heard: Sequence[NewTurn],
     facts: Sequence[Considered],
     warnings: Sequence[str],
     res: Resources,
@@ -268,7 +283,7 @@ async def _write(
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
-        places, spoken = await _turns(session, conversation, said, vectors, res, consolidated=True)
+        places, spoken = await _turns(session, conversation, heard, res, consolidated=True)
         waiting = Waiting(session)
         waiting.add(*spoken)
         outcomes: list[Outcome] = []
@@ -336,8 +351,7 @@ def _by_rules(each: Considered, there: tuple[Neighbour, ...]) -> Considered:
 async def _turns(
     session: Session,
     conversation: Conversation,
-    said: Sequence[Draft],
-    vectors: Sequence[Vector | None],
+    heard: Sequence[NewTurn],
     res: Resources,
     *,
     consolidated: bool,
@@ -347,19 +361,15 @@ async def _turns(
     if conversation.stored is not None:
         await conversations.mark_consolidated(session, scope, conversation.stored)
         return list(conversation.stored), ()
-    new = [
-        NewTurn(*_spoken(draft), draft.clean, draft.timestamp, vector)
-        for draft, vector in zip(said, vectors, strict=True)
-    ]
     stored, spoken = await conversations.go_on(
         session,
         scope,
         conversation.external_id,
-        new,
+        heard,
         generation=res.generation,
         consolidated_at=res.clock() if consolidated else None,
     )
-    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new, res)
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, heard, res)
     return stored, spoken
 
 
@@ -375,9 +385,9 @@ async def _kept_for_later(
     why = "the language model failed; the messages are kept and will be curated later"
     if conversation.dry_run:
         return Curated((), (*warnings, f"no_facts: {why}."))
-    scope = conversation.scope
+    scope, heard = conversation.scope, await _as_turns(said, res)
     async with write_transaction(scope, res, request) as session:
-        places, spoken = await _turns(session, conversation, said, [None] * len(said), res, consolidated=False)
+        places, spoken = await _turns(session, conversation, heard, res, consolidated=False)
         await rows.insert(session, *spoken)
         kept = later.kept(conversation, said[0], places[0].conversation_id, places[0].index, places[-1].index)
         job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)

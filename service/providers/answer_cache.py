@@ -26,23 +26,18 @@ class AnswerStore(Protocol):
     async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None: ...
 
 
-def anything(_: Reply) -> bool:
-    """Every answer will do."""
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class CachedLlm:
     """An Llm that remembers for one owner (the workspace); implements `protocols.Llm`. Make one per request.
 
-    `usable`: whoever asks can make something of the answer. One that is not is never kept, or asking again would not
-    help for as long as the cache lasts.
+    `usable`: whoever asks can make something of the answer; None: it is JSON where that was asked. One that is not is
+    never kept, or asking again would not help for as long as the cache lasts.
     """
 
     llm: Llm
     store: AnswerStore
     owner: UUID
-    usable: Callable[[Reply], bool] = anything
+    usable: Callable[[Reply], bool] | None = None
 
     @property
     def model(self) -> str:
@@ -58,20 +53,29 @@ class CachedLlm:
             budget.note(cached=1)
             return Reply(kept, model=self.model)
         reply = await self.llm.complete(ask)
-        if worth_keeping(ask, reply) and self.usable(reply):
+        if self._worth_keeping(ask, reply):
             await self.store.put(*key, reply.text)
         return reply
 
     async def close(self) -> None:
         """Nothing: the model belongs to the process, this wrapper to a request."""
 
-
-def worth_keeping(ask: Ask, reply: Reply) -> bool:
-    """False for half an answer, or for prose where JSON was asked: those would be served until they expire."""
-    return not reply.truncated and (ask.schema is None or parse_reply(reply.text) is not None)
+    def _worth_keeping(self, ask: Ask, reply: Reply) -> bool:
+        """False for half an answer, or for one that is of no use: those would be served until they expire."""
+        if reply.truncated:
+            return False
+        if self.usable is not None:
+            return self.usable(reply)
+        return ask.schema is None or parse_reply(reply.text) is not None
 
 
 def fingerprint(ask: Ask) -> bytes:
-    """SHA-256 of all that shapes the answer; `ask` holds redacted text only."""
-    shape = [ask.system, ask.user, ask.schema, ask.temperature, ask.max_tokens]
-    return hashlib.sha256(json.dumps(shape, sort_keys=True, default=dict).encode()).digest()
+    """SHA-256 of all that shapes the answer; `ask` holds redacted text only. Each part tells its length, so that no two
+    questions run together."""
+    form = json.dumps([ask.schema, ask.temperature, ask.max_tokens], sort_keys=True, default=dict)
+    found = hashlib.sha256()
+    for part in (ask.system, ask.user, form):
+        encoded = part.encode("utf-8", "surrogatepass")
+        found.update(b"%d:" % len(encoded))
+        found.update(encoded)
+    return found.digest()

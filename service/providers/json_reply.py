@@ -72,19 +72,20 @@ def readings(text: str) -> Iterator[object]:
     """Every array or object that the answer can be read as, the most literal one first."""
     said, closed = THOUGHTS.subn("", text.strip().removeprefix("\ufeff"), count=1)
     said = said.strip().removeprefix("\ufeff")
-    answered = said if closed or _literal(said) else UNOPENED.sub("", said, count=1).strip()
+    whole = _load(said)
+    if isinstance(whole, (list, dict)):
+        yield whole
+        yield from _readings(said, said)
+        return
+    answered = said if closed else UNOPENED.sub("", said, count=1).strip()
     yield from _readings(answered)
     if answered != said:  # the tag may have stood in a string
         yield from _readings(said)
 
 
-def _literal(text: str) -> bool:
-    return isinstance(_load(text), (list, dict))
-
-
-def _readings(text: str) -> Iterator[object]:
+def _readings(text: str, *read: str) -> Iterator[object]:
     fenced = [match.group(1).strip() for match in FENCE.finditer(text)]
-    for whole in (text, *fenced):
+    for whole in (each for each in (text, *fenced) if each not in read):
         value = _load(whole)
         if isinstance(value, str):  # JSON inside a JSON string
             value = _load(value)
