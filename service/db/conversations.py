@@ -117,6 +117,15 @@ TOUCHED: Mapping[str, Any] = MappingProxyType(
 """What a new turn does to its conversation."""
 
 
+HOLD = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = ANY (:ids) ORDER BY id FOR KEY SHARE")
+
+
+async def hold(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
+    """Keeps these turns until the transaction ends. Are all of them there?"""
+    values = {"workspace": scope.workspace_id, "ids": [each.id for each in turns]}
+    return len(await direct.fetch(session, HOLD, values)) == len(turns)
+
+
 async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
     """Says that the facts of these turns are extracted, if they are all there are (R9.08)."""
     await session.execute(

@@ -2,7 +2,8 @@
 
 Its turns stand in the database; this makes the facts of them, by the same verb that a request calls and as that
 request wanted it. When the model is still away the job fails and is tried again, later each time. One that dies after
-the commit and runs again finds that it is done.
+the commit and runs again finds that it is done. Turns that were erased meanwhile leave nothing: when none is left the
+job is done, else it is tried again with the others.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any
 from uuid import UUID
 
 from service.db import caches, conversations
+from service.db.conversations import KeptTurn
 from service.db.idempotency import Replay
 from service.domain.job import Counts, Job
 from service.domain.memory import Outcome
 from service.domain.request import IdempotencyKey, Request
+from service.domain.scope import Scope
 from service.memory import later
-from service.memory.curate import curate
+from service.memory.curate import TurnsGone, curate
 from service.resources import Resources
 
 REMEMBERED_S = 30 * 86_400.0
@@ -27,10 +30,7 @@ REMEMBERED_S = 30 * 86_400.0
 async def run(job: Job, res: Resources) -> Counts | None:
     """Facts of the turns in the payload; those that are gone are done."""
     kept = job.payload
-    conversation_id = UUID(str(kept["conversation_id"]))
-    first, last = int(str(kept["first"])), int(str(kept["last"]))
-    async with res.db.read(job.workspace_id) as session:
-        found = await conversations.kept(session, job.workspace_id, conversation_id, first, last)
+    found = await _kept(job, res)
     if found is None:
         return None
     key = IdempotencyKey(f"job:{job.id}", str(job.id), REMEMBERED_S)
@@ -40,7 +40,19 @@ async def run(job: Job, res: Resources) -> Counts | None:
             curated = await curate(wanted, res, Request(f"job:{job.id}", None, key, _answer))
     except Replay:
         return None
+    except TurnsGone:
+        if await _kept(job, res) is None:
+            return None
+        raise
     return {"facts": len(curated.outcomes)}
+
+
+async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[KeptTurn]] | None:
+    asked = job.payload
+    conversation_id = UUID(str(asked["conversation_id"]))
+    first, last = int(str(asked["first"])), int(str(asked["last"]))
+    async with res.db.read(job.workspace_id) as session:
+        return await conversations.kept(session, job.workspace_id, conversation_id, first, last)
 
 
 def _answer(outcomes: Sequence[Outcome], warnings: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:

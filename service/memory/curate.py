@@ -30,7 +30,7 @@ from service.domain.kinds import Importance
 from service.domain.memory import Outcome
 from service.domain.request import Request
 from service.domain.text import CleanText
-from service.errors import EmbeddingError, LlmError, PiiRejected
+from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
 from service.memory import apply, later, turns, write
 from service.memory.confirm import Stale
 from service.memory.record import Conversation
@@ -69,6 +69,12 @@ class Curated:
 
     outcomes: tuple[Outcome, ...]
     warnings: tuple[str, ...] = ()
+
+
+class TurnsGone(Conflict):
+    """What was said was erased meanwhile, and what was made of it must not stay. What is left can be read anew."""
+
+    retryable = True
 
 
 async def curate(conversation: Conversation, res: Resources, request: Request) -> Curated:
@@ -359,6 +365,8 @@ async def _turns(
     """The places of the turns, and the rows of those that are new: to be inserted with what came of them."""
     scope = conversation.scope
     if conversation.stored is not None:
+        if not await conversations.hold(session, scope, conversation.stored):
+            raise TurnsGone("Some of the turns were erased while their facts were made.")
         await conversations.mark_consolidated(session, scope, conversation.stored)
         return list(conversation.stored), ()
     stored, spoken = await conversations.go_on(

@@ -6,17 +6,17 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import asyncpg  # type: ignore[import-untyped]
 import pytest
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.errors import LlmError
 from service.jobs import consolidate, enrich, ingest
+from service.memory.curate import TurnsGone
 from service.providers.protocols import Ask, Reply
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, with_llm
-from tests.api.helpers import opened, said, store
+from tests.api.helpers import listed, opened, said, store
 from tests.api.judging import Judge, dump, judged, tell
 from tests.conftest import Tenant
 
@@ -217,7 +217,7 @@ class Late(Judge):
 async def test_what_a_model_says_of_the_erased_is_not_kept(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
-    """A job had the conversation in its hands already."""
+    """A job had the conversation in its hands already; it ends quietly."""
     late = Late()
     late.say(f"Owns a {CANARY}", {"event": "ADD"})
     async with with_llm(resources, tenant, late) as client:
@@ -226,6 +226,38 @@ async def test_what_a_model_says_of_the_erased_is_not_kept(
         [row] = await tables.fetch(kept, tenant.workspace_id)
         late.client = client
         job = Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 3, "t")
-        with pytest.raises(asyncpg.ForeignKeyViolationError):  # its turns are gone
-            await consolidate.run(job, replace(resources, llm=late))
+        assert await consolidate.run(job, replace(resources, llm=late)) is None
         assert await _holding(tables) == set()
+
+
+class Half(Late):
+    """Asked again, it answers when the first thing that was said has just been erased."""
+
+    tables: Tables | None = None
+
+    async def complete(self, ask: Ask) -> Reply:
+        if self.tables is None:
+            raise LlmError("away")
+        await self.tables.fetch("DELETE FROM turn WHERE content LIKE $1", f"%{CANARY}%")
+        return await Judge.complete(self, ask)
+
+
+async def test_what_is_left_of_a_conversation_is_read_anew(
+    resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    half = Half()
+    async with with_llm(resources, tenant, half) as client:
+        talk = [{"role": "user", "content": each} for each in (f"I own a {CANARY}", "I play the cello")]
+        answer = await client.post("/v1/memories", json={"messages": talk, "user_id": "alice"})
+        assert answer.json()["results"] == []
+        kept = "SELECT id, payload::text AS payload FROM job WHERE workspace_id = $1 AND kind = 'consolidate'"
+        [row] = await tables.fetch(kept, tenant.workspace_id)
+        job = Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 3, "t")
+        half.tables = tables
+        half.say(f"Owns a {CANARY}", {"event": "ADD"})
+        with pytest.raises(TurnsGone) as gone:
+            await consolidate.run(job, replace(resources, llm=half))
+        assert gone.value.retryable
+        assert await listed(client, user_id="alice") == set()
+        half.say("Plays the cello", {"event": "ADD"})
+        assert await consolidate.run(job, replace(resources, llm=half)) == {"facts": 1}
