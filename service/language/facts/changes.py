@@ -30,7 +30,7 @@ _TONGUE = re.compile(
 )
 _NEW = re.compile(r"(?:an?|their|the) new (?P<noun>[\w-]+(?: [\w-]+)?)\b")
 _OFTEN = re.compile(
-    r"\b(?:every|each) (?:other |second |single )?(?:\w+day|day|morning|evening|night|week|weekend|month|year)s?\b"
+    r"\bon \w+days(?: and \w+days)*\b|\b(?:every|each) (?:other |second |single )?(?:\w+day|day|morning|evening|night|week|weekend|month|year)s?\b"
     r"|\b(?:once|twice|(?:\d+|two|three|four|five|six|seven|several|a few) times|(?:\d+|two|three|four|five|six|seven)"
     r" (?:days|nights|mornings|evenings)) (?:an?|per|every) (?:day|week|month|year)\b|\b(?:daily|weekly|monthly)\b",
     re.IGNORECASE,
@@ -41,10 +41,47 @@ def changed(new: Side, old: Side) -> Relation | None:
     """Returns NEWER where the new sentence changes what the old one says, None where it is no such news."""
     if new.phase is Phase.DENIED or not (old.stands or _MOVED.search(old.fact.text)):
         return None
+    if _moved_out(new, old) or _instead(new, old) or _healed(new, old):
+        return Relation(Kind.NEWER, "tells what is so instead")
     if _rescheduled(new, old) or _replaced(new, old) or _retongued(new, old):
         return Relation(Kind.NEWER, "tells how it changed")
     graded = _regraded(new, old)
     return Relation(Kind.NEWER, "another figure", graded) if graded else None
+
+
+_OUT = re.compile(r"(?:out|away|in with|into (?:their|an?) (?:own|new) (?:flat|place|apartment|house|home))\b")
+
+
+def _moved_out(new: Side, old: Side) -> bool:
+    """Whether who moved out, or whom they lived with did, no longer lives with them."""
+    lived = re.match(r"(?:together )?with (?P<whom>.+)", old.said.rest) if old.said.verb == "live" else None
+    if lived is None or old.fact.subject != USER or new.said.verb != "move" or not _OUT.match(new.said.rest):
+        return False
+    whom = new.said.subject.removeprefix(f"{USER}'s ")
+    return new.fact.subject == USER or set(values.stems(whom)) <= set(values.stems(lived["whom"]))
+
+
+_NOW = re.compile(r"\s+(?:now|nowadays|these days|instead|from now on)$", re.IGNORECASE)
+_ONE_AT_A_TIME = frozenset("support use drive ride wear teach manage lead attend train rent coach".split())
+_CONSUMED = frozenset("eat drink use wear read watch drive ride buy".split())
+
+
+def _instead(new: Side, old: Side) -> bool:
+    """Whether "supports Chelsea now", "only drinks tea" leave no room for what the same verb had before."""
+    a, b = (set(values.stems(_OFTEN.sub("", _NOW.sub("", side.said.rest)))) for side in (new, old))
+    if new.said.verb != old.said.verb or new.fact.subject != old.fact.subject or not (a and b and new.stands):
+        return False
+    only = re.search(r"\b(?:only|just)\b", new.fact.text) and new.said.verb in _CONSUMED
+    now = _NOW.search(new.said.rest)
+    if now and a == b:  # the same, on another day
+        return _OFTEN.search(new.fact.text) is not None and _OFTEN.search(old.fact.text) is not None
+    return not a & b and bool(only or (now and new.said.verb in _ONE_AT_A_TIME))
+
+
+def _healed(new: Side, old: Side) -> bool:
+    """Whether a part of the body is well again: "User's leg has healed" beside "has a broken leg"."""
+    part = new.said.subject.removeprefix(f"{USER}'s ")
+    return new.said.verb in ("heal", "recover") and set(values.stems(part)) <= set(values.stems(old.said.rest))
 
 
 def _rescheduled(new: Side, old: Side) -> bool:

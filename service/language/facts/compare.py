@@ -52,7 +52,8 @@ def _related(new: Fact, old: Fact) -> Relation | None:
     if a.slot and _family(a.slot) == _family(b.slot):
         return _phases(a, b) or compare_slots.of_family(_family(a.slot))(a, b)
     return (
-        _ended(a, b)
+        _without(a, b)
+        or _ended(a, b)
         or _taken_up(a, b)
         or _crossed(a, b)
         or (Relation(Kind.APART, "another attribute") if a.slot and b.slot else None)
@@ -65,7 +66,7 @@ def _bare(text: str) -> str:
 
 def _one_subject(a: Side, b: Side) -> bool:
     first, second = (
-        re.sub(r"\b(?:the|older|younger|elder|little|big|new|old)\b ?", "", s.fact.subject.casefold()).strip()
+        _relative(re.sub(r"\b(?:the|older|younger|elder|little|big|new|old)\b ?", "", s.fact.subject.casefold()).strip())
         for s in (a, b)
     )
     return first == second or (
@@ -73,6 +74,12 @@ def _one_subject(a: Side, b: Side) -> bool:
         and second != USER
         and (first.startswith(f"{second} ") or second.startswith(f"{first} ") or _same_name(first, second))
     )
+
+
+def _relative(subject: str) -> str:
+    """The subject with its relative named in one way: "user's mum" is "user's mother"."""
+    owner, _, last = subject.rpartition(" ")
+    return f"{owner} {wordbook.kin(last)}" if owner and last in wordbook.KIN else subject
 
 
 def _same_name(a: str, b: str) -> bool:
@@ -179,7 +186,7 @@ def _fulfilled(a: Side, b: Side) -> Relation | None:
     back = re.match(r"(?:finally |just |now )?(?:back|home) from (.+)", a.said.rest) if a.said.verb == "be" else None
     if back and b.said.holds and aim - _TRAVEL and aim - _TRAVEL <= set(values.stems(back.group(1))):
         return Relation(Kind.NEWER, "the trip was made")
-    if not aim or not (a.said.past or a.said.perfect):
+    if not aim or not (a.said.past or a.said.perfect or (a.said.progressive and not a.said.future)):
         return None
     if aim <= told or (_DROPPED.search(a.fact.text) and len(aim & told) * 2 >= len(aim)):
         return Relation(Kind.NEWER, "the aim was reached or dropped")
@@ -203,6 +210,20 @@ def _same_partner(a: Side, b: Side) -> Relation | None:
     if {a.slot, b.slot} <= _PARTNERS and a.slot != b.slot and a.stands and b.stands and a.value == b.value:
         return Relation(Kind.NEWER, "the same partner")
     return None
+
+
+_NONE = re.compile(r"(?:no|any|an?) ", re.IGNORECASE)
+
+
+def _without(a: Side, b: Side) -> Relation | None:
+    """ "Has no car" says what "doesn't own a car" does, and ends "has a car"."""
+    if {a.said.verb, b.said.verb} - {"have", "own"}:
+        return None
+    none = [side.said.negative or side.said.rest.startswith("no ") for side in (a, b)]
+    things = [values.stems(_NONE.sub("", side.said.rest, count=1)) for side in (a, b)]
+    if not none[0] or not things[0] or things[0] != things[1]:
+        return None
+    return Relation(Kind.SAME, "denied before") if none[1] else Relation(Kind.ENDS, "no longer so")
 
 
 _PARTICIPATING = frozenset({"visit", "want", "plan", "like", "love", "hate"})

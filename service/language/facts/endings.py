@@ -58,6 +58,7 @@ _PARTICLES: dict[str, str] = {
     "return": "",
 }
 _OBJECT = re.compile(r"(?P<article>an?|some|one|two|three|another) ", re.IGNORECASE)
+_BOND = re.compile(r"(?<=\w) (?:membership|subscription|contract|account)$", re.IGNORECASE)
 _LEFT_FOR = re.compile(r"\s+(?:for|to join|and|because|after|when|so)\b.*$", re.IGNORECASE)
 # "Left the house at eight": only what one belongs to is over when one leaves it
 _MEMBER = frozenset(values.stems("member work belong study attend part volunteer date live rent train enrol join"))
@@ -73,7 +74,7 @@ def over(s: Statement) -> str:
     found = re.match(rf"(?:{particles})\s+(?P<what>.+)" if particles else r"(?P<what>.+)", s.rest, re.IGNORECASE)
     if found is None or (not particles and _OBJECT.match(found["what"])):
         return ""
-    return slots.trimmed("", _LEFT_FOR.sub("", found["what"]))
+    return _BOND.sub("", slots.trimmed("", _LEFT_FOR.sub("", found["what"])))
 
 
 def leaves(s: Statement, old_words: frozenset[str]) -> bool:

@@ -78,7 +78,7 @@ _WHEN = re.compile(
     r"|someday|one day"
     r"|at the moment|nowadays|for (?:about |over |almost |the (?:last|past) )?(?:\w+ )?(?:years?|months?|weeks?"
     r"|ages)|since .+|(?:because|since|so that|so they|which|although|though|even though|but|if|whenever)\b.*"
-    r"|years ago|a lot|very much|so much|too much|the most|as well|too|instead)$",
+    r"|years ago|a lot|very much|so much|too much|the most|as well|too|instead|after all)$",
     re.IGNORECASE,
 )
 
@@ -152,7 +152,7 @@ def _possession(s: Statement) -> tuple[str, str] | None:
         if related:
             return related
     aged = re.match(
-        r"(?:almost |nearly |about |only )?(\d{1,3})(?P<unit> years?(?: old)?| months? old| weeks? old)?$", s.rest
+        r"(?:almost |nearly |about |only )?(\d{1,3}|(?:one|two|three|four|five|six|seven|eight|nine|ten|\w+teen)\b)(?P<unit> years?(?: old)?| months? old| weeks? old)?$", s.rest
     )
     named = s.subject.istitle() and s.subject.isalpha() and s.subject.casefold() not in NAMES
     if aged and ((mark and (wordbook.kin(noun) or wordbook.animal(noun))) or named):
@@ -162,6 +162,8 @@ def _possession(s: Statement) -> tuple[str, str] | None:
         return "pet", f"{described['what']} {described['name']}"
     if _NAMED.match(s.rest):
         return "name", _NAMED.match(s.rest)["name"]  # type: ignore[index]
+    if mark and (noun.split()[-1] in wordbook.KIN or wordbook.animal(noun)):
+        return None  # somebody is many things at a time
     return (f"attribute:{noun}", s.rest) if _measured(s.rest) and not s.progressive else None
 
 

@@ -300,6 +300,8 @@ def _main(low: str, rest: list[str], s: Statement) -> Statement:
     past = s.past or (verbs.is_past(low) and not s.perfect)
     if rest and verb in _ENDING and rest[0].lower().endswith("ing") and _is(rest[0].lower(), "ing"):
         return replace(s, verb=verbs.lemma(rest[0].lower()), rest=" ".join(rest[1:]), ended=not s.negative)
+    if verb == "know" and rest[:2] == ["how", "to"] and len(rest) > 2:
+        return replace(s, verb=rest[2].lower(), rest=" ".join(rest[3:]), able=True)
     if verb == "give" and rest[:1] == ["up"]:
         inner = rest[1].lower() if rest[1:] else ""
         if _is(inner, "ing"):

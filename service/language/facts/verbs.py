@@ -71,7 +71,7 @@ _REGULAR = """
     track train transfer transition translate travel treat trust try tune turn tutor type unwind update upgrade
     upload use vacation value visit volunteer vote wait walk want warn wash waste watch weigh welcome wish wonder
     work worry wrap
-    yell rehearse vape gamble forage snorkel interpret homeschool micromanage referee crochet
+    yell heal rehearse vape gamble forage snorkel interpret homeschool micromanage referee crochet
 """
 _DOUBLING = wordlists.words("""
     ban chat commit control drop enroll fit jog knit model plan prefer program quit refer regret ship shop skip step
@@ -147,7 +147,9 @@ def lemma(word: str) -> str:
             return word[: -len(ending)] + instead
     for ending in ("ing", "ed", "s"):
         if word.endswith(ending) and len(word) > len(ending) + 2 and not word.endswith("ss"):
-            return word[: -len(ending)]
+            base = word[: -len(ending)]
+            doubled = base[-1:] == base[-2:-1] and form(base[:-1]) is not None  # "cancelled", "submitted"
+            return base[:-1] if doubled else base
     return word
 
 
