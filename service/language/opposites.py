@@ -20,15 +20,16 @@ def _stem(word: str) -> str:
 _SYNONYMS = """
     big large huge; small little tiny; begin start commence; end finish conclude; buy purchase; child kid; movie film;
     car automobile; doctor physician; quick fast rapid; glad happy; reply respond answer; help assist; fix repair;
-    road street; mom mother mum mam mummy; dad father daddy;
-    grandma grandmother nan gran granny; grandpa grandfather grandad; photo picture; choose select pick; show display; error failure; job work;
-    enjoy love like adore; hate dislike despise loathe detest; favorite favourite; color colour; talk speak; need
-    require; use utilize utilise; near close; house home; company firm; meeting mtg; database db; configuration
-    config; repository repo; postgres postgresql; kubernetes k8s; javascript js; typescript ts; application app;
-    documentation docs; tv television; phone telephone mobile cellphone; bike bicycle; plane airplane; sick ill; sad unhappy; afraid
-    scared terrified frightened; cilantro coriander; vacation holiday; sofa couch; flat apartment; maths math;
-    eggplant aubergine; zucchini courgette; vet veterinarian; lawyer attorney; university uni; run jog; boss manager; coworker colleague; spouse partner; reside live dwell; mail email; drop fall; increase rise;
-    pup puppy; girlfriend gf; boyfriend bf; birthday bday; terrible awful
+    road street; mom mother mum mam mummy; dad father daddy; grandma grandmother nan gran granny; grandpa grandfather
+    grandad; photo picture; choose select pick; show display; error failure; job work; enjoy love like adore; hate
+    dislike despise loathe detest; favorite favourite; color colour; talk speak; need require; use utilize utilise;
+    near close; house home; company firm; meeting mtg; database db; configuration config; repository repo; postgres
+    postgresql; kubernetes k8s; javascript js; typescript ts; application app; documentation docs; tv television;
+    phone telephone mobile cellphone; bike bicycle; plane airplane; sick ill; sad unhappy; afraid scared terrified
+    frightened; cilantro coriander; vacation holiday; sofa couch; flat apartment; maths math; eggplant aubergine;
+    zucchini courgette; vet veterinarian; lawyer attorney; university uni; run jog; boss manager; coworker colleague;
+    spouse partner; reside live dwell; mail email; drop fall; increase rise; pup puppy; girlfriend gf; boyfriend bf;
+    birthday bday; terrible awful
 """
 _OPPOSITES = """
     love like enjoy adore prefer / hate dislike avoid despise loathe detest; enable / disable; allow permit / forbid
@@ -56,7 +57,10 @@ _LEVEL = (
     (re.compile(r"\b(?:does not|doesn't|do not|don't) know how to\b", re.IGNORECASE), "cannot"),
     (re.compile(r"\bis expecting (?=twins|triplets|a (?:baby|child|boy|girl))", re.IGNORECASE), "is pregnant with "),
     (re.compile(r"\bonce an? (?=(?:day|week|month|year)\b)", re.IGNORECASE), "every "),
-    (re.compile(r"\bgoes to (\w+) by (?=(?:bus|train|tram|car|bike|metro|bicycle)\b)", re.IGNORECASE), r"takes to \1 the "),
+    (
+        re.compile(r"\bgoes to (\w+) by (?=(?:bus|train|tram|car|bike|metro|bicycle)\b)", re.IGNORECASE),
+        r"takes to \1 the ",
+    ),
     (re.compile(r"\bcycles to (\w+)|\bcommutes by bike\b", re.IGNORECASE), "takes the bike to work"),
     (re.compile(r"\bowns\b", re.IGNORECASE), "has"),
     (re.compile(r"\b(?:wakes?|gets?|is) up (?:at|around)\b", re.IGNORECASE), "rises at"),

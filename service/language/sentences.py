@@ -9,10 +9,11 @@ import sentencex  # type: ignore[import-untyped]
 
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
 _GOES_ON = re.compile(
-    r"\b(?:Corp|Co|Ltd|Inc|Bros|Dept|Univ|Assn|Ave|Blvd|Rd|Jr|Sr|etc|[A-Z]\.[A-Z])\.(?P<gap>\s+)"
+    r"\b(?:Corp|Co|Ltd|Inc|Bros|Dept|Univ|Assn|Ave|Blvd|Rd|Jr|Sr|etc|[A-Z]\.[A-Z]|(?!vs|approx|incl|resp)(?<![.\w])[a-z]{2,})\.(?P<gap>\s+)"
     r"(?=(?:I|I['\u2019](?:m|ve|d|ll)|We|My|Our)\b)"
 )
-"""An abbreviation behind which the speaker begins anew: the splitter takes the full stop for the abbreviation's own."""
+"""An abbreviation behind which the speaker begins anew: the splitter takes the full stop for the abbreviation's own,
+and "me." for Maine."""
 
 _OPEN = re.compile(
     r"(?:when|while|if|after|before|since|as|because|although|though|once|until|during|at|in|for|with|from)\b",

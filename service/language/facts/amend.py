@@ -126,8 +126,9 @@ def _renamed(earlier: str, new: str) -> str | None:
 
 def _another_object(earlier: str, new: str) -> str | None:
     """Another noun in place of the verb's object: "plays the oboe", "clarinet"."""
-    rest = statement.parse(earlier).rest
-    found = _OBJECTS.match(rest)
+    said = statement.parse(earlier)
+    rest = said.rest
+    found = _OBJECTS.match(rest) if said.verb != "be" else None
     bare = re.sub(r"^(?:an?|the|some|my) ", "", new)
     if not found or not earlier.endswith(rest) or len(bare.split()) > 2 or bare.split()[0].lower() in _NO_NOUNS:
         return None

@@ -28,7 +28,8 @@ _YES = re.compile(
     r"^\W*(?:oh |well |haha |hey )?(?:yes|yeah|yep|yup|ya|correct|exactly|right|that(?:['’]s| is) (?:right"
     r"|correct|true|me|it)|indeed|true|absolutely|definitely|of course|sure (?:am|do|is|did|have)|certainly"
     r"|totally|spot on|you got it"
-    r"|i (?:do|am|did|have|sure do|am indeed)|(?:please )?do(?: so)?|affirmative|uh-huh|mhm|bingo|100%|precisely"
+    r"|i (?:do|am|did|have|sure do|am indeed)|(?:it|he|she) (?:is|does|was|has)(?=\W*$)|(?:we|they) (?:are|do"
+    r"|have)(?=\W*$)|(?:please )?do(?: so)?|affirmative|uh-huh|mhm|bingo|100%|precisely"
     r"|you(?:['’]re| are) right|sounds right|that works)\b(?!['’])",
     re.IGNORECASE,
 )
@@ -62,6 +63,7 @@ _ASKED: tuple[tuple[str, str], ...] = (
     (r"where do you work|who do you work for|(?:which|what) company|your employer", "I work at {}"),
     (r"how many (?P<x>[\w ]+?) do you have", "I have {} {x}"),
     (r"how (?P<x>tall) are you", "I am {} {x}"),
+    (r"are you (?:married|single|engaged|divorced|in a relationship|vegan|vegetarian)", "STATE"),
     (r"your favou?rite (?P<x>[\w ]+?)\W*$", "My favorite {x} is {}"),
     (r"allerg", "I am allergic to {}"),
     (
@@ -115,20 +117,49 @@ def read(asked: str, reply: str) -> list[Answer]:
         filled = _filled(last, fragment)
         if filled:
             return [Answer(filled, True)]
+    made = claims.made(said, last)
+    if _USED_TO.match(reply):
+        return [
+            Answer(re.sub(r"^I (?!am\b|have\b)", "I used to ", claim), False) for claim in made if claim[:2] == "I "
+        ]
     if yes:
-        return [Answer(claim, False) for claim in claims.made(said, last)]
-    if no and last and not _more_follows(reply):
+        return [] if len(made) > 1 and _NOT_ALL.search(reply) else [Answer(claim, False) for claim in made]
+    if no and last and (not _more_follows(reply) or " still " in last):
         return [Answer(denied, False) for claim in claims.made([last], last) if (denied := claims.denied(claim))]
     return []
+
+
+_USED_TO = re.compile(r"\W*(?:(?:no|nope|well|not any ?more)\W+)?(?:I )?used to\b\s*(?:$|[,.!])", re.IGNORECASE)
+_NOT_ALL = re.compile(r"\b(?:no|not|but|except|first|second|half|partly|wrong|only)\b", re.IGNORECASE)
+_BUT_YES = re.compile(
+    r"\W*(?P<value>[\w' ]{1,30}?),? but (?:yes|yeah|otherwise|the rest is (?:right|correct|true)|right|correct)\b",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r",? (?:with|without) (?:an?|two|one|no) .{1,20}$", re.IGNORECASE)
+
+
+def but_for(asked: str, reply: str) -> tuple[list[str], str]:
+    """Returns the claims, in the first person, that "June, but yes" confirms but for a value, and the value."""
+    found = _BUT_YES.match(reply)
+    said = [asked[start:end][:MAX_CHARS] for start, end in sentences.split(asked)]
+    return (claims.made(said, ""), found["value"]) if found else ([], "")
 
 
 def contradicted(asked: str, reply: str) -> list[tuple[str, str]]:
     """Returns the assistant's claims, in the first person, with the value that a denying reply puts in their place."""
     said = [asked[start:end][:MAX_CHARS] for start, end in sentences.split(asked)]
-    value = _fragment(reply)
-    if not value or _NO.match(reply) is None:
+    value = _ASIDE.sub("", _fragment(reply))
+    bare = said and len(value.split()) <= 2 and not _YES.match(reply) and claims.of_sentence(said[-1])  # "three!"
+    if not value or not (
+        _NO.match(reply) or (bare and not re.match(r"\W*(?:do|does|did|are|have|can)\b", said[-1], re.I))
+    ):
         return []
     return [(claim, re.sub(r"\s+(?:now|instead|actually)$", "", value)) for claim in claims.made(said, "")]
+
+
+def denies(reply: str) -> bool:
+    """Returns whether a reply opens with a no."""
+    return _NO.match(reply) is not None
 
 
 def _more_follows(reply: str) -> bool:
@@ -183,6 +214,12 @@ def _filled(question: str, fragment: str) -> str | None:
     return questions.statement(question, fragment)
 
 
+_DIETS = "|".join(sorted(wordbook.DIETS))
+_STATE = re.compile(
+    rf"(?:happily |newly )?(?:married|single|engaged|divorced|widowed|separated|dating|{_DIETS})\b", re.IGNORECASE
+)
+
+
 def _sentence(template: str, fragment: str, asked: str) -> str | None:
     if template == "ROLE":
         return (
@@ -200,6 +237,10 @@ def _sentence(template: str, fragment: str, asked: str) -> str | None:
     if template.startswith("PAST"):
         first, _, tail = asked.partition(" ")
         return f"I {verbs.past(first)} {tail} {fragment}".replace("  ", " ")
+    if template == "STATE":
+        return f"I am {fragment}" if _STATE.match(fragment) else None
+    if template.startswith("I have {} ") and len(fragment.split()) > 1 and asked.strip() not in fragment:
+        return f"I have {fragment}" if fragment.split()[1] != "of" else None
     if template.startswith("I have {} ") and not re.match(r"(?:\d|one|two|three|four|five|six|seven|eight)", fragment):
         return None
     bare = re.sub(r"^(?:in|at|from|on|to|for)\s+", "", fragment)

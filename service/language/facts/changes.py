@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from service.language import wordlists
 from service.language.facts import slots, values, wordbook
 from service.language.facts.fact import USER
 from service.language.facts.phases import Phase, Side
@@ -30,7 +31,8 @@ _TONGUE = re.compile(
 )
 _NEW = re.compile(r"(?:an?|their|the) new (?P<noun>[\w-]+(?: [\w-]+)?)\b")
 _OFTEN = re.compile(
-    r"\bon \w+days(?: and \w+days)*\b|\b(?:every|each) (?:other |second |single )?(?:\w+day|day|morning|evening|night|week|weekend|month|year)s?\b"
+    r"\bon \w+days(?: and \w+days)*\b|\b(?:every|each) (?:other |second |single )?(?:\w+day|day|morning|evening"
+    r"|night|week|weekend|month|year)s?\b"
     r"|\b(?:once|twice|(?:\d+|two|three|four|five|six|seven|several|a few) times|(?:\d+|two|three|four|five|six|seven)"
     r" (?:days|nights|mornings|evenings)) (?:an?|per|every) (?:day|week|month|year)\b|\b(?:daily|weekly|monthly)\b",
     re.IGNORECASE,
@@ -62,8 +64,8 @@ def _moved_out(new: Side, old: Side) -> bool:
 
 
 _NOW = re.compile(r"\s+(?:now|nowadays|these days|instead|from now on)$", re.IGNORECASE)
-_ONE_AT_A_TIME = frozenset("support use drive ride wear teach manage lead attend train rent coach".split())
-_CONSUMED = frozenset("eat drink use wear read watch drive ride buy".split())
+_ONE_AT_A_TIME = wordlists.words("support use drive ride wear teach manage lead attend train rent coach")
+_CONSUMED = wordlists.words("eat drink use wear read watch drive ride buy")
 
 
 def _instead(new: Side, old: Side) -> bool:

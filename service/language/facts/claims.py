@@ -34,7 +34,8 @@ _TOLD_YOU = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(
-    r"[,\s]+(?:right|correct|is that (?:right|correct|so|true)|isn['’]t it|aren['’]t you|don['’]t you|yes|no|am"
+    r"[,\s]+(?:right|correct|is that (?:right|correct|so|true)|(?:is|are|was|do|does|did|have|has)n['’]t (?:it|you"
+    r"|he|she|they)|yes|no|am"
     r" i right|did i get that right|if i (?:remember|recall|understand) correctly)\W*$",
     re.IGNORECASE,
 )

@@ -66,7 +66,9 @@ def _bare(text: str) -> str:
 
 def _one_subject(a: Side, b: Side) -> bool:
     first, second = (
-        _relative(re.sub(r"\b(?:the|older|younger|elder|little|big|new|old)\b ?", "", s.fact.subject.casefold()).strip())
+        _relative(
+            re.sub(r"\b(?:the|older|younger|elder|little|big|new|old)\b ?", "", s.fact.subject.casefold()).strip()
+        )
         for s in (a, b)
     )
     return first == second or (

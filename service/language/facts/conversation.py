@@ -116,7 +116,7 @@ def _in_english(clause: Clause) -> Clause:
 def _answer(reply: str, number: int, speaker: str, told: Told) -> bool:
     """Takes in what the reply says through the question; returns whether its first clause is spent with that."""
     asked = clauses.quiet(told.asked)
-    if _set_straight(asked, reply, number, speaker, told):
+    if _set_straight(asked, reply, number, speaker, told) or _but_for(asked, reply, number, speaker, told):
         return True
     spent = False
     for answer in answers.read(asked, reply):
@@ -134,11 +134,26 @@ def _set_straight(asked: str, reply: str, number: int, speaker: str, told: Told)
     for claim, value in answers.contradicted(asked, reply):
         parts = (f"{part.subject} {part.text}".strip() for part in clauses.of_sentence(claim))
         for fact in (found for part in parts for found in reading.facts(_heard(part, speaker, "explicit", told))):
-            text = amend.amended(fact.text, fact.value, value)
+            text = amend.amended(fact.text, fact.value, value, nouns=answers.denies(reply))
             new = reading.read(text) if text else None
             if new:
                 told.take([new], number, 0, len(reply), correction=True)
                 return True
+    return False
+
+
+def _but_for(asked: str, reply: str, number: int, speaker: str, told: Told) -> bool:
+    """ "June, but yes": what the assistant claimed, with the user's value where it fits."""
+    made, value = answers.but_for(asked, reply)
+    parts = [f"{part.subject} {part.text}".strip() for claim in made for part in clauses.of_sentence(claim)]
+    found = [fact for part in parts for fact in reading.facts(_heard(part, speaker, "implied", told))]
+    for at, fact in enumerate(found):
+        text = amend.amended(fact.text, fact.value, value, nouns=False)
+        new = reading.read(text) if text else None
+        if new:
+            told.take(found[:at] + found[at + 1 :], number, 0, len(reply))
+            told.take([new], number, 0, len(reply), correction=True)
+            return True
     return False
 
 
@@ -216,7 +231,7 @@ def _state(
 ) -> None:
     """Takes in what a clause states, and notes whom it spoke of."""
     name = reading.introduced(bare.text, greeted=bare.greeted)
-    if name and not reading.introduced(bare.text):
+    if name and (text is None or not reading.introduced(bare.text)):
         text = f"my name is {name}"
     if not text or whereabouts.points_there(text):
         return

@@ -50,6 +50,12 @@ _TELLING = re.compile(
     r"|people|everyone)(?: know)? (?:that )?(?P<said>(?:I|we)(?: am| are|['’]?m|['’]re|['’]ve| have)\s.+?)(?=[,?!;]|$)",
     re.IGNORECASE,
 )
+_IS_IT = re.compile(
+    r"\bis it (?:\w+ )?(?:bad|normal|ok|okay|weird|wrong|unhealthy|strange|rude|safe|fine) that (?P<said>(?:I|we"
+    r"|my \w+)\s.+?)"
+    r"(?=[,?!;]|$)",
+    re.IGNORECASE,
+)
 _AS = re.compile(
     r"\b(?:as|being)\s+(?P<said>an? (?P<noun>[\w -]{3,40}?))(?=\s*[,?!.]|\s+(?:I|what|how|which|can|could|should"
     r"|do|who)\b|$)",
@@ -81,7 +87,7 @@ def asides(clause: Clause, *, asking: bool) -> Iterator[Aside]:
             ):
                 yield _aside(clause, match, match["said"])
         return
-    for match in (*_REASON.finditer(clause.text), *_TELLING.finditer(clause.text)):
+    for match in (*_REASON.finditer(clause.text), *_TELLING.finditer(clause.text), *_IS_IT.finditer(clause.text)):
         yield _aside(clause, match, match["said"])._replace(attribute=False)
     yield from _roles(clause)
     for match in _OWNED.finditer(clause.text):

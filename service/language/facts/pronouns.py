@@ -19,6 +19,7 @@ class About(NamedTuple):
 _LATELY = re.compile(
     r"^(?P<when>now|currently|lately|recently|these days|nowadays|since then) (?=(?:he|she|they|it)\b)", re.IGNORECASE
 )
+_BECAUSE = re.compile(r"^because (?=(?:I|my|we|our)\b)", re.IGNORECASE)
 _THEY = re.compile(r"^(?P<who>he|she|they|it|his|her|their|its|who)\b", re.IGNORECASE)
 _HIM = re.compile(r"\b(?P<who>him|his|her|it|its)\b(?= ?(?P<noun>\w*))")
 _GENDER = {"he": "m", "his": "m", "him": "m", "she": "f", "her": "f", "it": "n", "its": "n"}
@@ -72,6 +73,9 @@ def with_subject(text: str, about: About | None) -> str | None:
     lead = _LATELY.match(text)
     if lead:
         text = f"{text[lead.end() :]} {lead['when'].lower()}"
+    because = _BECAUSE.match(text)  # "I said no because I have choir": the reason is a statement by itself
+    if because and "," not in text:
+        text = text[because.end() :]
     pointing = _THEY.match(text)
     if pointing:
         return _resolved(text, pointing.group("who"), about)
@@ -107,7 +111,14 @@ def _without_subject(text: str) -> str | None:
         return f"I am {text[0].lower()}{text[1:]}"
     at = len(lead.group().split()) if lead else 0
     known = verbs.form(words[at].lower()) if len(words) > at + 2 else None
-    if known and known.shape == "past" and words[at + 1].lower() not in ("i", "we", "he", "she", "they", "it", "you"):
+    if len(words) > at + 2 and words[at].endswith("ed") and words[at + 1].lower() in ("my", "our", "the", "a", "an"):
+        return f"I {text[0].lower()}{text[1:]}"  # no list of verbs is complete
+    if (
+        known
+        and known.shape == "past"
+        and words[at + 1].isalnum()
+        and words[at + 1].lower() not in ("i", "we", "he", "she", "they", "it", "you")
+    ):
         return f"I {text[0].lower()}{text[1:]}"
     return None
 

@@ -152,7 +152,9 @@ def _possession(s: Statement) -> tuple[str, str] | None:
         if related:
             return related
     aged = re.match(
-        r"(?:almost |nearly |about |only )?(\d{1,3}|(?:one|two|three|four|five|six|seven|eight|nine|ten|\w+teen)\b)(?P<unit> years?(?: old)?| months? old| weeks? old)?$", s.rest
+        r"(?:almost |nearly |about |only )?(\d{1,3}|(?:one|two|three|four|five|six|seven|eight|nine|ten"
+        r"|\w+teen)\b)(?P<unit> years?(?: old)?| months? old| weeks? old)?$",
+        s.rest,
     )
     named = s.subject.istitle() and s.subject.isalpha() and s.subject.casefold() not in NAMES
     if aged and ((mark and (wordbook.kin(noun) or wordbook.animal(noun))) or named):

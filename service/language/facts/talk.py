@@ -27,7 +27,14 @@ _ORDERED = re.compile(
     r"|bypass|delete|erase|wipe|drop|remove|clear|purge|reset|overwrite)\b",
     re.IGNORECASE,
 )
-_JOKE = re.compile(r"\w\W+(?:just kidding|jk|only joking|just joking|i am joking|kidding)\W*$", re.IGNORECASE)
+_SAYING = re.compile(
+    r"^\W*(?:like|as) (?:(?:my|the|our) [\w' ]{2,30}|they|people|he|she) (?:used to say|always says?|says?|would say"
+    r"|put it)\b",
+    re.I,
+)
+_JOKE = re.compile(
+    r"\w[^\w\s]+\s*(?:just kidding|jk|(?:only |just )?joking|kidding)\W*$|\w\s+(?:just kidding|jk)\W*$", re.IGNORECASE
+)
 _SAY = re.compile(
     r"^\W*(?:(?:ok|okay|so|and|but|now|well)\W+)*(?:let['’]?s (?:say|assume|pretend|imagine)|say|assuming|supposing"
     r"|what if|pretend|picture this)[\s,:]+(?:that )?(?:I|we|my|our)\b",
@@ -61,12 +68,14 @@ _CHAT = re.compile(
     r" (?:you|it|that$)|trust you|thank|beg|insist|tried (?:it|that|this)|try (?:it|that|this)"
     r"|look forward to (?:it|that|hearing)|let you know|get back to you|talk to you|be (?:right )?back|bet you"
     r"|ask(?:ed)? you|told you|say|said|mentioned)\b.{0,60}"
-    r"|(?:know|remember|care|mind|wait|tell|say|complain|explain|thank you enough|see why not|think of any"
+    r"|(?:know|remember|care|mind|wait|tell"
+    r"|say|complain|explain|thank you enough|see why not|think of any"
     r"|want to (?:talk|think|go into|argue)\b.{0,20}))$"
     r"|^I (?:have|had|got|have got) (?:\w+ )?(?:a |an |one |some |another |two |few |quick )*(?:\w+"
     r" )?(?:questions?|idea|problem|issue|request|favou?r|error|bug|thought|feeling|suggestion|doubt|point|look"
     r"|no idea|trouble|minute|moment)\b"
-    r"|^I (?:have|had) no (?:idea|clue|doubt|problem|choice|preference)\b|^I was (?:just |only |really"
+    r"|^I (?:can't|cannot|couldn't) (?:find my \w+|believe|wait)\b.{0,40}$|^I (?:have|had) no (?:idea|clue|doubt"
+    r"|problem|choice|preference)\b|^I was (?:just |only |really"
     r" )?(?:wondering|hoping|asking|curious)\b|^I am (?:just |only |really )?(?:asking|wondering|curious|trying"
     r" to (?:understand|figure|get|make|find out|see)|checking|testing|kidding|joking|saying|talking about"
     r"|referring to|looking (?:at|for (?:\w+ )*"
@@ -121,6 +130,7 @@ def supposed(sentence: str) -> bool:
         _INJECTION.search(sentence) is not None
         or _PASTED.match(sentence) is not None
         or _SAY.match(sentence) is not None
+        or _SAYING.match(sentence) is not None
         or _JOKE.search(sentence) is not None
     )
 

@@ -85,6 +85,8 @@ def _passing(s: Statement) -> bool:
     """Whether it tells of a moment: a good day, a breakfast, a feeling."""
     if s.verb in ("feel", "sound", "seem", "look"):
         return s.verb != "look" or not s.progressive
+    if s.verb in ("go", "head") and s.progressive and _AWAY.match(s.rest):
+        return True
     if s.verb in ("have", "eat") and s.past and (_MEAL.search(s.rest) or _DAY.match(s.rest)):
         return True
     return s.verb == "be" and (_NOWHERE.match(s.rest) is not None or _GRATEFUL.match(s.rest) is not None)
@@ -94,7 +96,13 @@ _DAY = re.compile(
     r"an? (?:\w+ )?(?:terrible|bad|good|great|long|rough|nice|lovely|awful|busy|hard|fun|crazy|blast)"
     r"(?: (?:day|time|week|weekend|night|morning|evening|sleep)\b|$)"
 )
-_NOWHERE = re.compile(r"(?:out of|on my way|at work|at home|in bed|running late|about to|here (?:for|to|if))\b")
+_AWAY = re.compile(r"(?:to )?(?:bed|sleep|home|out|shopping)(?: (?:now|soon|right now))?$", re.IGNORECASE)
+_NOWHERE = re.compile(
+    r"(?:on (?:the|a) (?:bus|train|tram|plane|phone|toilet|sofa|couch|metro)|at the (?:shop|store|dentist|doctor"
+    r"|airport"
+    r"|station|gym|supermarket|pub)|in (?:a|the) (?:meeting|car|shower|queue|rush|hurry))(?: right now| now"
+    r"| again)?$|(?:out of|on my way|at work|at home|in bed|running late|about to|here (?:for|to|if))\b"
+)
 _GRATEFUL = re.compile(
     r"(?:(?:so|really|very|always|just|truly|forever) )*(?:thankful|grateful|lucky|glad|honou?red|stoked|blessed)\b"
 )

@@ -18,6 +18,14 @@ from service.language.facts import Message, extract, run_ons
         ("my doctor told me I have high cholesterol", ["my doctor told me I have high cholesterol"]),
         ("the first time I met my wife", ["the first time I met my wife"]),
         ("I think I'm a morning person", ["I think I'm a morning person"]),
+        ("i hate the gym i swim instead", ["i hate the gym", "i swim instead"]),
+        ("i live near hull my boyfriend works on the boats", ["i live near hull", "my boyfriend works on the boats"]),
+        ("i work nights love it hate the pay", ["i work nights love it", "hate the pay"]),
+        ("we bought a house last year it needs a new roof", ["we bought a house last year", "it needs a new roof"]),
+        ("the flat i live in is damp", ["the flat i live in is damp"]),
+        ("the guy i met last year plays chess", ["the guy i met last year plays chess"]),
+        ("i love my dog so much", ["i love my dog so much"]),
+        ("do i need a visa", ["do i need a visa"]),
     ],
 )
 def test_parted(sentence: str, parts: list[str]) -> None:

@@ -25,6 +25,15 @@ from service.language.facts import Message, extract, spelling
         ("I live w my parents rn", "I live with my parents right now"),
         ("she is an rn", "she is an rn"),
         ("pregnant lol due in june", "pregnant, due in june"),
+        ("we met 4 yrs ago at my gf's bday", "we met 4 years ago at my girlfriend's birthday"),
+        ("i want 2 go 2 the coast w my 2 kids", "i want to go to the coast with my 2 kids"),
+        ("a cake 4 my dad, i eat 4 a day", "a cake for my dad, i eat 4 a day"),
+        ("we r happy n i use r for stats", "we are happy and i use r for stats"),
+        ("hes 40 an my boss, an egg", "he's 40 and my boss, an egg"),
+        ("i dont no him", "i don't know him"),
+        ("we have a parrot 🦜 im scared of it", "we have a parrot; I'm scared of it"),
+        ("i live in york btw, near the river", "i live in york, near the river"),
+        ("moved here becuase my freind did", "moved here because my friend did"),
     ],
 )
 def test_written_out(typed: str, written: str) -> None:
