@@ -81,6 +81,15 @@ async def caller(
 CallerOf = Annotated[Caller, Depends(caller)]
 
 
+async def identified(request: Request) -> Caller:
+    """The caller, for what serves a route beside it: asked for by hand rather than as a dependency, of which FastAPI
+    goes through all that it depends on each time it is named, before it finds that the answer is known."""
+    known: Caller | None = getattr(request.state, "caller", None)
+    if known is not None:
+        return known
+    return await caller(request, await BEARER(request), await HEADER(request), await QUERY(request))
+
+
 def needs(right: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
     """A dependency that gives the caller if it holds `right`; Forbidden otherwise."""
 

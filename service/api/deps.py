@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query, Request
 
-from service.api.auth import CallerOf
+from service.api.auth import CallerOf, identified
 from service.api.wire import Channel, Name
 from service.db import idempotency
 from service.domain.access import Caller
@@ -23,13 +23,14 @@ from service.providers.budget import Budget, Limits, current, spending
 from service.resources import Resources
 
 
-async def _resources(request: Request, who: CallerOf) -> Resources:
+async def _resources(request: Request) -> Resources:
     """The process's resources under the caller's workspace settings, noted in the request's state too: a dependency
     of a dependency is solved anew for everyone who names it, before it is found to be known."""
-    base: Resources = request.app.state.resources
-    found: Resources = base.of_workspace(dict(who.settings))
-    request.state.resources = found
-    return found
+    known: Resources | None = getattr(request.state, "resources", None)
+    if known is None:
+        base: Resources = request.app.state.resources
+        known = request.state.resources = base.of_workspace(dict((await identified(request)).settings))
+    return known
 
 
 ResourcesOf = Annotated[Resources, Depends(_resources)]
@@ -76,14 +77,13 @@ IdempotencyHeader = Annotated[
 ]
 
 
-async def idempotency_key(
-    request: Request, who: CallerOf, res: ResourcesOf, given: IdempotencyHeader = None
-) -> IdempotencyKey | None:
+async def idempotency_key(request: Request, given: IdempotencyHeader = None) -> IdempotencyKey | None:
     """The key and the fingerprint of method, path, query and canonical body: other blanks or key order are the same."""
     if given is None:
         return None
     if not given.strip():
         raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
+    who, res = await identified(request), await _resources(request)
     body = await _canonical(request)
     asked = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
     said = "\n".join((request.method, request.url.path, *(f"{name}={value}" for name, value in asked), body)).encode()
