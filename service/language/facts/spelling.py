@@ -37,7 +37,7 @@ _BEFORE_FOLK = "|".join(
 )
 # Laughter, fillers and faces stand where others put a stop.
 _FACES = r"\b(?:lol|lmao|lmfao|rofl|haha+|hehe|ngl|tbf|smh|omg|ikr|xd)\b"
-_PICTURES = r"!+|[:;]-?[)(DP](?!\w)|<3|[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]"
+_PICTURES = r"!|[:;]-?[)(DP](?!\w)|<3|[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]"
 _TYPED = re.compile(
     rf"(?P<kin>\b(?:my|our) (?:{_ONE}))(?P<own>s)(?= [a-z])"
     rf"|(?P<folk>(?:^|(?<=[.!?,;:\n] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bn )"

@@ -52,3 +52,8 @@ def test_a_fact_points_at_what_was_typed() -> None:
     typed = "dont ask. im allergic to nuts"
     (fact,) = extract([Message("user", typed)])
     assert typed[fact.start : fact.end] == "im allergic to nuts"
+
+
+@pytest.mark.parametrize("mark", ["!", "😭", "lol ", "<3", "- "])
+def test_a_long_row_of_marks_is_read_in_no_time(mark: str) -> None:
+    assert spelling.mend("wow " + mark * 5_000 + "?").text.startswith("wow")
