@@ -15,6 +15,7 @@
     └── Unavailable           try again later
         ├── StoreUnavailable  Postgres cannot be reached, or is overloaded
         ├── OutcomeUnknown    the connection was lost during COMMIT
+        ├── DeadlineExceeded  what was asked took longer than it may
         └── ProviderError     a model did not do its part
             ├── EmbeddingError
             ├── LlmError
@@ -99,6 +100,10 @@ class StoreUnavailable(Unavailable):
 
 class OutcomeUnknown(Unavailable):
     code = "outcome_unknown"
+
+
+class DeadlineExceeded(Unavailable):
+    code = "deadline_exceeded"
 
 
 class ProviderError(Unavailable):

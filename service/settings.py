@@ -233,6 +233,7 @@ class Settings(BaseModel):
     search_weights: Annotated[Weights, BeforeValidator(_parsed)] = Weights()  # JSON: what each signal counts
     search_factors: Annotated[Factors, BeforeValidator(_parsed)] = Factors()  # JSON: what the sum is multiplied by
     search_techniques: Annotated[Techniques, BeforeValidator(_parsed)] = Techniques()  # JSON: R7.17
+    search_deadline_s: float = Field(15.0, gt=0, le=600)  # a whole search or recall, models included; then 503
     technique_timeout_s: float = Field(5.0, gt=0)  # then a technique does without the language model
     search_diversity: float = Field(0.0, ge=0, le=1)  # how much a hit loses for repeating one above it
     search_rerank: bool = False  # let the reranker, if there is one, look at the first hits

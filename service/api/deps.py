@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query, Request
@@ -18,7 +19,7 @@ from service.domain.access import Caller
 from service.domain.request import Accept, IdempotencyKey, Render, Shape
 from service.domain.request import Request as Served
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.errors import InvalidInput
+from service.errors import DeadlineExceeded, InvalidInput
 from service.providers.budget import Budget, Limits, current, spending
 from service.resources import Resources
 
@@ -142,18 +143,40 @@ async def answered_before(who: Caller, key: IdempotencyKey | None, res: Resource
 MODELS_SHARE = 0.85
 """Of a request's time, that models may use up: what they say has still to be embedded and written."""
 
+TECHNIQUES_SHARE = 0.6
+"""Of a search's time, that the language model may use up: then the question is embedded as it is."""
+
 
 @contextmanager
-def budget(res: Resources) -> Iterator[Budget]:
-    """The request's spending: calls, tokens and time of models. The items of a batch share the batch's."""
+def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]:
+    """The request's spending: calls, tokens and time of models. The items of a batch share the batch's. `within_s`: all
+    the time there is, where that is less than a request's."""
     if (whole := current()) is not None:
         yield whole
         return
     settings = res.settings
-    deadline_s = settings.request_deadline_s * MODELS_SHARE
-    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, deadline_s)
+    deadline_s, last_s = settings.request_deadline_s * MODELS_SHARE, None
+    if within_s is not None:
+        deadline_s, last_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
+    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, deadline_s, last_s)
     with spending(limits) as found:
         yield found
+
+
+@asynccontextmanager
+async def in_time(res: Resources) -> AsyncIterator[None]:
+    """`budget`, and an end to a search: a model is left out when its share of the time is used up, and what is not done
+    by the end raises DeadlineExceeded, its statement cancelled."""
+    deadline_s = res.settings.search_deadline_s
+    with budget(res, within_s=deadline_s):
+        try:
+            async with asyncio.timeout(deadline_s) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            told = f"The search was not done within {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was given up."
+            raise DeadlineExceeded(told, retry_after_s=1.0) from None
 
 
 Anything = dict[str, Any]

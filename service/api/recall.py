@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from service.api import bundle_models as wire
 from service.api import errors
 from service.api.auth import Reader
-from service.api.deps import ResourcesOf, budget, scope_of
+from service.api.deps import ResourcesOf, in_time, scope_of
 from service.api.limits import LIMITED
 from service.api.reads import NoteOf, ReinforceOf
 from service.domain.bundle import Recall, Shares
@@ -54,7 +54,7 @@ async def recall_bundle(
         shares=Shares(weights.turns, weights.facts, weights.entities, weights.strategies, weights.recency),
         ranking=base if body.techniques is None else replace(base, techniques=over(base.techniques, body.techniques)),
     )
-    with budget(res):
+    async with in_time(res):
         found = await recall(asked, res)
     channels = asked.channels
     facts = [each.memory for each in found.facts]

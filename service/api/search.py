@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 from service.api import errors, narrowing, ranking, shapes
 from service.api.auth import Reader
 from service.api.connected import ConnectedOut, connected
-from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, budget, scope_of
+from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, in_time, scope_of
 from service.api.limits import LIMITED
 from service.api.memory_models import SCOPE_SCHEMA, MemoryOut
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
@@ -224,32 +224,32 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")
     if not body.question and body.explain_id is not None:
         raise InvalidInput("explain_id: explains the answer to a question, and there is none.", field="explain_id")
-    text = await clean_words(body.question, "query", res) if body.question else CleanText("")
-    window, warnings = await narrowing.window(body, res)
-    nothing_left = not text and window.is_open and not body.is_narrow_without_words_of_time
-    asked = Asked(
-        scope,
-        text,
-        body.limit,
-        window,
-        body.validity,
-        body.include_archived,
-        body.explain,
-        tags=normalise(body.prefer_tags),
-        reference=body.timestamp,
-        timezone=body.timezone,
-        narrow=narrowing.narrow(body, scope),
-        channels=tuple(body.channels or ()),
-        min_score=body.min_score,
-        ranking=body.ranking(res.settings.ranking),
-        explain_id=body.explain_id,
-    )
-    with budget(res):
+    async with in_time(res):
+        text = await clean_words(body.question, "query", res) if body.question else CleanText("")
+        window, warnings = await narrowing.window(body, res)
+        nothing_left = not text and window.is_open and not body.is_narrow_without_words_of_time
+        asked = Asked(
+            scope,
+            text,
+            body.limit,
+            window,
+            body.validity,
+            body.include_archived,
+            body.explain,
+            tags=normalise(body.prefer_tags),
+            reference=body.timestamp,
+            timezone=body.timezone,
+            narrow=narrowing.narrow(body, scope),
+            channels=tuple(body.channels or ()),
+            min_score=body.min_score,
+            ranking=body.ranking(res.settings.ranking),
+            explain_id=body.explain_id,
+        )
         if nothing_left:  # the whole scope is no answer to "since my birthday"
             found = Found((), "none", (NOTHING_LEFT,))
         else:
             found = await (search(asked, res) if text else listing(asked, res))
-    tied = await neighbours.of_hits(asked, found.hits, res) if body.connected else None
+        tied = await neighbours.of_hits(asked, found.hits, res) if body.connected else None
     note(
         "search",
         scope,

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from service.api import conversation_models as wire
 from service.api import errors
 from service.api.auth import Reader
-from service.api.deps import ResourcesOf, ScopeOf
+from service.api.deps import ResourcesOf, ScopeOf, in_time
 from service.api.limits import LIMITED
 from service.api.reads import NoteOf
 from service.api.wire import Channel
@@ -90,7 +90,8 @@ async def search_turns(
             one = (await find(session, scope, conversation_id)).id
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
     wanted = Turns(scope, since, conversation_id=one, channels=tuple(channels or ()))
-    hits, warnings = await search(wanted, text, limit, res)
+    async with in_time(res):
+        hits, warnings = await search(wanted, text, limit, res)
     said = [hit.turn for hit in hits]
     note("turns/search", scope, said, query=text, kind="episodic", channels=channels or (), limit=limit)
     return wire.TurnSearchOut(results=[wire.hit(each) for each in hits], warnings=list(warnings))

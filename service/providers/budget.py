@@ -22,11 +22,13 @@ CHARS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Per request. `max_tokens` counts prompts and answers together; `deadline_s` runs from the opening."""
+    """Per request. `max_tokens` counts prompts and answers together; `deadline_s` runs from the opening. `last_s`: the
+    same for an embedder or a reranker that is asked after the language model; None for no limit."""
 
     max_calls: int
     max_tokens: int
     deadline_s: float
+    last_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class Budget:
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
-        self._ends_at = clock() + limits.deadline_s
+        self._began = clock()
+        self._ends_at = self._began + limits.deadline_s
         self._reserved_tokens = 0
         self.spent = Spent()
 
@@ -57,6 +60,12 @@ class Budget:
     def remaining_s(self) -> float:
         """Seconds until the deadline, never below 0."""
         return max(0.0, self._ends_at - self._clock())
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until `last_s`, never below 0."""
+        last_s = self._limits.last_s
+        return None if last_s is None else max(0.0, self._began + last_s - self._clock())
 
     def reserve(self, ask: Ask) -> Ask:
         """The question with its deadline cut to what is left. Raises LlmError when it cannot be afforded."""
@@ -115,6 +124,12 @@ def spending(limits: Limits) -> Iterator[Budget]:
 def current() -> Budget | None:
     """The budget of the running request, if one is open."""
     return _current.get()
+
+
+def left_s() -> float | None:
+    """Seconds that an embedder or a reranker has in the running request; None where nothing limits it."""
+    budget = current()
+    return None if budget is None else budget.left_s
 
 
 def note(*, embedded_texts: int = 0, cached: int = 0) -> None:

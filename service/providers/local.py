@@ -40,6 +40,9 @@ CLS, SEP = 101, 102
 MAX_WINDOWS: Final = 16
 """About 3,000 words, 1 to 3 s of one core. A longer text is read in this many windows spread evenly over it."""
 
+MAX_QUERY_WINDOWS: Final = 4
+"""Of a question: beyond 700 words their mean says less and less, and somebody waits for it."""
+
 MAX_CHARS: Final = 100_000
 """Only so much of a text is cut into pieces at all: a megabyte would take 1 to 4.5 s."""
 
@@ -74,7 +77,7 @@ class Encoder:
         head = [CLS, *self._prefix] if query else [CLS]
         pieces = self._pieces(text[:MAX_CHARS])
         size = self._window - len(head) - 1
-        starts, whole = window_starts(len(pieces), size)
+        starts, whole = window_starts(len(pieces), size, MAX_QUERY_WINDOWS if query else MAX_WINDOWS)
         windows = [[*head, *pieces[start : start + size], SEP] for start in starts]
         return windows, whole and len(text) <= MAX_CHARS
 
@@ -184,15 +187,15 @@ class LocalEmbedder:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
 
 
-def window_starts(length: int, size: int) -> tuple[list[int], bool]:
+def window_starts(length: int, size: int, most: int = MAX_WINDOWS) -> tuple[list[int], bool]:
     """Returns where windows of `size` pieces begin in a text of `length`, and whether they leave no piece out.
 
-    Neighbours share a quarter or more, the last one ends with the text; at most MAX_WINDOWS, then with gaps.
+    Neighbours share a quarter or more, the last one ends with the text; at most `most`, then with gaps.
     """
     if length <= size:
         return [0], True
     needed = -(-(length - size) // (size - size // 4)) + 1
-    count = min(needed, MAX_WINDOWS)
+    count = min(needed, most)
     starts = [round(at * (length - size) / (count - 1)) for at in range(count)]
     return starts, all(right - left <= size for left, right in pairwise(starts))
 

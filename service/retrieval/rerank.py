@@ -6,6 +6,7 @@ the first hits only, is off unless asked for, and its failure leaves the fused o
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 from service.curator import asking
 from service.domain.query import Query, Used
 from service.errors import ProviderError, RerankError
+from service.providers.budget import left_s
 from service.resources import Resources
 from service.retrieval import fusion, metrics, prompts
 from service.retrieval.fusion import Ranked
@@ -68,7 +70,11 @@ async def _by_http(
     query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
 ) -> dict[Hashable, float]:
     assert res.reranker is not None
-    found = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
+    try:
+        async with asyncio.timeout(left_s()):
+            found = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
+    except TimeoutError:
+        raise RerankError("The reranker did not answer in the time that was left.") from None
     return {hit.key: score for hit, score in zip(shown, found, strict=True) if score is not None}
 
 

@@ -33,6 +33,7 @@ from service.errors import EmbeddingError, InvalidInput, LlmError
 from service.language import tags as tagging
 from service.language import temporal
 from service.language.statement import statement
+from service.providers.budget import left_s
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import Ask, Vector
 from service.resources import Resources
@@ -40,7 +41,7 @@ from service.retrieval import prompts, question
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
-"""Of a text that a model adds: no more than this is embedded."""
+"""Of a text that a model adds no more than this is embedded, and no longer text is read as a request."""
 
 _NO_MODEL = "skipped: there is no language model"
 _FAILED = "the language model did not answer"
@@ -167,16 +168,18 @@ async def embedded(
     """One vector for the question and what was added to it, `request`: as one; none, with a warning, when the embedder
     is away."""
     began, owner = time.perf_counter(), query.scope.workspace_id
-    request = request and query.ranking.techniques.requests
+    request = request and query.ranking.techniques.requests and len(text) <= MAX_CHARS
     told_of = [text, *more] if request else more
     try:
-        if not told_of:
-            return Embedded(await res.embedder.embed_query(owner, text))
-        asked, told = await asyncio.gather(res.embedder.embed_query(owner, text), res.embedder.embed(owner, told_of))
-        mean = np.mean([asked, np.mean(told, axis=0)], axis=0, dtype=np.float32)
-        if request:
-            mean = mean - COMMON_SHARE * await _common(owner, res)
-    except EmbeddingError:
+        async with asyncio.timeout(left_s()):
+            if not told_of:
+                return Embedded(await res.embedder.embed_query(owner, text))
+            asking_both = res.embedder.embed_query(owner, text), res.embedder.embed(owner, told_of)
+            asked, told = await asyncio.gather(*asking_both)
+            mean = np.mean([asked, np.mean(told, axis=0)], axis=0, dtype=np.float32)
+            if request:
+                mean = mean - COMMON_SHARE * await _common(owner, res)
+    except (EmbeddingError, TimeoutError):
         return Embedded(None, warnings=("embedding_unavailable: vectors were not searched.",))
     length = float(np.linalg.norm(mean))
     searched = np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else asked

@@ -6,6 +6,7 @@ own words and meaning, those of the turns before it, who speaks, and when.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.language import lexemes
 from service.language.context import asking
+from service.providers.budget import left_s
 from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import fusion, nearness, question, techniques
@@ -118,6 +120,7 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
 
 async def _vector(wanted: Turns, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:
     try:
-        return await res.embedder.embed_query(wanted.scope.workspace_id, text), ()
-    except EmbeddingError:
+        async with asyncio.timeout(left_s()):
+            return await res.embedder.embed_query(wanted.scope.workspace_id, text), ()
+    except (EmbeddingError, TimeoutError):
         return None, ("embedding_unavailable: vectors were not searched.",)
