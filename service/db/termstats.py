@@ -74,6 +74,11 @@ COUNT = typed(
 """)
 )
 
+COUNTED_WITHIN = text("""
+    SELECT EXISTS (SELECT FROM term_stat WHERE workspace_id = :workspace AND term = :all_texts
+                   AND created_at > now() - make_interval(secs => :seconds))
+""")
+
 COUNT_COMMON = text("SELECT count_common_terms(:least)")
 FIND_LARGE = text("SELECT workspace_id FROM find_large_workspaces(:minimum)")
 
@@ -131,6 +136,12 @@ def opening(counts: Mapping[int, float], texts: int) -> list[int]:
 def idf(texts: float, with_term: float) -> float:
     """Returns a term's weight in a question, > 0 (Lucene's BM25; the same as in the statement for small scopes)."""
     return math.log1p((max(texts, with_term) - with_term + 0.5) / (with_term + 0.5))
+
+
+async def counted_within(session: Session, workspace_id: UUID, seconds: float) -> bool:
+    """Were the workspace's words counted so lately?"""
+    values = {"workspace": workspace_id, "all_texts": TEXTS, "seconds": seconds}
+    return bool(await session.scalar(COUNTED_WITHIN, values))
 
 
 async def count(session: Session, workspace_id: UUID) -> int:

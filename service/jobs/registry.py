@@ -45,7 +45,7 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "ingest": Task(ingest.run),
         "consolidate": Task(consolidate.run),
         "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),
-        "count_terms": Task(count_terms.run, interval_s=60 * MINUTE_S, at_start=True, timeout_s=60 * MINUTE_S),
+        "count_terms": Task(count_terms.run, interval_s=5 * MINUTE_S, at_start=True, timeout_s=60 * MINUTE_S),
         "audit_partitions": Task(partitions.run, interval_s=1440 * MINUTE_S, at_start=True),
         "cleanup": Task(cleanup.run, interval_s=1440 * MINUTE_S),
         "sweep_working": Task(sweep.run, interval_s=5 * MINUTE_S),

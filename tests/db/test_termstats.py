@@ -14,6 +14,7 @@ from service.db.engine import Database
 from service.db.termstats import LEAST_TEXTS, LEAST_WORKSPACES
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs import count_terms
+from service.jobs.registry import TASKS
 from service.resources import Resources
 from tests.conftest import Tenant, new_tenant
 from tests.jobs.conftest import job_for, res  # noqa: F401 - a worker's resources
@@ -63,8 +64,29 @@ async def test_the_job_counts_large_workspaces(
     assert await _counted(database, tenant.workspace_id) == [(0, 41, 41), (1, 41, 41), (2, 20, 10), (4, 0, 10)]
     assert await _counted(database, stranger.workspace_id) == []
     await _fill(database, tenant.workspace_id, 2)
+    async with database.begin(tenant.workspace_id) as session:
+        await session.execute(text("UPDATE term_stat SET created_at = created_at - interval '1 hour'"))
     await _run(res)
     assert (await _counted(database, tenant.workspace_id))[0] == (0, 43, 43)
+
+
+async def test_one_that_has_grown_large_need_not_wait_for_the_hour(
+    database: Database,
+    res: Resources,  # noqa: F811
+    tenant: Tenant,
+    stranger: Tenant,
+) -> None:
+    """The job looks every few minutes; what was counted lately is left alone."""
+    interval_s = TASKS["count_terms"].interval_s
+    assert interval_s is not None
+    assert interval_s < 600
+    await _fill(database, tenant.workspace_id, 41)
+    await _run(res)
+    await _fill(database, tenant.workspace_id, 2)
+    await _fill(database, stranger.workspace_id, 30)
+    await _run(res)
+    assert (await _counted(database, stranger.workspace_id))[0] == (0, 30, 30)
+    assert (await _counted(database, tenant.workspace_id))[0] == (0, 41, 41)
 
 
 async def test_a_sample_stands_for_the_rest(
