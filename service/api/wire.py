@@ -27,6 +27,8 @@ class Reply(BaseModel):
 
 def _time(value: object) -> datetime:
     if isinstance(value, datetime):
+        if value.tzinfo is UTC:  # as the database gives them: a page has hundreds
+            return value
         found = value
     elif isinstance(value, str):
         try:
@@ -80,7 +82,7 @@ def _finite(value: float) -> float:
 
 def iso(moment: datetime) -> str:
     """ISO 8601 in UTC with +00:00 (R16.12)."""
-    return moment.astimezone(UTC).isoformat()
+    return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat()
 
 
 Time = Annotated[

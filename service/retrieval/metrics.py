@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from prometheus_client import Counter, Histogram
 
@@ -21,10 +22,15 @@ TECHNIQUE_RESULTS = Histogram(
 RERANKS = Counter("search_reranks_total", "Hits shown to a reranker, by how it ended", ["outcome"])
 
 
+_stage = cache(STAGES.labels)
+_seconds = cache(TECHNIQUE_SECONDS.labels)
+_results = cache(TECHNIQUE_RESULTS.labels)
+
+
 def note(used: Mapping[str, Used], stages_ms: Mapping[str, float]) -> None:
     """Counts one search (R7.23)."""
     for stage, ms in stages_ms.items():
-        STAGES.labels(stage).observe(ms / 1000)
+        _stage(stage).observe(ms / 1000)
     for name, each in used.items():
-        TECHNIQUE_SECONDS.labels(name).observe(each.ms / 1000)
-        TECHNIQUE_RESULTS.labels(name).observe(each.count)
+        _seconds(name).observe(each.ms / 1000)
+        _results(name).observe(each.count)

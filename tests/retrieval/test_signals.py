@@ -1,0 +1,166 @@
+"""Do columns say of all candidates what would be said of each by itself?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from service.db.measures import ALWAYS, SOMETIMES, Measures
+from service.db.named import Naming
+from service.db.stats import Standing
+from service.domain.query import Query
+from service.domain.ranking import Factors, Fusion, Ranking
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.language import context, lexemes
+from service.retrieval import fusion, nearness, question, signals
+from service.retrieval.fusion import Signals
+from service.retrieval.signals import Scene
+
+NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
+QUESTIONS = (
+    "Where did I sail with Zorbelina?",
+    "What did Ines do last May?",
+    "Find me a boat",
+    "What is my rent now?",
+    "Which harbour had ticket ZX-4471 before June 2025?",
+)
+STRENGTHS = Factors(importance=0.3, recency=0.5, salience=0.2)
+
+Row = Mapping[str, Any]
+
+
+def rows(random: Random, terms: list[int], count: int = 60) -> list[Row]:
+    def maybe(value: object) -> Any:
+        return value if random.random() < 0.7 else None
+
+    return [
+        {
+            "ids": UUID(int=random.getrandbits(128)),
+            "text_lexical": random.choice([0.0, random.uniform(0, 9)]),
+            "context_lexical": maybe(random.uniform(0, 9)),
+            "text_vector": maybe(random.uniform(-1, 1)),
+            "context_vector": maybe(random.uniform(-1, 1)),
+            "goal_tied": random.random() < 0.1,
+            "goal_near": maybe(random.uniform(0, 1)),
+            "asking": maybe("Do you sail? I do, on Sundays."),
+            "plain": None,
+            "speaker": maybe("Ines"),
+            "role": random.choice(["user", "assistant"]),
+            "timestamp": NOW - timedelta(days=random.uniform(0, 900)),
+            "mentions": maybe(
+                [{"text": "then", "kind": "date", "begins_at": "2025-05-03T00:00:00+00:00", "ends_at": None}]
+            ),
+            "tagged": random.random() < 0.5,
+            "terms": random.sample(terms, random.randint(0, len(terms))),
+            "ended": maybe(NOW + timedelta(days=random.choice([-1, 1]))),
+            "temporal_tag": maybe(random.choice(["current", "past", "future"])),
+            "importance": random.random(),
+        }
+        for _ in range(count)
+    ]
+
+
+def measures(found: list[Row], wanted: frozenset[str]) -> Measures:
+    names = [*ALWAYS, *(name for name in SOMETIMES if name in wanted)]
+    columns: dict[str, Any] = {name: [row[name] for row in found] for name in names}
+    numbers = ("text_lexical", "context_lexical", "text_vector", "context_vector")
+    return Measures(**columns | {name: np.array(columns[name], dtype=np.float64) for name in numbers})
+
+
+def alone(row: Row, scene: Scene) -> Signals:
+    """One candidate, by the rules as they are told in docs/retrieval.md."""
+    read = scene.read
+    held = {term for term, number in scene.terms.items() if number in row["terms"]}
+    if scene.span is not None:
+        time = float(nearness.newness([row["timestamp"]], *scene.span)[0])
+    else:
+        time = float(nearness.fits(read.asked, [row["timestamp"]])[0])
+    standing = scene.standing.get(row["ids"])
+    age_days = max(0.0, (scene.now - row["timestamp"]) / timedelta(days=1))
+    timeless = read.asked is None
+    tags = {"current": 1.2, "past": 0.7}
+    factors = {
+        "validity": 0.7 if timeless and row["ended"] is not None and row["ended"] <= NOW else 1.0,
+        "temporal_tag": 1.0
+        if read.asked or read.looks_back or read.request
+        else tags.get(row["temporal_tag"] or "", 1.0),
+        "importance": 1 + 0.3 * (2 * row["importance"] * (standing.relevance if standing else 1.0) - 1),
+        "recency": 1 + 0.5 * (2 * math.exp2(-age_days / 30) - 1),
+    }
+    if standing:
+        factors["salience"] = 1 + 0.2 * (2 * standing.salience - 1)
+    return Signals(
+        row["ids"],
+        row["text_lexical"],
+        row["context_lexical"],
+        row["text_vector"],
+        row["context_vector"],
+        speaker=question.speaker_match(read, row["speaker"], row["role"]),
+        asking=context.asking(row["asking"]) if row["asking"] else 0.0,
+        time=time,
+        rare=question.rare_match(signals.rare(scene), held, scene.rarity),
+        tag=float(row["tagged"]),
+        entity=question.entity_match(scene.naming.memories.get(row["ids"], ()), scene.names, len(scene.naming.said)),
+        goal=scene.goals.get(row["ids"], 0.0),
+        factors=factors,
+    )
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+@pytest.mark.parametrize("method", ["weighted", "zscore", "rrf"])
+def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> None:
+    random = Random(f"{text} {method}")
+    read = question.read(text, NOW, ZoneInfo("UTC"), ["Ines"])
+    terms = {term: lexemes.term_id(term) for term in read.terms}
+    found = rows(random, list(terms.values()))
+    ids = [row["ids"] for row in found]
+    scene = Scene(
+        Query(
+            Scope(UUID(int=1), user_id="u"),
+            CleanText(text),
+            10,
+            tags=("sea",),
+            ranking=Ranking(fusion=method, factors=STRENGTHS, diversity=0.1),
+        ),
+        read,
+        NOW,
+        terms,
+        own=dict.fromkeys(terms.values(), 2.0),
+        near=dict.fromkeys(terms.values(), 1.5),
+        rarity={term: random.random() for term in terms},
+        naming=Naming({each: frozenset({"acme"}) for each in ids[:7]}, said={"acme": frozenset({"acme"})}),
+        names={"acme": 0.6},
+        standing={each: Standing(random.random(), random.random()) for each in ids[:40]},
+        goals={each: random.random() for each in ids},
+        texts=60,
+    )
+    columns = measures(found, signals.wanted(scene, worded=1))
+    scene = signals.with_odd(scene, columns, worded=1)
+    scene = replace(scene, span=signals.span(read, columns))
+    asked = signals.asked(scene)
+    fused = fusion.fuse(signals.of(columns, scene), asked, fusion=method)
+    wanted = fusion.fuse([alone(row, scene) for row in found], asked, fusion=method)
+    assert [hit.key for hit in fused] == [hit.key for hit in wanted]
+    for hit, other in zip(fused, wanted, strict=True):
+        assert hit.score == pytest.approx(other.score, abs=1e-9)
+        assert dict(hit.factors) == pytest.approx(dict(other.factors), abs=1e-9)
+        for name, term in hit.terms.items():
+            assert term.value == pytest.approx(other.terms[name].value, abs=1e-9)
+            assert term.raw == pytest.approx(other.terms[name].raw, abs=1e-9)
+
+
+def test_what_a_question_does_not_ask_is_not_read() -> None:
+    read = question.read("Where is the boat?", NOW, ZoneInfo("UTC"))
+    scene = Scene(Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), read, NOW, {}, {}, {}, {}, texts=1_000)
+    assert signals.wanted(scene, worded=200) == {"ended", "temporal_tag"}
+    assert signals.wanted(scene, worded=2) == {"ended", "temporal_tag", "terms"}, "hardly any text has a word of it"
