@@ -45,12 +45,15 @@ _KINDS = tuple(
         rf"(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH})",
         rf"{_DAY}(?:(?:, | and |, and ){_DAY})*",
         _MONTH,
+        r"(?:(?:the )?day after tomorrow|tomorrow|today|tonight|yesterday"
+        r"|(?:next|this|last) (?:week|weekend|month|year|spring|summer|autumn|fall|winter|\w+day))",
         rf"(?:{_CLOCK})",
         r"\d{1,2}(?:st|nd|rd|th)",
         rf"\d+(?:[.,]\d+)? ?(?:{_UNIT}|%)",
         rf"(?:[$€£]?\d+(?:[.,]\d+)*(?:(?=(?:{_UNIT})\b)|%|(?!\w))|{_SMALL}(?!\w))",
         rf"(?:{_KIN})(?: in law)?",
         rf"(?:{_COLOUR})",
+        r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)",
     )
 )
 _HOUR = re.compile(rf"(?<=\bat )(?:\d{{1,2}}|{_SMALL})\b|(?<=\baround )\d{{1,2}}\b", re.IGNORECASE)
@@ -63,7 +66,7 @@ _BEHIND = (
 )
 _OBJECTS = re.compile(_OBJECT.pattern + _BEHIND)
 _NO_NOUNS = FUNCTION_WORDS | wordlists.words(
-    "sorry autocorrect typo really right wrong true old good bad fine thank kidding"
+    "sorry autocorrect typo really right wrong true complicated different old good bad fine thank kidding"
 )
 
 
@@ -81,6 +84,9 @@ def amended(earlier: str, value: str | None, fragment: str, *, nouns: bool = Tru
     found = _same_kind(earlier, re.sub(r"^(?:my|our|their|an?) | one$", "", new))
     if found is not None:
         return found or None
+    graded = re.fullmatch(r"(?P<head>[a-z]+) \d+", new)  # "year 4"
+    if graded and (was := re.search(rf"\b{graded['head']} \d+\b", earlier)):
+        return earlier[: was.start()] + new + earlier[was.end() :]
     described = re.match(r"(?P<what>[\w-]+) (?P<head>[\w-]+)$", new)
     if described and (was := re.search(rf"\b(?:the|an?) (?P<was>[\w-]+) {re.escape(described['head'])}\b", earlier)):
         return earlier[: was.start("was")] + described["what"] + earlier[was.end("was") :]
@@ -91,7 +97,8 @@ def amended(earlier: str, value: str | None, fragment: str, *, nouns: bool = Tru
     if value and (named or (nouns and len(new.split()) <= 2)):
         bare = re.sub(r"^(?:an?|the) ", "", value)
         if bare in earlier and bare != new and (named or not re.search(r"[A-Z\d]", bare)):
-            return _put(earlier, bare, _as_written(new, bare))
+            which = re.fullmatch(r"(?P<name>[A-Z][\w-]+) [a-z-]+", bare)  # "a Siamese cat", "Persian"
+            return _put(earlier, which["name"] if which and named else bare, _as_written(new, bare))
     return (named and _renamed(earlier, new)) or (_another_object(earlier, new) if nouns else None)
 
 
@@ -101,8 +108,12 @@ def _as_written(new: str, old: str) -> str:
     return new.lower() if plain and new.casefold() not in NAMES and new not in wordbook.FIRST_NAMES else new
 
 
+_WHOSE = re.compile(r"(?!User\b)\b[A-Z][\w-]+['’]s \w+")
+
+
 def _same_kind(earlier: str, new: str) -> str | None:
     """The statement with the value of the same kind replaced; "" where the fragment has a kind and it has not."""
+    new = f"the {new}" if new.startswith("day after") else new
     for kind in _KINDS:
         if kind.fullmatch(new):
             found = kind.search(earlier) or (_HOUR.search(earlier) if re.match(rf"(?:{_CLOCK})$", new, re.I) else None)
@@ -120,7 +131,7 @@ def _states(new: str) -> bool:
 
 def _renamed(earlier: str, new: str) -> str | None:
     """Another name in place of the last one, where the statement has any."""
-    names = list(_NAME.finditer(earlier))
+    names = list((_WHOSE if "'s " in new else _NAME).finditer(earlier))
     return earlier[: names[-1].start()] + new + earlier[names[-1].end() :] if names else None
 
 
@@ -128,7 +139,7 @@ def _another_object(earlier: str, new: str) -> str | None:
     """Another noun in place of the verb's object: "plays the oboe", "clarinet"."""
     said = statement.parse(earlier)
     rest = said.rest
-    found = _OBJECTS.match(rest) if said.verb != "be" else None
+    found = _OBJECTS.match(rest) if said.verb != "be" or rest.isalpha() else None
     bare = re.sub(r"^(?:an?|the|some|my) ", "", new)
     if not found or not earlier.endswith(rest) or len(bare.split()) > 2 or bare.split()[0].lower() in _NO_NOUNS:
         return None

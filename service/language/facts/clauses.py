@@ -69,7 +69,8 @@ _TO_QUESTION = re.compile(rf"\s*[,;]\s*(?={_ASKING})|\s+(?:so|and|but)\s+(?={_AS
 _OWN_VERB = re.compile(
     rf"\b(?i:(?:my|our|the) {_GROUP}{_DO})"
     rf"|(?<!\w)(?:{_I})\s+\w|\b(?:[Ii][’'](?:m|ve|d|ll)|[Ii]m)\b|\b(?:is|are|was|were|has|have|had|does|do|did|am"
-    rf"|will|lives?|works?)\b|\w(?:['’](?:s|re|ve|ll|d|m)|n['’]t)\b|\b(?:{_FINITE})\b|^\W*(?:[Ww]ait|[Nn]o|[Ss]orry|[Oo]ops"
+    rf"|will|lives?|works?)\b|\w(?:['’](?:s|re|ve|ll|d|m)|n['’]t)\b|\b(?:{_FINITE})\b|^\W*(?:[Bb]een"
+    rf"|[Nn]ot) \w+ing\b|^\W*(?:[Ww]ait|[Nn]o|[Ss]orry|[Oo]ops"
     rf"|[Nn]ope|[Yy]es|[Yy]eah)\b.{{0,25}}$|^\W*(?:[Cc]all|[Uu]se|[Kk]eep|[Pp]lease"
     rf"|[Rr]emember|[Nn]ote|[Gg]ive|[Hh]elp|[Tt]ell|[Ss]how|[Ww]rite|[Mm]ake|[Ff]ind|[Ss]uggest|[Rr]ecommend"
     rf"|[Ee]xplain|[Pp]lan|[Bb]ook|[Ll]ist|[Cc]reate|[Ss]end|[Cc]heck|[Dd]on['’]t|[Aa]void|[Nn]ever|[Aa]lways)\b",

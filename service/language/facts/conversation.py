@@ -96,11 +96,21 @@ def _of_turn(text: str, number: int, speaker: str, told: Told) -> None:
     told.written = spelling.mend(clauses.quiet(text))
     mended = told.written.text
     answered = bool(told.asked) and tongue.is_english(mended) and _answer(mended, number, speaker, told)
-    corrects = False
+    corrects, struck = False, None
     for clause in islice(clauses.of_message(mended), int(answered), None):
         clause = _in_english(clause)
         if clause.text and not talk.supposed(clause.sentence):
+            struck = told.facts[-1] if told.facts and _STRUCK.match(clause.text) else struck
             corrects = _of_clause(clause, number, speaker, told, corrects=corrects)
+
+    told.facts = [fact for fact in told.facts if fact is not struck]  # nothing that followed put another in its place
+
+
+_STRUCK = re.compile(
+    r"\W*(?:(?:oh|no|wait|actually|sorry|hmm|ok|well)[\s,]+)*(?:scratch|strike|forget"
+    r"|ignore) that\b",
+    re.IGNORECASE,
+)
 
 
 def _in_english(clause: Clause) -> Clause:
@@ -134,7 +144,7 @@ def _set_straight(asked: str, reply: str, number: int, speaker: str, told: Told)
     for claim, value in answers.contradicted(asked, reply):
         parts = (f"{part.subject} {part.text}".strip() for part in clauses.of_sentence(claim))
         for fact in (found for part in parts for found in reading.facts(_heard(part, speaker, "explicit", told))):
-            text = amend.amended(fact.text, fact.value, value, nouns=answers.denies(reply))
+            text = amend.amended(fact.text, fact.value, value, nouns=answers.denies(reply) or value[:2].lower() == "a ")
             new = reading.read(text) if text else None
             if new:
                 told.take([new], number, 0, len(reply), correction=True)

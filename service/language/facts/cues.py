@@ -55,7 +55,8 @@ what i meant (?:is|was)(?: that)?|on second thought|or rather
 that(?: is|'s) (?:wrong|not right|not correct|incorrect|not true|outdated|old)(?: now| information)?
 not anymore|i made a mistake
 you(?: have|'ve)? got (?:that|it) wrong|you are (?:wrong|mistaken)|that was (?:wrong|a mistake|a typo)
-to correct myself|i take that back|(?:i|we) (?:have )?(?:just )?changed (?:my|our) minds?|make that|make it(?= \d)|typo
+to correct myself|i take that back|(?:i|we) (?:have )?(?:just )?changed (?:my|our) minds?
+make that|make it(?= \d)|more like(?= \S{1,12}\W*$)|typo
 """
 _DOUBTS = r"""
 maybe|perhaps|probably|possibly|presumably|if i (?:remember|recall) (?:correctly|right|it right)

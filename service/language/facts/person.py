@@ -50,7 +50,7 @@ _PREPARED = (
         r"\b((?:my|our) (?:[\w-]+ ){0,2}[\w-]+)'s (?=(?:an?|the|in|at|on|from|not|called|named|really|so|very|now|also"
         r"|about|allergic|going|\d+|(?!wedding|morning|evening|meeting|building|painting|feeling|clothing"
         r"|upbringing|spelling|ring|king|wing|savings?|earrings?|housing|training|string|spring|ceiling"
-        r"|being)\w+ing|vegetarian|vegan|pregnant|sick|retired|married|divorced|c(?:o)?eliac|diabetic|autistic|asthmatic|deaf|blind"
+        r"|being)\w+ing|vegetarian|vegan|pregnant|due|sick|retired|married|divorced|c(?:o)?eliac|diabetic|autistic|asthmatic|deaf|blind"
         r"|dyslexic|gay|lesbian|trans|bisexual|disabled|unemployed|epileptic|single|engaged|pescatarian)\b)",
         r"\1 is ",
     ),

@@ -73,6 +73,8 @@ _WHO = re.compile(
     rf"(?<=[\w'’)])(?P<gap>\s+)(?:(?:now|then|so|but|also|plus)\s+)?(?:(?P<be>(?:i|we|he|she|they|it)['’](?:m|re|s|ve|d)"
     rf"|i am|(?:we|they) are|(?:he|she|it) (?:is|has|was)|(?:i|we|they) (?:was|were|have))"
     rf"|(?:i|we|he|she|they|(?P<it>it))\s+{_ADVERBS}(?P<verb>[a-z]+(?:n['’]t)?)"
+    rf"|(?<!\bmy )(?<!\bour )(?<!\bthe )(?<!\bnew )(?<!\bold )(?<!\ba )(?:landlord|landlady|boss|wife|husband"
+    rf"|kids) (?:is|are|has|says?|wants?)\b"
     rf"|(?P<mine>my) [a-z]+(?:['’]s| is| are| has| was| {_ADVERBS}(?P<does>[a-z]+(?P<denied>n['’]t)?)))"
     r"(?=(?P<rest>\s+[^\W_].*|$))",
     re.IGNORECASE,
@@ -92,6 +94,7 @@ _WANTS = re.compile(
 _ASKS = re.compile(
     r"\W*(?:do|does|did|can|could|will|would|should|what|who|how|why|where|when|which|let|make|help|if)\b"
 )
+_BEEN = re.compile(r"(?:\w+ing|here|there|together|sober|off|in|at|with|to|on)\b", re.IGNORECASE)
 _OPINION = re.compile(r"\b(?:think|know|hope|guess|say|says|said|believe|wish|see|hear|watch|make|makes|let|to|help)\b")
 _I = re.compile(r"\b(?:i|we|my)\b", re.IGNORECASE)
 
@@ -110,6 +113,8 @@ def _typed(sentence: str) -> Iterator[tuple[int, int]]:
         before = sentence[: match.start()]
         last = before.rsplit(None, 1)[-1].lower()
         if match["verb"].lower() == "never" and not _takes(before):
+            continue
+        if match["verb"].lower() == "been" and not _BEEN.match(match["rest"]):  # "a shop been open two years"
             continue
         stands = (
             (_I.search(before) or _is_past(before.split()[0].lower()))

@@ -42,6 +42,8 @@ _TYPED = re.compile(
     rf"(?P<kin>\b(?:my|our) (?:{_ONE}))(?P<own>s)(?= [a-z])"
     rf"|(?P<folk>(?:^|(?<=[.!?,;:\n] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bn )"
     rf"|{_BEFORE_FOLK})(?:{_FOLK}))(?=(?:['’]s)? (?!and\b)[a-z])"
+    r"|(?P<theirs>\b(?:my|our) (?:son|daughter|sister|brother|niece|nephew|dog|cat|kid|bday|birthday))s"
+    r"(?= (?:\w+ing|an?|the|\d+|not|allergic|obsessed|called|named|due|on)\b)"
     r"|(?P<named>\b(?:my|her|his|our|their) (?:first |last |full )?name)s(?= [a-z])"
     r"|(?P<its>\bits)(?= (?:my|our|a|an|the|not|so|just|only|been|called|named|about|me|[$€£]?\d+)\b)"
     r"|(?P<had>\bid)(?= (?:like|love|rather|prefer|say|never|want|be)\b)"
@@ -97,8 +99,10 @@ def _instead(match: re.Match[str], *, english: bool) -> str | None:
     written = match.group()
     if match["kin"]:
         return f"{match['kin']}'s"
+    if match["theirs"]:
+        return f"{match['theirs'].replace('bday', 'birthday')}'s"
     if match["folk"]:
-        return f"my {written.lower()}"
+        return f"my {chat_words.WORDS.get(written.lower(), written.lower())}"
     if match["named"]:
         return f"{match['named']} is"
     if match["ing"]:

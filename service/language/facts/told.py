@@ -44,7 +44,7 @@ class Told:
         """Leaves out what is known; drops the earlier fact that the new one replaces or says more exactly."""
         for at, old in enumerate(self.facts):
             same = new.correction and (new.slot, new.subject) == (old.slot, old.subject)
-            if same and (slots.is_single(new.slot or "") or _both_named(new, old)):
+            if same and (slots.is_single(new.slot or "") or _both_named(new, old) or _both_kinds(new, old)):
                 del self.facts[at]
                 break
             relation = compare.relate(new, old)
@@ -119,6 +119,14 @@ _JOKE = re.compile(
     re.IGNORECASE,
 )
 _DENIAL = re.compile(r"\b(is|are|was|were)(?:n't| not)\b")
+
+
+def _both_kinds(new: Fact, old: Fact) -> bool:
+    """Whether both tell what the same thing is: "is a labrador", "is a golden retriever"."""
+    a, b = (statement.parse(each.text) for each in (new, old))
+    return (
+        a.subject == b.subject != USER and a.verb == b.verb == "be" and all(s.rest[:2] in ("a ", "an") for s in (a, b))
+    )
 
 
 def _both_named(new: Fact, old: Fact) -> bool:

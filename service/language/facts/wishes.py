@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from service.language.facts import worth
+
 _LASTING = re.compile(
     r"^\W*(?:please |and |also |but )*(?P<when>always|never|from now on|going forward|in (?:the )?future|by"
     r" default|don't ever|do not ever|every time|whenever)\b[, ]*(?P<what>.+)$",
@@ -49,6 +51,10 @@ _CALLED = re.compile(
     r" me (?P<name>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)\b",
     re.IGNORECASE,
 )
+_CALLED_SMALL = re.compile(
+    r"^\W*(?:please |just |you can |everyone |people |my friends |they "
+    r"|friends )+calls? me (?P<name>[a-z]{3,12})$"
+)
 _WANTED = re.compile(
     r"^I (?:want|would (?:like|prefer)|prefer|need) (?:for )?you(?:r \w+)? to (?P<what>.+)$", re.IGNORECASE
 )
@@ -65,6 +71,9 @@ def read(text: str) -> str | None:
     called = _CALLED.match(text)
     if called and called["name"][:1].isupper():
         return f"User goes by {called['name']}"
+    small = _CALLED_SMALL.match(text)
+    if small and worth.could_be_name(small["name"].capitalize()):
+        return f"User goes by {small['name'].capitalize()}"
     wish = _wish(text)
     if wish is None:
         return None

@@ -40,7 +40,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
         "",
     ),
     (r"(?:according to|per) (?:the|my) [\w' -]{2,30}? (?=my\b)", ""),
-    (r"it (?:is|has been) (?P<a>[\w ]{2,30}?) since I last (?P<b>[a-z]+) (?P<c>.+)$", r"I last \g<b> \g<c> \g<a> ago"),
+    (r"it (?:is|has been) (?P<a>[\w ]{2,30}?) since I (?P<b>(?:last )?[a-z]+) (?P<c>.+)$", r"I \g<b> \g<c> \g<a> ago"),
     (
         r"(?P<a>(?:my|our) (?:[\w-]+ )?[\w-]+),? (?:he|she|they) (?=(?:is|was|has|doesn't|works|lives|[a-z]+s)\b)",
         r"\g<a> ",
