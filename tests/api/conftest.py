@@ -128,6 +128,15 @@ class Tables:
         )
         return {row[0]: row[1] for row in await self.fetch(counted, workspace_id)}
 
+    async def contents(self, workspace_id: UUID) -> dict[str, tuple[int, str]]:
+        """How many rows of a workspace each table has, and a digest of them; of a key not when it was used."""
+        digests = " UNION ALL ".join(
+            f"SELECT '{name}', count(*), md5(string_agg(row, '|' ORDER BY row)) FROM "
+            f"(SELECT (to_jsonb(t) - 'last_used_at')::text AS row FROM {name} t WHERE workspace_id = $1) rows"
+            for name in self.names
+        )
+        return {row[0]: (row[1], row[2]) for row in await self.fetch(digests, workspace_id)}
+
     async def holding(self, word: str) -> list[str]:
         """Tables with a row that holds `word` anywhere, in whichever column."""
         sought = " UNION ALL ".join(

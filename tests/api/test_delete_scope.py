@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,7 +19,7 @@ from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
 from tests.conftest import Tenant
-from tests.jobs.conftest import fetch, job_for
+from tests.jobs.conftest import Start, fetch, job_for, start_worker, until  # noqa: F401 - a fixture
 
 MANY = """
     INSERT INTO memory (workspace_id, id, user_id, channel, content, hash, type, type_confidence, classification_source,
@@ -36,6 +38,12 @@ HISTORY = """
     INSERT INTO memory_history (workspace_id, id, memory_id, event, new_memory, user_id)
     SELECT workspace_id, gen_random_uuid(), id, 'ADD', content, user_id FROM memory
     WHERE workspace_id = $1 AND user_id = $2
+"""
+
+
+LEFT = """
+    SELECT m::text, s::text FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
+    WHERE m.workspace_id = $1 AND m.user_id <> 'carol' ORDER BY m.id
 """
 
 
@@ -151,6 +159,50 @@ async def test_a_job_that_died_goes_on_where_it_was(
     await forget.forget_part(operation, tenant.workspace_id, None, resources)
     assert (await client.get(accepted["url"])).json()["progress"] == {"done": 500, "total": 1_200}
     assert await work_off(database, resources, tenant) == {"deleted": 1_200}
+
+
+async def test_a_worker_that_is_killed_in_its_midst_leaves_all_of_it_gone_in_the_end(
+    client: AsyncClient,
+    tables: Tables,
+    tenant: Tenant,
+    owner_url: str,
+    start_worker: Start,  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> None:
+    """By another worker, counted once; nothing else went."""
+    await tables.fetch("UPDATE job SET state = 'dead' WHERE kind = 'forget_scope' AND state = 'ready'")  # of others
+    total = 4_000
+    await fill(tables, tenant, "carol", total)
+    await fill(tables, tenant, "dave", 50)
+    theirs = await tables.fetch(LEFT, tenant.workspace_id)
+    accepted = (await client.delete("/v1/memories", params={"user_id": "carol"})).json()
+
+    async def begun() -> bool:
+        return bool((await client.get(accepted["url"])).json()["progress"]["done"])
+
+    async def done() -> bool:
+        return bool((await client.get(accepted["url"])).json()["status"] == "done")
+
+    victim = start_worker(owner_url, "forget_scope", "real", tmp_path)
+    await until(begun, timeout_s=60)
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    after = (await client.get(accepted["url"])).json()
+    assert after["status"] == "running"
+    left = await tables.value(
+        "SELECT count(*) FROM memory WHERE workspace_id = $1 AND user_id = 'carol'", tenant.workspace_id
+    )
+    assert 0 < left < total
+    assert after["progress"] == {"done": total - left, "total": total}
+
+    start_worker(owner_url, "forget_scope", "real", tmp_path)
+    await until(done, timeout_s=60)
+    assert (await client.get(accepted["url"])).json()["result"] == {"deleted": total}
+    assert await tables.fetch(LEFT, tenant.workspace_id) == theirs
+    deletes = (
+        "SELECT count(*), count(DISTINCT memory_id) FROM memory_history WHERE workspace_id = $1 AND event = 'DELETE'"
+    )
+    assert tuple((await tables.fetch(deletes, tenant.workspace_id))[0]) == (total, total)
 
 
 async def test_another_query_under_the_same_idempotency_key_is_refused(client: AsyncClient) -> None:

@@ -44,10 +44,10 @@ async def test_it_says_what_the_model_would_have_done(
 ) -> None:
     async with wired(resources, tenant, MIND) as wire:
         [there] = await tell(wire.client, "I live in Lisbon")
-        before = await tables.counts(tenant.workspace_id)
+        before = await tables.contents(tenant.workspace_id)
         results = await dry(wire.client, said)
         assert events(results) == expected
-        assert await tables.counts(tenant.workspace_id) == before
+        assert await tables.contents(tenant.workspace_id) == before
         if expected != ["ADD"]:
             assert results[0]["id"] == there["id"]
         assert events(await tell(wire.client, said)) == expected
@@ -56,11 +56,11 @@ async def test_it_says_what_the_model_would_have_done(
 async def test_offline_it_says_the_same_as_the_real_one(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
     [there] = await tell(client, "I live in Lisbon")
     for said, expected in (("I moved to Porto", "UPDATE"), ("I live in Lisbon", "NONE"), ("I have a dog", "ADD")):
-        before = await tables.counts(tenant.workspace_id)
+        before = await tables.contents(tenant.workspace_id)
         results = await dry(client, said)
         assert events(results) == [expected]
         assert results[0]["id"] == (None if expected == "ADD" else there["id"])
-        assert await tables.counts(tenant.workspace_id) == before
+        assert await tables.contents(tenant.workspace_id) == before
     assert await known(client) == ["User lives in Lisbon"]
 
 
@@ -68,10 +68,10 @@ async def test_stored_as_said_it_knows_what_is_there(client: AsyncClient, tenant
     messages = [{"role": "user", "content": text} for text in ("Good morning, Una", "Good night", "Good night")]
     body = {"messages": messages[:1], "infer": False, "user_id": "bob"}
     [stored] = (await client.post("/v1/memories", json=body)).json()["results"]
-    before = await tables.counts(tenant.workspace_id)
+    before = await tables.contents(tenant.workspace_id)
     got = await client.post("/v1/memories", json={**body, "messages": messages, "dry_run": True})
     assert got.status_code == 200
     results = got.json()["results"]
     assert events(results) == ["NONE", "ADD", "NONE"]
     assert [each["id"] for each in results] == [stored["id"], None, None]
-    assert await tables.counts(tenant.workspace_id) == before
+    assert await tables.contents(tenant.workspace_id) == before

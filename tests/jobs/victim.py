@@ -1,4 +1,5 @@
-"""A worker process to be killed: `url kind behaviour folder`. Each run of its one task leaves a file in `folder`."""
+"""A worker process to be killed: `url kind behaviour folder`. Each run of its one task leaves a file in `folder`, but
+with the behaviour `real`: that is the service's own task of this kind."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from service.db.roles import WORKER
 from service.db.wakeup import Wakeup
 from service.domain.job import Job, JobName
 from service.jobs.loop import Worker
-from service.jobs.registry import Task
+from service.jobs.registry import TASKS, Task
 from service.providers.cache import CachedEmbedder
 from service.resources import Resources
 from service.settings import Settings
@@ -37,7 +38,8 @@ async def main(url: str, kind: str, behaviour: str, folder: Path) -> None:
     settings = Settings.model_validate({"worker_poll_s": 0.1, "job_lease_s": 1.5, "job_backoff_s": 0.05})
     embedder = CachedEmbedder(AngleEmbedder(), entries=0)
     res = Resources(database, embedder, 1, None, settings, Wakeup(url))
-    await Worker(res, {cast(JobName, kind): Task(run)}).run(stop)
+    name = cast(JobName, kind)
+    await Worker(res, {name: TASKS[name] if behaviour == "real" else Task(run)}).run(stop)
     await res.wakeup.close()
     await database.close()
 
