@@ -38,7 +38,7 @@ IDS: Final = f"""narrow_ids(CAST(:of_user AS text), CAST(:of_agent AS text), CAS
     {MARKS.format(group="also")}, CAST(:of_reach AS integer))"""
 BROAD_IDS: Final = IDS.replace(":of_reach", ":of_broad")
 
-WITHIN: Final = "SELECT b.id FROM memory b WHERE b.workspace_id = :workspace AND {bound}"
+WITHIN: Final = "ARRAY(SELECT b.id FROM memory b WHERE b.workspace_id = :workspace AND {bound})"
 
 # ix_memory_timestamp and its like, read without the table where that is possible: hence the order
 BOUNDED: Final = """(SELECT count(*) FROM (
@@ -92,14 +92,15 @@ def narrowed(where: Where, bound: Bound | None = None) -> Where:
     """The scope, cut down to those rows with the marks, or within the bound, that meet the conditions, so that none of
     them is hidden. They and their vectors are found by their ids; scope and conditions are asked of each row that was
     read. Where they stood beside the ids (and not inside a function), a scan of the whole scope looked cheap to a
-    planner that knew nothing of the workspace. The ids are an array, because the planner would run a subquery, too."""
+    planner that knew nothing of the workspace. The function stands in a subquery: to learn how many ids it gives, the
+    planner would call it, too."""
     if bound is None:
-        ids = f"SELECT unnest({IDS})"
+        ids = f"CAST((SELECT {IDS}) AS uuid[])"
     else:
         ids = WITHIN.format(bound=_bounded("b", where.bounds.index(bound), bound))
     workspace = {"workspace": where.scope.values["workspace"]}
     met = where.scope & where.rows
-    here = Condition(f"m.workspace_id = :workspace AND m.id = ANY (ARRAY({ids}))", values(where))
+    here = Condition(f"m.workspace_id = :workspace AND m.id = ANY ({ids})", values(where))
     here &= Condition(f"coalesce({met.sql}, false)", met.values)
     read = Condition("v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT s.id FROM scoped s))", workspace)
     return replace(where, scope=here, rows=EVERY, vectors=read, whole=False)

@@ -218,3 +218,5 @@ async def test_the_database_marks_numbers_and_times_with_the_words_of_their_rang
     assert await marks(RANGED, row) == await marks(EQUAL, row, words)
     words = ["type Habit", "role user"]
     assert await marks(RANGED, "{}", [words[0], None, words[1]]) == await marks(EQUAL, "{}", words)
+    source = await tables.fetch("SELECT prosrc FROM pg_proc WHERE proname = 'iso_seconds'")
+    assert filters.ISO_TIME in source[0][0]

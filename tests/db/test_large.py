@@ -406,8 +406,10 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
     where = marked.narrowed(_borne(here, FEW[1]))
     statement, values = hybrid.statement(where, _ask(store, tags=("t3",)), arm=ARM, wanted=10)
     async with database.snapshot(here.workspace) as session:
+        before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
         parts = _parts(await _plan(session, statement, values))
         graphs = await _graphs(session)
+        assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before, "looked up while planned"
     whole = "\n".join(parts.values())
     _no_scan(whole)
     assert not any(name in whole for name in [*graphs, "_user_id_", "ix_memory_user"]), whole
