@@ -20,7 +20,7 @@ from service.domain.request import Request as Served
 from service.errors import Forbidden
 from service.memory.forget import Forgotten, One, forget, forget_scope, start_anew
 from service.memory.ids import memory_id
-from service.memory.purge import REACH, Receipt, purge_memory, purge_scope
+from service.memory.purge import Receipt, Vacuum, purge_memory, purge_scope
 from service.resources import Resources
 
 Purge = Annotated[
@@ -37,12 +37,13 @@ MANY: dict[int | str, dict[str, Any]] = {
 
 class ReceiptOut(Reply):
     """What an erasure did: rows removed by table, of audit_log rows whose words are blanked. `subject_sha256` is over
-    workspace and subject, and stands in the audit; the subject's name stands nowhere."""
+    workspace and subject, and stands in the audit; the subject's name stands nowhere. `vacuum`: whether a job that cleans the data files was queued."""
 
     purged: bool
     counts: dict[str, int]
     subject_sha256: str
     purged_at: Time
+    vacuum: Vacuum
     note: str
 
 
@@ -167,7 +168,8 @@ def receipt(found: Receipt) -> tuple[int, Mapping[str, Any]]:
         counts=dict(found.counts),
         subject_sha256=found.subject_sha256,
         purged_at=found.purged_at,
-        note=REACH,
+        vacuum=found.vacuum,
+        note=found.note,
     )
     return 200, body.model_dump(mode="json")
 

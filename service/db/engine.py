@@ -137,6 +137,18 @@ class Database:
         mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         return self._transaction(mode, f"{self._read}; SET LOCAL enable_seqscan = off", workspace_id)
 
+    async def vacuum(self, table: str) -> None:
+        """VACUUM, which no transaction may hold, and for as long as it takes; `table`: its name as SQL writes it."""
+        with translated():
+            connection = await self.engine.connect()
+            try:
+                await (await driver(connection)).execute(f"VACUUM {table}")
+            except BaseException:
+                await _abandon(connection)
+                raise
+            finally:
+                await connection.close()
+
     @asynccontextmanager
     async def _transaction(self, mode: str, settings: str, workspace_id: UUID) -> AsyncIterator[Session]:
         opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}"

@@ -19,6 +19,32 @@ CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :batch)
 OUTLIVED = text("SELECT * FROM find_outlived(:at, CAST(:retention_days AS integer), :limit)")
 
 
+# has_table_privilege does not know MAINTAIN before Postgres 17
+MAY_VACUUM = text("""
+    SELECT CASE WHEN current_setting('server_version_num')::integer >= 170000
+                THEN has_table_privilege('loxodon_worker', 'memory', 'MAINTAIN') ELSE false END
+""")
+UNVACUUMED = text("""
+    SELECT c.oid::regclass::text FROM pg_class c
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relforcerowsecurity
+      AND CASE WHEN current_setting('server_version_num')::integer >= 170000
+               THEN has_table_privilege(c.oid, 'MAINTAIN') ELSE false END
+      AND coalesce(greatest(pg_stat_get_last_vacuum_time(c.oid), pg_stat_get_last_autovacuum_time(c.oid)), '-infinity')
+          < (SELECT j.created_at FROM job j WHERE j.workspace_id = :workspace AND j.id = :job)
+    ORDER BY c.relname
+""")
+
+
+async def may_vacuum(session: Session) -> bool:
+    """May the worker pass VACUUM over the tables?"""
+    return bool(await session.scalar(MAY_VACUUM))
+
+
+async def unvacuumed(session: Session, workspace_id: UUID, job_id: UUID) -> list[str]:
+    """Tables, as SQL writes their names, that VACUUM may pass and has not passed since this job was made."""
+    return list(await session.scalars(UNVACUUMED, {"workspace": workspace_id, "job": job_id}))
+
+
 async def ensure_partitions(session: Session, upto: datetime) -> int:
     """How many partitions were made, of every partitioned table: up to `upto`, and wherever DEFAULT holds rows."""
     return int(await session.scalar(ENSURE, {"upto": upto}) or 0)

@@ -30,6 +30,7 @@ JobName = Literal[
     "reembed",
     "ingest",
     "sweep_working",
+    "vacuum",
 ]
 """Every kind of work there is (A8)."""
 

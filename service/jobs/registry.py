@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.domain.job import Counts, Job, JobName
-from service.jobs import cleanup, consolidate, count_terms, embed, enrich, forget_scope, ingest, partitions, sweep
+from service.jobs import (
+    cleanup,
+    consolidate,
+    count_terms,
+    embed,
+    enrich,
+    forget_scope,
+    ingest,
+    partitions,
+    sweep,
+    vacuum,
+)
 from service.resources import Resources
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
@@ -49,5 +60,6 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "audit_partitions": Task(partitions.run, interval_s=1440 * MINUTE_S, at_start=True),
         "cleanup": Task(cleanup.run, interval_s=1440 * MINUTE_S),
         "sweep_working": Task(sweep.run, interval_s=5 * MINUTE_S),
+        "vacuum": Task(vacuum.run, timeout_s=60 * MINUTE_S),
     }
 )

@@ -10,12 +10,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
-from service.db import contexts
+from service.db import contexts, queue, upkeep
 from service.db import purge as rows
 from service.db.engine import Session
 from service.db.erase import Extent
+from service.domain.job import NewJob
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
@@ -24,10 +26,16 @@ from service.memory.transactions import check, keep, missing, note
 from service.resources import Resources
 
 REACH = (
-    "Unreachable from now on. Out of the data files once VACUUM has passed: autovacuum does that by itself, the owner "
-    "of the tables can at once, this service cannot. In the write-ahead log and in backups until their retention ends."
+    "Unreachable from now on. Out of the data files once VACUUM has passed: {vacuum}. In the write-ahead log and in "
+    "backups until their retention ends."
 )
 """B30: what an erasure can promise."""
+
+BY_JOB = "a job that does it waits for the worker"
+BY_ITSELF = "autovacuum does that by itself, the owner of the tables can at once, this service cannot on this server"
+
+
+Vacuum = Literal["queued", "not_permitted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,11 @@ class Receipt:
     counts: Mapping[str, int]
     subject_sha256: str
     purged_at: datetime
+    vacuum: Vacuum
+
+    @property
+    def note(self) -> str:
+        return REACH.format(vacuum=BY_JOB if self.vacuum == "queued" else BY_ITSELF)
 
 
 async def purge_scope(extent: Extent, res: Resources, request: Request) -> Receipt:
@@ -81,7 +94,10 @@ async def _receipt(
     request: Request,
 ) -> Receipt:
     digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
-    receipt = Receipt(counts, digest, res.clock())
+    may = await upkeep.may_vacuum(session)
+    if may:
+        await queue.enqueue(session, workspace_id, [NewJob("vacuum")])
+    receipt = Receipt(counts, digest, res.clock(), "queued" if may else "not_permitted")
     await note(session, "purge", Scope(workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest)
     await keep(session, workspace_id, receipt, request)
     return receipt

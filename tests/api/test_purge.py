@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from service.db.engine import Database
 from service.domain.job import Job
 from service.errors import LlmError
-from service.jobs import consolidate, enrich, ingest
+from service.jobs import consolidate, enrich, ingest, vacuum
 from service.memory.curate import TurnsGone
 from service.providers.protocols import Ask, Reply
 from service.resources import Resources
@@ -200,6 +201,26 @@ async def _of_bob(tables: Tables, tenant: Tenant) -> list[str]:
         )
         found += [row["row"] for row in rows]
     return found
+
+
+async def test_the_worker_cleans_the_files_where_it_may(
+    client: AsyncClient, resources: Resources, worker_database: Database, tenant: Tenant, tables: Tables
+) -> None:
+    """And only what was not cleaned since; the receipt says which it is."""
+    await store(client, f"Keeps a {CANARY} parrot")
+    receipt = (await client.delete("/v1/memories", params={"user_id": "alice", "purge": True})).json()
+    knows = await tables.value("SELECT current_setting('server_version_num')::integer >= 170000")
+    assert receipt["vacuum"] == ("queued" if knows else "not_permitted")
+    jobs = await tables.fetch("SELECT id FROM job WHERE workspace_id = $1 AND kind = 'vacuum'", tenant.workspace_id)
+    assert len(jobs) == knows
+    for row in jobs:
+        job = Job(tenant.workspace_id, row["id"], "vacuum", None, {}, 1, 3, "t")
+        worker = replace(resources, db=worker_database)
+        done = await vacuum.run(job, worker)
+        assert done["tables"] > 40
+        passed = "SELECT count(*) FROM pg_stat_user_tables WHERE relname ~ '^memory(_vector_p0)?$' AND last_vacuum IS NOT NULL"
+        assert await tables.value(passed) == 2
+        assert await vacuum.run(job, worker) == {"tables": 0}
 
 
 class Late(Judge):
