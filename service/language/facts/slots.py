@@ -164,7 +164,7 @@ def _possession(s: Statement) -> tuple[str, str] | None:
         return "pet", f"{described['what']} {described['name']}"
     if _NAMED.match(s.rest):
         return "name", _NAMED.match(s.rest)["name"]  # type: ignore[index]
-    if mark and (noun.split()[-1] in wordbook.KIN or wordbook.animal(noun)):
+    if mark and noun and (noun.split()[-1] in wordbook.KIN or wordbook.animal(noun)):
         return None  # somebody is many things at a time
     return (f"attribute:{noun}", s.rest) if _measured(s.rest) and not s.progressive else None
 
