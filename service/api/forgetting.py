@@ -37,7 +37,8 @@ MANY: dict[int | str, dict[str, Any]] = {
 
 class ReceiptOut(Reply):
     """What an erasure did: rows removed by table, of audit_log rows whose words are blanked. `subject_sha256` is over
-    workspace and subject, and stands in the audit; the subject's name stands nowhere. `vacuum`: whether a job that cleans the data files was queued."""
+    workspace and subject, and stands in the audit; the subject's name stands nowhere. `vacuum`: whether
+    a job that cleans the data files was queued."""
 
     purged: bool
     counts: dict[str, int]

@@ -218,8 +218,8 @@ async def test_the_worker_cleans_the_files_where_it_may(
         worker = replace(resources, db=worker_database)
         done = await vacuum.run(job, worker)
         assert done["tables"] > 40
-        passed = "SELECT count(*) FROM pg_stat_user_tables WHERE relname ~ '^memory(_vector_p0)?$' AND last_vacuum IS NOT NULL"
-        assert await tables.value(passed) == 2
+        passed = "SELECT relname FROM pg_stat_user_tables WHERE last_vacuum IS NOT NULL"
+        assert {"memory", "memory_vector_p0", "decision"} <= {each[0] for each in await tables.fetch(passed)}
         assert await vacuum.run(job, worker) == {"tables": 0}
 
 
