@@ -401,7 +401,8 @@ async def test_conditions_that_leave_few_rows_make_a_small_scope(
 async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
     database: Database, store: Store, *, known: bool
 ) -> None:
-    """Nor where ANALYZE has not seen the workspace, when a scan of the scope looks free to the planner."""
+    """Nor where ANALYZE has not seen the workspace, when a scan of the scope looks free to the planner. Postgres 16
+    then asks the ids of each row of pk_memory_vector instead of looking them up."""
     here = store if known else replace(store, workspace=UUID(int=9))
     where = marked.narrowed(_borne(here, FEW[1]))
     statement, values = hybrid.statement(where, _ask(store, tags=("t3",)), arm=ARM, wanted=10)
@@ -409,15 +410,18 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
         before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
         parts = _parts(await _plan(session, statement, values))
         graphs = await _graphs(session)
+        always = await session.scalar(text("SELECT current_setting('server_version_num')::integer >= 170000"))
         assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before, "looked up while planned"
     whole = "\n".join(parts.values())
     _no_scan(whole)
     assert not any(name in whole for name in [*graphs, "_user_id_", "ix_memory_user"]), whole
-    assert re.search(r"Index Cond: .*\(id = ANY ", parts["scoped"]), parts["scoped"]
-    assert "pk_memory" in parts["scoped"] or not known, parts["scoped"]
+    if known:  # of a workspace that is taken for one row any index will do
+        assert re.search(r"pk_memory.*\n *Index Cond: .*\(id = ANY ", parts["scoped"]), parts["scoped"]
     for kind in ("text", "context"):
         signs = parts[f"{kind}_signs"]
-        assert re.search(r"memory_vector_p\d+_pkey.*\n *Index Cond: .*\(memory_id = ANY ", signs), signs
+        assert re.search(r"memory_vector_p\d+_pkey", signs), signs
+        if known or always:
+            assert re.search(r"_pkey.*\n *Index Cond: .*\(memory_id = ANY ", signs), signs
 
 
 async def test_few_are_looked_up_by_their_marks(database: Database, store: Store) -> None:
