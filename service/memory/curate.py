@@ -59,6 +59,9 @@ class Considered:
     merged: tuple[apply.Texts, ...] = ()
 
 
+HEAD_START_S = 0.005
+"""What the question to the model has before the embedder takes every core: it waits for the answer anyway."""
+
 SOON_CHARS = 8_000
 """Messages of so many characters in all are embedded at once, some 0.2 s of a core while the model reads them."""
 
@@ -141,6 +144,8 @@ async def _heard(said: Sequence[Draft], conversation: Conversation, res: Resourc
     long ones, or all if it fails now."""
     if conversation.dry_run or conversation.stored is not None:
         return []
+    if res.llm is not None and said[0].options.use_llm:
+        await asyncio.sleep(HEAD_START_S)
     turns = await _as_turns(said, res)
     if sum(len(each.clean) for each in said) > SOON_CHARS:
         return turns

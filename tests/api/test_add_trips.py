@@ -30,7 +30,7 @@ def counted() -> Iterator[list[str]]:
             plain = getattr(asyncpg.Connection, name)
 
             async def noted(self: Any, query: str, *rest: Any, plain: Any = plain, **named: Any) -> Any:
-                if not query.startswith("NOTIFY"):
+                if "NOTIFY" not in query:
                     trips.append(" ".join(query.split()[:2]))
                 return await plain(self, query, *rest, **named)
 
