@@ -3,8 +3,9 @@
     python -m bench.adds [--adds 320] [--runs 3] [--latency-ms 50]
 
 A conversation of one message with infer=true: extraction and decision by a scripted model in a process of its own, over
-real HTTP, that takes a fixed time for each answer. Own share = wall - LLM calls x latency - embedding. Rounds alternate
-between the numbers of clients; medians over the rounds are printed, beside the CPU that an add costs each process.
+real HTTP, that takes a fixed time for each answer. Own share = wall - LLM calls x what the model really took, as its
+process tells, in the mean of the round - embedding. Rounds alternate between the numbers of clients; medians over the
+rounds are printed, beside the CPU that an add costs each process.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from uuid import uuid4
+
+import httpx
 
 from bench import model, running, sentences
 from bench.clients import Answer, Run, post_all
@@ -41,13 +44,14 @@ class Cell:
     own_ms: list[float] = field(default_factory=list)
     cpu_ms: list[dict[str, float]] = field(default_factory=list)
     generator: list[float] = field(default_factory=list)
+    model_ms: list[float] = field(default_factory=list)
 
 
 class Bench:
     """Alternating rounds against one service."""
 
-    def __init__(self, service: Service, *, adds: int, runs: int, latency_ms: float) -> None:
-        self._service, self._adds, self._runs, self.latency_ms = service, adds, runs, latency_ms
+    def __init__(self, service: Service, model_url: str, *, adds: int, runs: int) -> None:
+        self._service, self._model_url, self._adds, self._runs = service, model_url, adds, runs
         self._texts = iter(sentences.distinct(WARM_UP + runs * 3 * adds, seed=3))
         self.cells: dict[int, Cell] = {}
         self.events: Counter[str] = Counter()
@@ -65,6 +69,7 @@ class Bench:
         await settled(self._service)
         family = self._service.processes
         before = family.cpu_s() if family else {}
+        self._model_ms()
         run = await post_all(self._service.url, self._service.key, PATH, bodies, clients=clients)
         after = family.cpu_s() if family else {}
         wrong = [answer for answer in run.answers if answer.status != 200 or answer.json["warnings"]]
@@ -72,7 +77,8 @@ class Bench:
             raise SystemExit(f"{len(wrong)} adds failed, the first with {wrong[0].status}: {wrong[0].body[:500]!r}")
         cell = self.cells.setdefault(clients, Cell())
         cell.paces.append(run.pace)
-        cell.own_ms.extend(self._own_ms(answer) for answer in run.answers)
+        cell.model_ms.append(self._model_ms())
+        cell.own_ms.extend(_own_ms(answer, cell.model_ms[-1]) for answer in run.answers)
         cell.cpu_ms.append({part: (after[part] - before[part]) * 1000 / count for part in after})
         cell.generator.append(run.own_cpu)
         self.last[clients] = run
@@ -80,10 +86,10 @@ class Bench:
             self.events.update(each["event"] for each in answer.json["results"])
             self.calls[answer.json["usage"]["llm_calls"]] += 1
 
-    def _own_ms(self, answer: Answer) -> float:
-        told = answer.json
-        calls, embedding_ms = int(told["usage"]["llm_calls"]), float(told["timings_ms"].get("embed", 0.0))
-        return answer.ms - calls * self.latency_ms - embedding_ms
+    def _model_ms(self) -> float:
+        """How long the model took for an answer, in the mean since it was last asked."""
+        told = httpx.get(f"{self._model_url.removesuffix('/v1')}/took").json()
+        return float(told["seconds"]) * 1000 / max(1, int(told["answers"]))
 
     def _bodies(self, count: int, clients: int) -> list[bytes]:
         """The users take turns, and are as many as the clients: concurrent adds are of different users."""
@@ -92,6 +98,12 @@ class Bench:
             json.dumps({"messages": next(self._texts), "user_id": users[number % len(users)]}).encode()
             for number in range(count)
         ]
+
+
+def _own_ms(answer: Answer, model_ms: float) -> float:
+    told = answer.json
+    calls, embedding_ms = int(told["usage"]["llm_calls"]), float(told["timings_ms"].get("embed", 0.0))
+    return answer.ms - calls * model_ms - embedding_ms
 
 
 def stages(bench: Bench, clients: int) -> str:
@@ -104,7 +116,9 @@ def stages(bench: Bench, clients: int) -> str:
         columns["rest"].append(total - sum(told.values()))
         asked = answer.json["usage"]["llm_calls"]
         for name, ms in told.items():
-            model_ms = bench.latency_ms if name == "extract" or (name == "decide" and asked > 1) else 0.0
+            model_ms = (
+                bench.cells[clients].model_ms[-1] if name == "extract" or (name == "decide" and asked > 1) else 0.0
+            )
             columns.setdefault(name, []).append(ms - model_ms)
     rows = [[name, percentile(each, 0.5), percentile(each, 0.95)] for name, each in columns.items()]
     return table(["stage", "p50 ms", "p95 ms"], rows)
@@ -117,9 +131,10 @@ def report(bench: Bench, options: argparse.Namespace) -> str:
         cpu = {part: percentile([each[part] for each in cell.cpu_ms], 0.5) for part in cell.cpu_ms[0]}
         own = percentile(cell.own_ms, 0.5), percentile(cell.own_ms, 0.95)
         parts = (cpu.get(part, float("nan")) for part in ("api", "postgres", "worker"))
-        figures = [pace.per_s, pace.p50_ms, pace.p95_ms, *own, *parts]
+        figures = [pace.per_s, pace.p50_ms, pace.p95_ms, percentile(cell.model_ms, 0.5), *own, *parts]
         rows.append([str(clients), *figures, f"{percentile(cell.generator, 0.5):.0%}"])
-    head = ["clients", "per s", "p50 ms", "p95 ms", "own p50", "own p95", "api ms", "postgres ms", "worker ms"]
+    head = ["clients", "per s", "p50 ms", "p95 ms", "model ms", "own p50", "own p95"]
+    head += ["api ms", "postgres ms", "worker ms"]
     own_ms, per_s = percentile(bench.cells[1].own_ms, 0.5), Pace.median(bench.cells[CLIENTS[-1]].paces).per_s
     return "\n".join(
         [
@@ -129,7 +144,7 @@ def report(bench: Bench, options: argparse.Namespace) -> str:
             "",
             table([*head, "generator"], rows),
             "",
-            "Own: wall - LLM calls x latency - embedding. CPU is per add.",
+            "Own: wall - LLM calls x time of the model - embedding. CPU is per add.",
             f"Events: {dict(bench.events)}. LLM calls per add: {dict(sorted(bench.calls.items()))}.",
             f"Targets: own share {OWN_MS:.0f} ms with one client, measured {own_ms:.0f}; {PER_S:.0f} adds/s with "
             f"{CLIENTS[-1]}, measured {per_s:.0f}.",
@@ -172,7 +187,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--latency-ms", type=float, default=50.0)
     options = parser.parse_args(words)
     with scripted(options.latency_ms) as base_url, running.started(env=environment(base_url)) as service:
-        bench = Bench(service, adds=options.adds, runs=options.runs, latency_ms=options.latency_ms)
+        bench = Bench(service, base_url, adds=options.adds, runs=options.runs)
         asyncio.run(bench.run())
     print(report(bench, options))
     return 0

@@ -2,8 +2,10 @@
 
     python -m bench.model --port 9000 [--latency-ms 50]
 
-A process of its own that speaks the OpenAI wire and answers after a fixed time: the user's words as one fact, and ADD
-for every fact. Written by hand over asyncio streams, so that it takes little of the cores it shares.
+A process of its own that speaks the OpenAI wire and answers a fixed time after a request came in: the user's words as
+one fact, and ADD for every fact. Timers wake up late, so it also tells how long it really took: GET /took, answers and
+seconds since the last time it was asked. Written by hand over asyncio streams, so that it takes little of the cores it
+shares.
 """
 
 from __future__ import annotations
@@ -42,17 +44,27 @@ def completion(body: dict[str, Any]) -> bytes:
 
 async def serve(port: int, latency_s: float) -> None:
     """Answers for ever."""
+    clock = asyncio.get_running_loop().time
+    took: list[float] = []
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                length = re.search(rb"(?i)^content-length: *(\d+)", head, re.MULTILINE)
-                body = await reader.readexactly(int(length[1]) if length else 0)
-                answer = completion(json.loads(body))
-                await asyncio.sleep(latency_s)
+                came_in = clock()
+                asked = not head.startswith(b"GET /took ")
+                if asked:
+                    length = re.search(rb"(?i)^content-length: *(\d+)", head, re.MULTILINE)
+                    body = await reader.readexactly(int(length[1]) if length else 0)
+                    answer = completion(json.loads(body))
+                    await asyncio.sleep(came_in + latency_s - clock())
+                else:
+                    answer = json.dumps({"answers": len(took), "seconds": sum(took)}).encode()
+                    took.clear()
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
                 writer.write(b"Content-Length: %d\r\n\r\n" % len(answer) + answer)
+                if asked:
+                    took.append(clock() - came_in)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
