@@ -36,8 +36,9 @@ class PairDecision:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One text as the rules look at it."""
+    """One text as the rules look at it; `said` is the text as it was, the only one that may be kept."""
 
+    said: str
     text: str
     words: tuple[str, ...]
     clause: Clause
@@ -85,10 +86,10 @@ def decide_pair(new: str, old: str, similarity: float) -> PairDecision:
     )
 
 
-def _side(text: str) -> _Side:
-    text = opposites.levelled(text)
+def _side(said: str) -> _Side:
+    text = opposites.levelled(said)
     words = (word for word in lexemes(text) if word not in ("", _SPEAKER))
-    return _Side(text, opposites.canonical(words), attributes.clause(text), contrast.signature(text))
+    return _Side(said, text, opposites.canonical(words), attributes.clause(text), contrast.signature(text))
 
 
 def _bare(text: str) -> str:
@@ -100,7 +101,7 @@ def _keep(reason: str) -> PairDecision:
 
 
 def _replace(new: _Side, reason: str) -> PairDecision:
-    return PairDecision(Verdict.REPLACE, new.text, reason)
+    return PairDecision(Verdict.REPLACE, new.said, reason)
 
 
 def _same_subject(new: _Side, old: _Side) -> bool:
@@ -209,7 +210,7 @@ def _gathered(new: _Side, old: _Side, similarity: float) -> PairDecision | None:
         return None
     if _overlap(new, old) < SAME_TOPIC or new.signature != old.signature:
         return None
-    merged = _merged(new.text, old.text)
+    merged = _merged(new.said, old.said)
     return PairDecision(Verdict.MERGE, merged, "one more value of the same") if merged else None
 
 

@@ -14,6 +14,14 @@ from service.curator.rules import PairDecision, Verdict, decide_pair
 from service.language import contrast
 
 
+@pytest.mark.parametrize(
+    ("new", "old"), [("User owns 3 boats", "User owns a boat"), ("User wakes up at 7", "User wakes up at 6")]
+)
+def test_what_is_kept_is_what_was_said(new: str, old: str) -> None:
+    """Not the plain words that both are compared in."""
+    assert decide_pair(new, old, 0.9).text == new
+
+
 def test_scenarios_of_r18_47() -> None:
     assert decide_pair("Prefers morning meetings", "Prefers morning calls", 0.85) == PairDecision(
         Verdict.MERGE, "Prefers morning calls and meetings", "one more value of the same"
