@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
-import aiohttp
 from pydantic import BaseModel, ValidationError
 
 from service.providers.dialect import Dialect
@@ -27,6 +26,7 @@ from service.providers.retry import CallFailed, Reason, RetryPolicy, retry_after
 if TYPE_CHECKING:
     import ssl
 
+    import aiohttp
     import httpx2
     import openai
 
@@ -80,7 +80,8 @@ class OpenAiWire:
     @classmethod
     def open(cls, endpoint: Endpoint, options: WireOptions | None = None) -> OpenAiWire:
         """A wire to `endpoint`; nothing is sent yet. The first call in a process takes 0.7 s: it imports the SDK."""
-        import openai  # noqa: F401 - now rather than within the first question
+        import aiohttp  # noqa: F401 - now rather than within the first question
+        import openai  # noqa: F401
 
         return cls(endpoint, options or WireOptions())
 
@@ -114,6 +115,8 @@ class OpenAiWire:
             raise CallFailed(Reason.UNREADABLE) from None  # the error quotes the answer, which no log may hold
 
     async def _exchange(self, path: str, body: dict[str, object]) -> Answer:
+        import aiohttp
+
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         try:
             async with asyncio.timeout(self._options.timeout_s):
@@ -133,8 +136,11 @@ class OpenAiWire:
 
     def _opened(self) -> aiohttp.ClientSession:
         """The session of this event loop; proxies are those of the environment."""
+        import aiohttp
+
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, ssl=_tls(), keepalive_timeout=IDLE_S)
+            secure = self._endpoint.base_url.startswith("https:")
+            connector = aiohttp.TCPConnector(limit=0, ssl=_tls() if secure else True, keepalive_timeout=IDLE_S)
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)  # the rest is asyncio.timeout's
             jar = aiohttp.DummyCookieJar()
             self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=jar, trust_env=True)
