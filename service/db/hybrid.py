@@ -180,6 +180,17 @@ async def speakers(session: Session, where: Where) -> list[str]:
     return [row.speaker for row in found]
 
 
+def passing(read: str, rows: str, *, close: str, deep: str = "") -> str:
+    """SQL of the ids of the nearest by signs that conditions let through. What is `read` comes from the scope's btree
+    alone, the nearest (a LIMIT `deep` of them, if given) held against `rows` one by one in their order (OFFSET 0 keeps
+    the planner from reading the scope instead) until as many as the parameter `close` says have passed."""
+    return f"""ARRAY(SELECT seen.id FROM (
+        SELECT v.memory_id, {APART} AS apart FROM memory_vector v WHERE {read} ORDER BY apart, v.memory_id {deep}
+    ) by_signs CROSS JOIN LATERAL (
+        SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = by_signs.memory_id AND {rows} OFFSET 0
+    ) seen LIMIT :{close})"""  # noqa: S608 - pieces of our own
+
+
 def speakers_statement(where: Where) -> TextClause:
     """The statement, so that tests can EXPLAIN it; its values are those of the scope."""
     return _speakers(where.scope.sql)

@@ -28,7 +28,7 @@ from sqlalchemy.types import ARRAY
 from service.db import direct, marked, termstats
 from service.db.conditions import typed
 from service.db.engine import Session
-from service.db.hybrid import APART, CLOSE, Ask, Candidates, Where
+from service.db.hybrid import CLOSE, Ask, Candidates, Where, passing
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
 from service.domain.query import VectorPath, VectorWay
@@ -77,19 +77,9 @@ GRAPH = """
     ORDER BY v.embedding::halfvec({dimension}) <=> CAST(:question AS halfvec({dimension})) LIMIT :wide
 """
 
-# Signs are read from the scope's btree alone, the nearest `deep` held against the conditions one by one in their order
-# (OFFSET 0 keeps the planner from reading the scope instead) until `close` have passed; those are compared exactly.
 SIGNS = """
     SELECT v.memory_id AS id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
-    WHERE v.workspace_id = :workspace AND v.generation = {generation} AND v.kind = '{kind}'
-        AND v.memory_id = ANY (ARRAY(SELECT seen.id FROM (
-            SELECT v.memory_id, {apart} AS apart
-            FROM memory_vector v WHERE {vectors} AND v.generation = {generation} AND v.kind = '{kind}'
-            ORDER BY apart, v.memory_id LIMIT :signs_deep
-        ) near CROSS JOIN LATERAL (
-            SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = near.memory_id AND {rows} OFFSET 0
-        ) seen LIMIT :signs_close
-    )) ORDER BY distance, id LIMIT :{size}
+    WHERE v.workspace_id = :workspace AND {these} AND v.memory_id = ANY ({passing}) ORDER BY distance, id LIMIT :{size}
 """
 
 COUNTED = """
@@ -235,8 +225,8 @@ def _shape(
     if dimension is None:
         shape = NEWEST_ARM
     elif way == "signs":
-        named["approximate"] = SIGNS.format(**named, apart=APART, kind="text", size="wide")
-        named["context"] = SIGNS.format(**named, apart=APART, kind="context", size="arm")
+        named["approximate"] = _by_signs(vectors, rows, generation, kind="text", size="wide")
+        named["context"] = _by_signs(vectors, rows, generation, kind="context", size="arm")
         shape = f"WITH {VECTORS} {VECTOR_ARMS} {CONTEXT_ARM}"
     else:
         named["approximate"] = GRAPH.format(**named)
@@ -256,6 +246,12 @@ def _shape(
     }
     bound = [bindparam(name, type_=kind) for name, kind in kinds.items() if f":{name}" in filled]
     return typed(text(filled)).bindparams(*bound)
+
+
+def _by_signs(vectors: str, rows: str, generation: int, *, kind: str, size: str) -> str:
+    these = f"v.generation = {int(generation)} AND v.kind = '{kind}'"
+    near = passing(f"{vectors} AND {these}", rows, close="signs_close", deep="LIMIT :signs_deep")
+    return SIGNS.format(these=these, passing=near, size=size)
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from service.db import direct, filters, nearest, scopes, visible
 from service.db.conditions import Condition, typed
 from service.db.direct import Row
 from service.db.engine import Session, plan_by_values
-from service.db.hybrid import APART, CLOSE, OVERFETCH
+from service.db.hybrid import CLOSE, OVERFETCH, passing
 from service.db.tables import Memory
 from service.db.vectors import Half
 from service.domain.draft import Draft, EmbeddingStatus, Neighbour
@@ -97,21 +97,15 @@ SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE c > :exact_rows
 ORDER BY distance
 """
 
-# The same of a scope with more rows: all signs are read from its btree alone, and the nearest by them held against the
-# conditions one by one in their order until `close` have passed; only those are compared exactly, by pk_memory_vector.
-# The count keeps a scope of more than `exact_rows` rows from being read.
+# The same of a scope with more rows: only the nearest `close` by signs that the conditions let through are compared
+# exactly, by pk_memory_vector. The count keeps a scope of more than `exact_rows` rows from being read.
 BY_SIGNS = """
 WITH counted AS (
     SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {scope} AND {vectors} LIMIT :exact_rows + 1) AS few
 )
 (SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, near.distance FROM (
     SELECT v.memory_id AS id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
-    WHERE v.workspace_id = :workspace AND {vectors} AND v.memory_id = ANY (ARRAY(SELECT seen.id FROM (
-        SELECT v.memory_id, {apart} AS apart FROM memory_vector v
-        WHERE (SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors} ORDER BY apart
-    ) by_signs CROSS JOIN LATERAL (
-        SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = by_signs.memory_id AND {wanted} OFFSET 0
-    ) seen LIMIT :close))
+    WHERE v.workspace_id = :workspace AND {vectors} AND v.memory_id = ANY ({passing})
     ORDER BY distance LIMIT :wanted
 ) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
 UNION ALL
@@ -132,7 +126,9 @@ def beside_by_signs(scope: str, here: str, wanted: str, alive: str, generation: 
 
 def _filled(shape: str, scope: str, here: str, wanted: str, alive: str, generation: int) -> TextClause:
     vectors = f"v.generation = {int(generation)} AND v.kind = 'text'"
-    filled = shape.format(scope=scope, here=here, wanted=wanted, alive=alive, vectors=vectors, apart=APART)
+    read = f"(SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors}"  # noqa: S608 - pieces of our own
+    near = passing(read, wanted, close="close")
+    filled = shape.format(scope=scope, here=here, wanted=wanted, alive=alive, vectors=vectors, passing=near)
     return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
 
 
