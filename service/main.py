@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 
-from service import __version__, garbage, logs
+from service import __version__, garbage, logs, warmup
 from service.api import (
     audit,
     bulk,
@@ -46,7 +46,6 @@ from service.api import (
 from service.api.auth import KeyRing
 from service.api.limits import Buckets
 from service.api.middleware import Door
-from service.language import temporal
 from service.memory.behind import in_background
 from service.memory.readlog import ReadLog
 from service.memory.reinforce import Reinforcement
@@ -104,7 +103,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.uses = uses
             app.state.search_buckets = Buckets()
             app.state.keys = KeyRing(resources.db)
-            warming = asyncio.create_task(resources.threads.run(temporal.warm))  # 1.1 s that no request should pay
+            warming = asyncio.create_task(warmup.load_rules(resources))
             yield
             warming.cancel()
 

@@ -65,3 +65,12 @@ def test_it_is_never_asked_about_a_list_of_times(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(recogniser, "_model", Listening)
     assert temporal.find(f"It was {times}then", WEDNESDAY, LONDON)
     assert bool(seen) is asked
+
+
+def test_the_lists_of_time_zones_are_read_once() -> None:
+    from ms_recognizers_date_time.date_time.english import timezone_extractor_config  # type: ignore[import-untyped]
+
+    recogniser.warm()
+    one, other = (timezone_extractor_config.EnglishTimeZoneExtractorConfiguration() for _ in range(2))
+    assert one.timezone_matcher is other.timezone_matcher
+    assert one.location_matcher.find("new york")
