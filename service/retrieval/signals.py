@@ -198,14 +198,20 @@ def _timely(found: Measures, scene: Scene) -> Column:
 
 
 def _rare(found: Measures, groups: Collection[tuple[str, ...]], scene: Scene) -> Column:
-    """How rare the rarest of these names, ids or words is that each text holds in full."""
-    numbers = [[scene.terms.get(term, -1) for term in group] for group in groups]
+    """How rare the rarest of these names, ids or words is that each text holds in full. Looked up from the words of the
+    texts: a question may have ten thousand."""
     best = np.zeros(len(found.ids))
-    for group, each in zip(groups, numbers, strict=True):
+    sought: dict[int, list[tuple[list[int], float]]] = {}  # by the first word's number
+    for group in groups:
         worth = max((scene.rarity.get(term, 0.0) for term in group), default=0.0)
         if worth > 0:
-            held = [all(number in terms for number in each) for terms in found.terms]
-            best = np.maximum(best, np.where(held, worth, 0.0))
+            numbers = [scene.terms.get(term, -1) for term in group]
+            sought.setdefault(numbers[0], []).append((numbers, worth))
+    if not sought:
+        return best
+    for at, terms in enumerate(map(frozenset, found.terms)):
+        near = (each for first in sought.keys() & terms for each in sought[first])
+        best[at] = max((worth for numbers, worth in near if terms.issuperset(numbers)), default=0.0)
     return best
 
 

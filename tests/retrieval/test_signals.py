@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -164,3 +165,27 @@ def test_what_a_question_does_not_ask_is_not_read() -> None:
     scene = Scene(Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), read, NOW, {}, {}, {}, {}, texts=1_000)
     assert signals.wanted(scene, worded=200) == {"ended", "temporal_tag"}
     assert signals.wanted(scene, worded=2) == {"ended", "temporal_tag", "terms"}, "hardly any text has a word of it"
+
+
+def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
+    """Seconds on the event loop, until they were looked up from the words of the texts."""
+    terms = {f"odd{number}": number for number in range(10_000)}
+    read = replace(question.read("Where is the boat?", NOW, ZoneInfo("UTC")), rare=tuple((term,) for term in terms))
+    scene = Scene(
+        Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10),
+        read,
+        NOW,
+        terms,
+        {},
+        {},
+        dict.fromkeys(terms, 0.5) | {"odd7": 1.0},
+        texts=1_000,
+    )
+    found = rows(Random(7), list(range(20_000, 20_060)))
+    found[3]["terms"].append(7)
+    found[4]["terms"].append(8)
+    columns = measures(found, frozenset({"terms"}))
+    began = time.process_time()
+    rare = signals.of(columns, scene).signals["rare"]
+    assert time.process_time() - began < 0.5
+    assert {at: value for at, value in enumerate(rare) if value} == {3: 1.0, 4: 0.5}
