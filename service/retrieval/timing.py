@@ -27,7 +27,9 @@ async def understood(words: str, reference: datetime, timezone: str, res: Resour
 
 
 def read(words: str, reference: datetime, zone: ZoneInfo) -> Window:
-    """The interval, open at both ends when none is named. A bare "May" is "in May"."""
-    found = temporal.window(words, reference, zone) or temporal.window(f"in {words}", reference, zone) or (None, None)
-    start, end = found
-    return EVER if start is not None and end is not None and start >= end else Window(start, end)
+    """The interval, open at both ends when none is named. A bare "May" is "in May", "the 5th" is "on the 5th"."""
+    for said in (words, f"in {words}", f"on {words}"):
+        start, end = temporal.window(said, reference, zone) or (None, None)
+        if start is not None or end is not None:
+            return EVER if start is not None and end is not None and start >= end else Window(start, end)
+    return EVER

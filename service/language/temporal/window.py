@@ -26,6 +26,8 @@ _ROLLING = re.compile(
     r"(?:the\s+)?(?:last|past|previous)\s+(?:few|couple|\d|two|three|four|five|six|seven|ten)|(?:the\s+)?past\s|to\s+date"
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_SINCE = re.compile(r"\b(?:(?:less|fewer|no(?:t)?\s+more)\s+than|under|within|at\s+most)\s*$")
+_BEYOND = re.compile(r"\b(?:(?:more|longer)\s+than|over|at\s+least)\s*$")
 _INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
 
 
@@ -34,7 +36,8 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     understood. Several times make one hull, "since March" with "before June" their intersection."""
     if _YEAR.fullmatch(query.strip()):
         query = f"in {query.strip()}"
-    found = [_bounds(m, reference) for m in mentions(query, reference, zone, _leaning) if m.begins_at or m.ends_at]
+    named = [m for m in mentions(query, reference, zone, _leaning) if m.begins_at or m.ends_at]
+    found = [_ago(m, query[: m.start].lower()) or _bounds(m, reference) for m in named]
     if not found:
         return None
     starts, ends = [b for b, e in found if e is None], [e for b, e in found if b is None]
@@ -54,6 +57,17 @@ def _leaning(sentence: str) -> Callable[[int], Lean]:
         return Lean.FUTURE if future else Lean.PAST
 
     return at
+
+
+def _ago(mention: Mention, before: str) -> Window | None:
+    """ "less than a week ago" starts there, "more than a week ago" ends there; None for any other time."""
+    text = mention.text.lower()
+    if not text.endswith("ago"):
+        return None
+    moment = mention.begins_at or mention.ends_at
+    if text.startswith("less than") or _SINCE.search(before):
+        return moment, None
+    return (None, moment) if _BEYOND.search(before) else None
 
 
 def _bounds(mention: Mention, reference: datetime) -> Window:

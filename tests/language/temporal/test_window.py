@@ -37,6 +37,13 @@ def moment(text: str | None) -> datetime | None:
         ("who called at 3pm yesterday", "2026-11-10T15:00", "2026-11-10T16:00"),
         ("summer of 2019", "2019-06-01", "2019-09-01"),
         ("in 2021 and in 2023", "2021-01-01", "2024-01-01"),
+        ("a week ago", "2026-11-04", "2026-11-05"),
+        ("more than a week ago", None, "2026-11-04"),
+        ("what did I say over a week ago?", None, "2026-11-04"),
+        ("at least 2 hours ago", None, "2026-11-11T12:30"),
+        ("less than a week ago", "2026-11-04", None),
+        ("not more than a week ago", "2026-11-04", None),
+        ("less than 2 hours ago", "2026-11-11T12:30", None),
     ],
 )
 def test_understood(query: str, begins: str | None, ends: str | None) -> None:
