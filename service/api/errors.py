@@ -148,6 +148,10 @@ def said(found: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> t
     first = found[0]
     where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
+        *outside, name = first["loc"]
+        if str(name)[:1].isupper() and str(name).isidentifier():  # here it is the caller's, not a member of a union
+            around = place(outside)
+            where = f"{around}.{name}" if around else str(name)
         return where, "is not a field of this request"
     if first["type"] in SHAPES:  # each form that would have been taken is an error of its own
         here = [each["type"] for each in found if place(each["loc"]) == where]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict, Field, JsonValue
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from service.api.wire import Body
 from service.domain import filters
@@ -12,6 +14,21 @@ from service.resources import Resources
 
 MAX_KEPT = 20_000
 """Characters of a filter that may be kept until a job comes to it."""
+
+
+def _given(names: tuple[str, ...], kind: str) -> dict[str, JsonValue]:
+    """One form of a filter in JSON Schema: these are there, and but for the value not null."""
+    kinds: dict[str, JsonValue] = {name: {"type": kind} for name in names if name != "value"}
+    return {"required": list(names), "properties": kinds}
+
+
+SCALARS: list[JsonValue] = [
+    {"type": "string", "maxLength": filters.MAX_TEXT},
+    {"type": "number"},
+    {"type": "boolean"},
+]
+SEVERAL: JsonValue = {"type": "array", "items": {"anyOf": SCALARS}, "maxItems": filters.MAX_VALUES}
+VALUE: dict[str, JsonValue] = {"anyOf": [*SCALARS, {"type": "null"}, SEVERAL]}
 
 
 class FilterIn(Body):
@@ -25,10 +42,11 @@ class FilterIn(Body):
     model_config = ConfigDict(
         json_schema_extra={
             "oneOf": [
-                {"required": ["field", "value"]},
-                {"required": ["AND"]},
-                {"required": ["OR"]},
-                {"required": ["NOT"]},
+                _given(("field", "operator", "value"), "string"),
+                _given(("field", "op", "value"), "string"),
+                _given(("AND",), "array"),
+                _given(("OR",), "array"),
+                _given(("NOT",), "object"),
             ],
             "examples": [
                 {"field": "metadata.project", "operator": "eq", "value": "atlas"},
@@ -43,13 +61,25 @@ class FilterIn(Body):
         }
     )
 
-    field: str | None = Field(None, min_length=1, max_length=filters.MAX_FIELD, examples=["metadata.project"])
+    field: str | None = Field(
+        None,
+        min_length=1,
+        max_length=filters.MAX_FIELD,
+        description="A column of a memory, or a path into its metadata of at most 8 steps",
+        examples=["metadata.project"],
+    )
     operator: filters.Operator | None = Field(None, description="`op` is accepted too", examples=["eq"])
-    op: filters.Operator | None = None
-    value: JsonValue = Field(None, description="A list for in and nin")
-    AND: list[FilterIn] | None = Field(None, min_length=1, max_length=filters.MAX_PARTS)
-    OR: list[FilterIn] | None = Field(None, min_length=1, max_length=filters.MAX_PARTS)
-    NOT: FilterIn | None = None
+    op: filters.Operator | None = Field(None, description="The same as operator", examples=["eq"])
+    value: Annotated[JsonValue, WithJsonSchema(VALUE)] = Field(
+        None, description="A list for in and nin; null for eq and ne", examples=["atlas"]
+    )
+    AND: list[FilterIn] | None = Field(
+        None, min_length=1, max_length=filters.MAX_PARTS, description="All of these hold; 8 levels deep at most"
+    )
+    OR: list[FilterIn] | None = Field(
+        None, min_length=1, max_length=filters.MAX_PARTS, description="One of these holds"
+    )
+    NOT: FilterIn | None = Field(None, description="This does not hold")
 
 
 def tree(given: FilterIn | None, where: str = "filters") -> filters.Filter | None:

@@ -149,20 +149,20 @@ async def check_body(body: bytes) -> None:
 def check_json(body: bytes) -> None:
     text = _text(body, "body")
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_int)
+        value = json.loads(text, parse_int=_int)
     except RecursionError:
         raise InvalidInput(f"The body is nested deeper than {MAX_DEPTH} levels.", field="body") from None
-    except InvalidInput:
-        raise
     except ValueError:
         raise InvalidInput("The body is not valid JSON.", field="body") from None
     for where, part in walk(value):
-        if isinstance(part, str) and (bad := _unstorable(part)):
+        bad = _unstorable(part) if isinstance(part, str) else _uncountable(part) if isinstance(part, float) else None
+        if bad:
             raise InvalidInput(f"{where or 'body'}: holds {bad}.", field=where or "body")
 
 
 def walk(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every string in a JSON value, keys too, with its path; raises InvalidInput when it is nested too deep."""
+    """Every string and number in a JSON value, keys too, with its path; raises InvalidInput when it is nested too
+    deep."""
     waiting: list[tuple[str, Any, int]] = [("", value, 0)]
     while waiting:
         where, part, depth = waiting.pop()
@@ -187,6 +187,12 @@ def _unstorable(text: str) -> str | None:
     return None
 
 
+def _uncountable(number: float) -> str | None:
+    if math.isfinite(number):
+        return None
+    return "NaN, which is not a JSON number" if math.isnan(number) else "a number beyond 1e308"
+
+
 def _text(raw: bytes, field: str) -> str:
     try:
         text = raw.decode("utf-8")
@@ -197,20 +203,10 @@ def _text(raw: bytes, field: str) -> str:
     return text
 
 
-def _refuse(name: str) -> float:
-    raise InvalidInput(f"The body holds {name}, which is not a JSON number.", field="body")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise InvalidInput("The body holds a number beyond 1e308.", field="body")
-    return number
-
-
-def _int(digits: str) -> int:
+def _int(digits: str) -> int | float:
+    """The number; infinity, which is refused with its place, for one that jsonb could not hold."""
     if len(digits) > 308 and (len(digits) > 4_000 or abs(int(digits)) > MAX_NUMBER):
-        raise InvalidInput("The body holds a number beyond 1e308.", field="body")
+        return math.inf
     return int(digits)
 
 

@@ -221,7 +221,8 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise _bad(where, f"the filter is nested deeper than {MAX_DEPTH} levels")
         branches = [name for name in ("AND", "OR", "NOT") if raw.get(name) is not None]
-        leaf = any(name in raw for name in ("field", "operator", "op", "value"))
+        given = [raw[name] for name in ("field", "operator", "op", "value") if name in raw]
+        leaf = any(each is not None for each in given) or bool(given and not branches)  # some clients send every null
         if len(branches) + leaf != 1:
             raise _bad(where, "must be {field, operator, value} or exactly one of AND, OR, NOT")
         if leaf:

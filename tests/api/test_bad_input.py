@@ -207,6 +207,22 @@ async def test_refused_bytes(
     await refused(client, tables, tenant, logged, raw, None, status=status)
 
 
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ('"metadata": {"a": [{"k": NaN}]}', "metadata.a[0].k"),
+        ('"importance": Infinity', "importance"),
+        ('"metadata": {"k": -1e999}', "metadata.k"),
+        ('"metadata": {"k": [1, ' + "9" * 400 + "]}", "metadata.k[1]"),
+        ('"filters": {"AND": [{"field": "k", "operator": "in", "value": [1, NaN]}]}', "filters.AND[0].value[1]"),
+    ],
+)
+async def test_what_is_no_number_is_named_by_its_place(client: AsyncClient, given: str, field: str) -> None:
+    raw = f'{{"content": "x", "user_id": "i", {given}}}'
+    answer = await client.post(STORE, content=raw, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["field"]) == (400, field), answer.text
+
+
 async def test_5_mb_without_a_length_are_refused_too(client: AsyncClient) -> None:
     async def chunks() -> Any:
         for _ in range(80):

@@ -52,6 +52,21 @@ async def everywhere(client: AsyncClient, name_of: dict[str, str], tree: dict[st
     return [sorted(name_of[each["id"]] for each in answer.json()["results"]) for answer in answers]
 
 
+async def test_what_is_null_is_not_given(client: AsyncClient, name_of: dict[str, str]) -> None:
+    """Some clients send every field there is."""
+    nothing = dict.fromkeys(("field", "operator", "op", "value", "AND", "OR", "NOT"))
+    work = {**nothing, **on("tag", "eq", "work")}
+    for tree in (
+        work,
+        {**nothing, "AND": [work]},
+        {**nothing, "OR": [work]},
+        {**nothing, "NOT": {**nothing, "NOT": work}},
+    ):
+        assert await everywhere(client, name_of, tree) == [["boat", "python"]] * 4, tree
+    lacking = {**nothing, "field": "who.name", "operator": "eq"}
+    assert await found(client, name_of, lacking) == ["bike", "python", "snake", "wild"]
+
+
 async def found(client: AsyncClient, name_of: dict[str, str], tree: dict[str, Any]) -> list[str]:
     answer = await client.post("/v1/memories/search", json={"user_id": "alice", "filters": tree})
     assert answer.status_code == 200, answer.text
@@ -182,12 +197,17 @@ WRONG: list[tuple[Any, str]] = [
     ({"field": "x", "value": 1}, "filters.operator"),
     ({"field": "x", "operator": "eq"}, "filters.value"),
     ({"field": 5, "operator": "eq", "value": 1}, "filters.field"),
+    ({"field": None, "operator": "eq", "value": 1}, "filters.field"),
+    ({"field": "x", "operator": None, "value": 1}, "filters.operator"),
     ({**WORK, "colour": "red"}, "filters.colour"),
     ({"AND": [{**WORK, "colour": "red"}]}, "filters.AND[0].colour"),
     ({"AND": []}, "filters.AND"),
     ({"AND": WORK}, "filters.AND"),
     ({"NOT": [WORK]}, "filters.NOT"),
     ({"and": [WORK]}, "filters.and"),
+    ({"XOR": [WORK]}, "filters.XOR"),
+    ({"AND": [WORK, {"NOT": {"Or": [WORK]}}]}, "filters.AND[1].NOT.Or"),
+    ({"AND": [WORK], "value": 5}, "filters"),
     ([WORK], "filters"),
     ("tag", "filters"),
     ({"OR": [WORK] * (filters.MAX_PARTS + 1)}, "filters.OR"),
