@@ -19,42 +19,33 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector, SparseVector
-from pgvector.sqlalchemy import SPARSEVEC
+from pgvector import HalfVector
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
-from service.db import direct, tally
+from service.db import direct, words
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
-from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
 from service.domain.bounds import Bound
 from service.domain.marks import NO_MARKS, Marks
 from service.domain.query import VectorPath
 
-# The query's weights are put together in SQL, from counts of this very snapshot: a sparse vector of IDFs (Lucene's
-# BM25). Its places begin at 1 when written out, at 0 in the driver: hence `term + 1`. A row without context is its own
-# context; where no row has any, their arm would only repeat that of the texts. Rows that the caller's conditions hide
-# count as read, so that the reading ends. Vectors: how many signs differ is read from the scope's btree alone
-# (migration 0021), with as many to spare as rows are hidden, which makes joining the scope needless and loses none;
-# the `close` ones are compared exactly. `wanted` of the newest fill up what the vectors cannot: rows without one.
+# The scope is read once, into one row of lists (`scan`): a table of it would be written and read several times. Rows
+# that the caller's conditions hide count as read, so that the reading ends. For words see words.py; where no row has a
+# context, its arm would only repeat that of the texts. Vectors: how many signs differ is read from the scope's btree
+# alone (migration 0021), with as many to spare as rows are `hidden`, which makes joining the scope needless and loses
+# none; the `close` ones are compared exactly. `wanted` of the newest fill up what the vectors cannot: rows without one.
 CANDIDATES = """
-WITH scoped AS MATERIALIZED (
-    SELECT * FROM ({every}) every LIMIT :exact_rows + 1
+WITH {asked}, scan AS MATERIALIZED (
+    SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts,
+           array_agg(id) FILTER (WHERE seen IS NOT TRUE) AS hidden,
+           {hits}{lists}
+    FROM (SELECT * FROM ({every}) every LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (
-    SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts, count(*) <= :exact_rows AS small,
-           bool_or(NOT alone) AS contexts, greatest(:least_close, least(:close, count(*) / {close_share})) AS close
-    FROM scoped
-), worded AS MATERIALIZED (
-    SELECT id, alone, own, near
-    FROM scoped WHERE (SELECT small FROM counted) AND seen AND (own IS NOT NULL OR near IS NOT NULL)
-), {tally}, weighed AS (
-    SELECT ('{{' || string_agg((term + 1) || ':' || ln(1 + (texts - own + 0.5) / (own + 0.5)), ',' ORDER BY term)
-                FILTER (WHERE own > 0) || '}}/{dimensions}')::sparsevec AS own,
-           ('{{' || string_agg((term + 1) || ':' || ln(1 + (texts - near + 0.5) / (near + 0.5)), ',' ORDER BY term)
-                FILTER (WHERE near > 0) || '}}/{dimensions}')::sparsevec AS near
-    FROM found, counted
-), {text_near}, {context_near}, text_vector AS MATERIALIZED (
+    SELECT read, texts, read <= :exact_rows AS small, contexts,
+           greatest(:least_close, least(:close, read / {close_share})) AS close
+    FROM scan
+), {weighed}, {text_near}, {context_near}, text_vector AS MATERIALIZED (
     SELECT v.memory_id AS id FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
       AND v.generation = {generation} AND v.kind = 'text'
@@ -64,61 +55,66 @@ SELECT 'read' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, r
 FROM counted
 UNION ALL SELECT 'texts', NULL, NULL, texts, texts FROM counted
 UNION ALL SELECT 'found', NULL, term, own, near FROM found
-UNION ALL (SELECT 'text_lexical', s.id, NULL, 0, 0 FROM worded s, weighed w WHERE s.own IS NOT NULL
-    ORDER BY s.own <#> w.own, s.id LIMIT :arm)
-UNION ALL (SELECT 'context_lexical', s.id, NULL, 0, 0 FROM worded s, weighed w
-    WHERE (SELECT contexts FROM counted) AND (s.near IS NOT NULL OR s.alone)
-    ORDER BY CASE WHEN s.alone THEN s.own ELSE s.near END <#> w.near, s.id LIMIT :arm)
+{lexical}
 UNION ALL SELECT 'text_vector', id, NULL, 0, 0 FROM text_vector
 UNION ALL (SELECT 'context_vector', v.memory_id, NULL, 0, 0 FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
       AND v.generation = {generation} AND v.kind = 'context'
     ORDER BY (v.embedding <=> :question) + 0, v.memory_id LIMIT :arm)
 {more}
-UNION ALL (SELECT 'newest', s.id, NULL, 0, 0 FROM scoped s
-    WHERE (SELECT small FROM counted) AND (SELECT count(*) FROM text_vector) < :wanted AND s.seen
-    ORDER BY s.created_at DESC, s.id LIMIT :wanted)
+UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m
+    WHERE (SELECT small FROM counted) AND (SELECT count(*) FROM text_vector) < :wanted AND {newest}
+    ORDER BY m.created_at DESC, m.id LIMIT :wanted)
 """
 
 # Rows with up to SHORT words are read from an index that has all of them (migration 0023), as long as the caller's
 # conditions ask for nothing else; the longer ones would not fit into it.
 EVERY = """
-    SELECT m.id, {moment} AS moment, m.created_at, {tagged} AS tagged, {rows} AS seen, m.context_bm25 IS NULL AS alone,
-           CASE WHEN m.bm25 <#> :asked < 0 THEN m.bm25 END AS own,
-           CASE WHEN m.context_bm25 <#> :asked < 0 THEN m.context_bm25 END AS near
+    SELECT m.id, {rows} AS seen, {words}{columns}
     FROM memory m WHERE {scope}"""
 
 WORDS, SHORT = "cardinality(m.terms) + cardinality(m.context_terms)", 120
 """Of a text and its context with at most so many words both have room in the scope's index, whatever its ids."""
 
+KNOWN_LIST = ", array_agg(id) AS ids"
+KNOWN = "m.workspace_id = :workspace AND m.id = ANY ((SELECT ids FROM scan)::uuid[])"
+"""The rows that were found before (`whole` is false), by their ids."""
+
 APART = "v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec)))"
 """How many signs of a vector differ from the question's."""
 
-# Of one kind: the nearest by signs, and of those the ones that the caller's conditions let through.
+# Of one kind: the nearest by signs, without those that the caller's conditions hide (NOT IN is asked of a hash table,
+# however many these are).
 NEAR = """
 {kind}_signs AS MATERIALIZED (
     SELECT v.memory_id AS id, {apart} AS apart FROM memory_vector v
     WHERE (SELECT small FROM counted) AND {vectors} AND v.generation = {generation} AND v.kind = '{kind}'
     ORDER BY apart, v.memory_id LIMIT (SELECT close + read - texts FROM counted)
 ), {kind}_close AS (
-    SELECT id FROM {kind}_signs WHERE (SELECT read = texts FROM counted)
-    UNION ALL (SELECT s.id FROM {kind}_signs c JOIN scoped s ON s.id = c.id AND s.seen
-        WHERE (SELECT read > texts FROM counted) ORDER BY c.apart, s.id LIMIT (SELECT close FROM counted))
+    SELECT id FROM {kind}_signs WHERE id NOT IN (SELECT unnest(hidden) FROM scan)
+    ORDER BY apart, id LIMIT (SELECT close FROM counted)
 )"""
 
-OVERFETCH, CLOSE, CLOSE_SHARE = 4, 800, 20
-"""By their signs so many times an arm's size are taken, in larger scopes a twentieth of the rows up to so many: of the
+OVERFETCH, CLOSE, CLOSE_SHARE = 4, 800, 40
+"""By their signs so many times an arm's size are taken, in larger scopes a fortieth of the rows up to so many: of the
 ten nearest in 3,000, 20,000 and 100,000 vectors all were among the first 200, 400 and 800 (200 questions, 384
 components)."""
 
+TIMED_LISTS = """,
+           array_agg(id) FILTER (WHERE seen) AS timed_ids, array_agg(moment) FILTER (WHERE seen) AS moments"""
 TIMED = """
-UNION ALL (SELECT 'time', s.id, NULL, 0, 0 FROM scoped s WHERE (SELECT small FROM counted) AND s.seen
-    ORDER BY abs(extract(epoch FROM s.moment - CAST(:asked_at AS timestamptz))), s.id LIMIT :arm)
+UNION ALL (SELECT 'time', t.id, NULL, 0, 0
+    FROM (SELECT unnest(timed_ids) AS id, unnest(moments) AS moment FROM scan) t WHERE (SELECT small FROM counted)
+    ORDER BY abs(extract(epoch FROM t.moment - CAST(:asked_at AS timestamptz))), t.id LIMIT :arm)
 """
 
+TAGGED_LISTS = """,
+           array_agg(id) FILTER (WHERE tagged AND seen) AS tagged_ids,
+           array_agg(created_at) FILTER (WHERE tagged AND seen) AS tagged_since"""
 TAGGED = """
-UNION ALL (SELECT 'tag', s.id, NULL, 0, 0 FROM scoped s WHERE (SELECT small FROM counted) AND s.seen AND s.tagged
-    ORDER BY s.created_at DESC, s.id LIMIT :arm)
+UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
+    FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_since) AS since FROM scan) t WHERE (SELECT small FROM counted)
+    ORDER BY t.since DESC, t.id LIMIT :arm)
 """
 
 # ix_memory_user_speaker and its likes, one step per name
@@ -226,7 +222,7 @@ def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextCla
         where.generation,
         timed=ask.asked_at is not None,
         tagged=bool(ask.tags),
-        wide=tally.width(len(ask.terms)),
+        wide=words.width(len(ask.terms)),
         whole=where.whole,
     )
     values = {
@@ -234,8 +230,7 @@ def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextCla
         **where.vectors.values,
         **where.rows.values,
         "exact_rows": where.exact_rows,
-        **tally.values(ask.terms),
-        "asked": SparseVector(dict.fromkeys(ask.terms, 1.0), TERM_DIMENSIONS),
+        **words.values(ask.terms),
         "question": HalfVector(ask.vector) if ask.vector is not None else None,
         "arm": arm,
         "least_close": arm * OVERFETCH,
@@ -251,26 +246,26 @@ def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextCla
 def _candidates(
     scope: str, vectors: str, rows: str, generation: int, *, timed: bool, tagged: bool, wide: int, whole: bool
 ) -> TextClause:
-    every = EVERY.format(
-        scope=scope,
-        rows=rows,
-        moment='m."timestamp"' if timed else "CAST(NULL AS timestamptz)",
-        tagged="m.tag_prefixes && CAST(:tags AS text[])" if tagged else "false",
-    )
+    columns = ', m."timestamp" AS moment' if timed else ""
+    columns += ", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged" if tagged else ""
+    every = EVERY.format(scope=scope, rows=rows, words=words.ROW, columns=columns)
+    short, long = f"{WORDS} <= {SHORT}", f"{WORDS} > {SHORT}"
     shape = CANDIDATES.format(
-        every=f"{every} AND {WORDS} <= {SHORT} UNION ALL {every} AND {WORDS} > {SHORT}" if whole else every,
-        tally=tally.shape(wide),
+        asked=words.asked(wide, f"{scope} AND {short}" if whole else None),
+        hits=words.HITS,
+        lists=(TIMED_LISTS if timed else "") + (TAGGED_LISTS if tagged else "") + ("" if whole else KNOWN_LIST),
+        every=f"{every} AND {short} UNION ALL {every} AND {long}" if whole else every,
         close_share=CLOSE_SHARE,
+        weighed=words.weighed(wide),
         text_near=NEAR.format(kind="text", apart=APART, vectors=vectors, generation=int(generation)),
         context_near=NEAR.format(kind="context", apart=APART, vectors=vectors, generation=int(generation)),
         generation=int(generation),
-        dimensions=TERM_DIMENSIONS,
+        lexical=words.ARMS,
         more=(TIMED if timed else "") + (TAGGED if tagged else ""),
+        newest=f"{scope} AND {rows}" if whole else KNOWN,
     )
     times = [bindparam("asked_at", type_=DateTime(timezone=True))] if timed else []
-    return typed(text(shape)).bindparams(
-        bindparam("question", type_=Half()), bindparam("asked", type_=SPARSEVEC(TERM_DIMENSIONS)), *times
-    )
+    return typed(text(shape)).bindparams(bindparam("question", type_=Half()), *times)
 
 
 @lru_cache(maxsize=64)

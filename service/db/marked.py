@@ -102,7 +102,7 @@ def narrowed(where: Where, bound: Bound | None = None) -> Where:
     met = where.scope & where.rows
     here = Condition(f"m.workspace_id = :workspace AND m.id = ANY ({ids})", values(where))
     here &= Condition(f"coalesce({met.sql}, false)", met.values)
-    read = Condition("v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT s.id FROM scoped s))", workspace)
+    read = Condition("v.workspace_id = :workspace AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])", workspace)
     return replace(where, scope=here, rows=EVERY, vectors=read, whole=False)
 
 

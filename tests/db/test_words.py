@@ -1,0 +1,152 @@
+"""Are words counted and ranked as BM25 says, compared with the same sums in Python?
+
+Texts with and without context, some of them hidden by the caller's conditions, and a word that most of them have: the
+commonest takes a way of its own through the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+import pytest
+from pgvector import SparseVector
+
+from service.db import hybrid, scopes, termstats, words
+from service.db.conditions import Condition
+from service.db.engine import Database, driver
+from service.db.hybrid import Ask, Where
+from service.db.tables import TERM_DIMENSIONS
+from service.domain.scope import Scope
+from tests.conftest import new_tenant
+
+ROWS, ARM = 150, 400
+COMMON, SECOND, UNKNOWN = 1, 2, 999
+
+MEMORIES = """
+    INSERT INTO memory (workspace_id, id, user_id, content, hash, terms, bm25, context_terms, context_bm25, type,
+        type_confidence, classification_source, importance, importance_level, metadata, "timestamp", embedding_status,
+        created_at, updated_at)
+    VALUES ($1, $2, 'ana', 'text', 'x', $3, $4, $5, $6, 'Context', 1, 'default', 0.5, 5,
+        jsonb_build_object('n', $7::int), now(), 'queued', now(), now())
+"""
+
+Weights = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Text:
+    id: UUID
+    own: Weights
+    near: Weights | None
+    hidden: bool
+
+
+@dataclass(frozen=True)
+class Store:
+    where: Where
+    texts: Sequence[Text]
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["contexts", "alone"])
+async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIterator[Store]:
+    chance = np.random.default_rng(11)
+
+    def weights(most: int) -> Weights:
+        """Word n in about every (n / 2)th text, the commonest in four of five, each with a weight of its own."""
+        has = [COMMON] * (chance.random() < 0.8) + [SECOND] * (chance.random() < 0.6)
+        has += [n for n in range(3, most) if chance.random() < 2 / n]
+        return {n: float(np.float32(chance.uniform(0.01, 2.5))) for n in has}
+
+    texts = [
+        Text(
+            UUID(int=(11 << 124) + at),
+            weights(60),
+            weights(80) if request.param and at % 3 else None,
+            hidden=at % 7 == 3,
+        )
+        for at in range(ROWS)
+    ]
+    tenant = await new_tenant(database)
+    async with database.begin(tenant.workspace_id) as session:
+        raw = await driver(session)
+        for at, each in enumerate(texts):
+            near = each.near or {}
+            await raw.execute(
+                MEMORIES,
+                tenant.workspace_id,
+                each.id,
+                sorted(each.own),
+                _sparse(each.own),
+                sorted(near),
+                _sparse(near) if each.near is not None else None,
+                at,
+            )
+    scope = Scope(tenant.workspace_id, user_id="ana")
+    shown = Condition("(m.metadata->>'n')::int % 7 <> 3")
+    yield Store(Where(scopes.matching("m", scope), scopes.matching("v", scope), shown, 1, 10 * ROWS), texts)
+    async with database.begin(tenant.workspace_id) as session:
+        await (await driver(session)).execute("DELETE FROM memory WHERE workspace_id = $1", tenant.workspace_id)
+
+
+def _sparse(weights: Weights) -> str:
+    return str(SparseVector(dict(weights), TERM_DIMENSIONS).to_text())
+
+
+def _ranked(texts: Mapping[UUID, Weights], idf: Weights) -> list[tuple[UUID, float]]:
+    """Those with a word of the question, best first."""
+    scores = {each: sum(idf[n] * w for n, w in has.items() if n in idf) for each, has in texts.items()}
+    return sorted(((each, score) for each, score in scores.items() if score), key=lambda one: -one[1])
+
+
+QUESTIONS = [
+    [COMMON],
+    [COMMON, SECOND],
+    [COMMON, 7, 33],
+    [COMMON, SECOND, 5, UNKNOWN],
+    [COMMON, UNKNOWN],
+    [UNKNOWN],
+    [4, 30, 70],
+    [COMMON, *range(10, 21)],
+    [*range(3, 20)],
+    [COMMON, *range(2, 60), UNKNOWN],
+]
+
+
+@pytest.mark.parametrize("terms", QUESTIONS, ids=lambda terms: f"{terms[0]}+{len(terms) - 1}")
+async def test_words_are_counted_and_ranked_as_bm25_says(database: Database, store: Store, terms: list[int]) -> None:
+    async with database.snapshot(store.where.scope.values["workspace"]) as session:
+        found = await hybrid.candidates(session, store.where, Ask(terms, None), arm=ARM, wanted=1)
+    assert found is not None
+    seen = [each for each in store.texts if not each.hidden]
+    own = {each.id: each.own for each in seen}
+    near = {each.id: each.near if each.near is not None else each.own for each in seen}
+    assert found.texts == len(seen)
+    contexts = any(each.near is not None for each in seen)
+    for arm, texts, counts in (("text_lexical", own, found.own), ("context_lexical", near, found.near)):
+        held = {n: sum(n in has for has in texts.values()) for n in terms}
+        assert {n: counts.get(n, 0) for n in terms} == held, arm
+        if arm == "context_lexical" and not contexts:
+            assert arm not in found.arms, "it would only repeat that of the texts"
+            continue
+        wanted = _ranked(texts, {n: termstats.idf(len(seen), held[n]) for n in terms})
+        scores = dict(wanted)
+        got = found.arms.get(arm, [])
+        assert set(got) == set(scores)
+        assert [scores[each] for each in got] == pytest.approx([score for _, score in wanted], rel=1e-4), arm
+
+
+@pytest.mark.parametrize(("count", "width"), [(0, 4), (1, 4), (4, 4), (5, 8), (11, 12), (16, 16), (17, 16), (900, 16)])
+def test_a_pass_has_room_for_the_words_and_every_word_a_place(count: int, width: int) -> None:
+    assert words.width(count) == width
+    values = words.values(range(count))
+    places = [term for name, terms in values.items() if name != "terms" for term in terms]
+    assert sorted(places) == values["terms"] == list(range(count))
+
+
+def test_nothing_faint_is_taken_for_a_word() -> None:
+    """Whatever the weights of a text are: from the longest text there can be to a word said over and over."""
+    lightest, heaviest = 0.01, 2.5
+    assert heaviest * words.FAINT < words.CLEAR < lightest
