@@ -28,11 +28,15 @@ MAX_HOURS = 24 * 366 * 100
 class SharesIn(Body):
     """What each part counts where they compete for room; only proportions matter."""
 
-    turns: float = Field(default=0.3, ge=0, le=100, allow_inf_nan=False)
-    facts: float = Field(default=0.25, ge=0, le=100, allow_inf_nan=False)
-    entities: float = Field(default=0.2, ge=0, le=100, allow_inf_nan=False)
-    strategies: float = Field(default=0.15, ge=0, le=100, allow_inf_nan=False)
-    recency: float = Field(default=0.1, ge=0, le=100, allow_inf_nan=False)
+    turns: float = Field(default=0.3, ge=0, le=100, allow_inf_nan=False, description="Of what was said")
+    facts: float = Field(default=0.25, ge=0, le=100, allow_inf_nan=False, description="Of memories that are no turns")
+    entities: float = Field(default=0.2, ge=0, le=100, allow_inf_nan=False, description="Of what the question names")
+    strategies: float = Field(
+        default=0.15, ge=0, le=100, allow_inf_nan=False, description="Of what worked in tasks like this"
+    )
+    recency: float = Field(
+        default=0.1, ge=0, le=100, allow_inf_nan=False, description="Of being new, beside the share of its part"
+    )
 
     @model_validator(mode="after")
     def _something_counts(self) -> Self:
@@ -44,12 +48,12 @@ class SharesIn(Body):
 class IncludeIn(Body):
     """Parts that are left out are not read."""
 
-    turns: bool = True
-    facts: bool = True
-    entities: bool = True
-    strategies: bool = True
-    goals: bool = True
-    user_context: bool = True
+    turns: bool = Field(default=True, description="What was said")
+    facts: bool = Field(default=True, description="Memories that are no turns")
+    entities: bool = Field(default=True, description="What the question names, and the graph around it")
+    strategies: bool = Field(default=True, description="What worked in tasks like this")
+    goals: bool = Field(default=True, description="Active goals")
+    user_context: bool = Field(default=True, description="The profile of the user")
 
 
 class RecallIn(ScopedBody):
@@ -71,14 +75,16 @@ class RecallIn(ScopedBody):
         }
     )
 
-    query: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="`q` is accepted too")
-    q: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY)
+    query: Filled | None = Field(
+        None, min_length=1, max_length=MAX_QUERY, description="The question; `q` is accepted too"
+    )
+    q: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="The same as query")
     channels: list[Channel] | None = Field(None, max_length=50, description="Looked at beside channel and _global")
-    include: IncludeIn = Field(default_factory=lambda: IncludeIn())
+    include: IncludeIn = Field(default_factory=lambda: IncludeIn(), description="Parts that are wanted; default all")
     include_episodic: bool = Field(True, description="The same for turns")
     include_semantic: bool = Field(True, description="The same for facts and entities")
     include_procedural: bool = Field(True, description="The same for strategies")
-    weights: SharesIn = Field(default_factory=lambda: SharesIn())
+    weights: SharesIn = Field(default_factory=lambda: SharesIn(), description="Which part gets the room")
     top_k: int = Field(100, ge=1, le=500, description="At most so many of each part")
     max_tokens: int = Field(2_000, ge=50, le=MAX_TOKENS, description="Estimated, of the bundle as text")
     per_conversation: int | None = Field(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from pydantic import Field
+
 from service.api.wire import Id, Reply
 from service.domain.memory import Memory
 from service.domain.relation import RelationType, Step
@@ -13,10 +15,10 @@ from service.domain.relation import RelationType, Step
 class ConnectedOut(Reply):
     """A memory at the other end of an edge."""
 
-    id: Id
-    memory: str
-    type: RelationType
-    strength: float
+    id: Id = Field(description="UUID of the memory there")
+    memory: str = Field(description="Its text", examples=["Buys tea by the kilo"])
+    type: RelationType = Field(description="How the two are tied", examples=["SIMILAR_TO"])
+    strength: float = Field(description="0..1", examples=[0.83])
 
 
 def connected(steps: Sequence[Step], found: Mapping[UUID, Memory]) -> list[ConnectedOut]:

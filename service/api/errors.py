@@ -37,16 +37,24 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
 
 
 class Problem(Reply):
-    """Every error, whatever the route. `error` repeats `detail`; `field` names what was wrong, if anything."""
+    """Every error, whatever the route."""
 
-    type: str = Field(examples=["about:blank"])
-    title: str = Field(examples=["Bad Request"])
-    status: int = Field(examples=[400])
-    detail: str = Field(examples=["importance: Input should be less than or equal to 1"])
-    error: str = Field(examples=["importance: Input should be less than or equal to 1"])
-    code: str = Field(examples=["invalid_input"])
-    field: str | None = Field(None, examples=["importance"])
-    request_id: str | None = Field(None, examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
+    type: str = Field(description="Always about:blank: `code` tells errors apart", examples=["about:blank"])
+    title: str = Field(description="The status in words", examples=["Bad Request"])
+    status: int = Field(description="The HTTP status", examples=[400])
+    detail: str = Field(
+        description="What is wrong, for people", examples=["importance: Input should be less than or equal to 1"]
+    )
+    error: str = Field(
+        description="The same as detail", examples=["importance: Input should be less than or equal to 1"]
+    )
+    code: str = Field(description="What is wrong, for programs", examples=["invalid_input"])
+    field: str | None = Field(
+        None, description="Where: the path inside the body, or the parameter", examples=["filters.AND[1].value"]
+    )
+    request_id: str | None = Field(
+        None, description="As in X-Request-ID and the log", examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]
+    )
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -144,21 +144,23 @@ class BatchIn(Body):
 
 
 class MentionOut(Reply):
-    """A temporal expression: half-open character span, half-open interval in UTC."""
+    """A temporal expression in the text."""
 
-    text: str
-    start: int
-    end: int
-    kind: str
-    begins_at: Time | None = None
-    ends_at: Time | None = None
+    text: str = Field(description="As it stands there", examples=["last week"])
+    start: int = Field(description="Its first character, from 0", examples=[12])
+    end: int = Field(description="The character after its last one", examples=[21])
+    kind: str = Field(description="date, time, datetime, range, duration or set", examples=["range"])
+    begins_at: Time | None = Field(None, description="What it means, half-open; null where it is open")
+    ends_at: Time | None = Field(None, description="The end of it; the same moment as begins_at for an instant")
 
 
 class TemporalOut(Reply):
-    type: TemporalType
-    valid_until: Time | None = None
-    tag: TemporalTag | None = None
-    mentions: list[MentionOut] = Field(default_factory=list)
+    """When a text speaks of."""
+
+    type: TemporalType = Field(description="temporal: it counts until valid_until", examples=["persistent"])
+    valid_until: Time | None = Field(None, description="With type temporal only")
+    tag: TemporalTag | None = Field(None, description="Whether it speaks of now, of what was or will be; null: unset")
+    mentions: list[MentionOut] = Field(default_factory=list, description="In the order of the text")
 
 
 class DedupOut(Reply):
@@ -265,49 +267,57 @@ class BatchOut(Reply):
 class MemoryOut(Reply):
     """A stored memory."""
 
-    id: Id
-    memory: str
-    hash: str
-    type: MemoryType
-    type_confidence: float
-    classification_source: KindSource
-    fact_confidence: float | None
-    importance: float
-    importance_level: int
-    importance_band: str
-    tags: list[str]
-    tag_prefixes: list[str]
-    categories: list[str]
-    metadata: Metadata
-    temporal: TemporalOut
-    entities: dict[str, list[str]]
-    summary: str | None
-    enriched: bool
-    enriched_at: Time | None
-    enrichment_attempts: int
-    lifecycle_state: str
-    archived: bool
-    embedding: EmbeddingStatus
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str
-    session_id: str | None
-    role: str | None
-    speaker: str | None
-    conversation_id: Id | None
-    turn_index: int | None
-    timestamp: Time
-    t_valid: Time | None
-    t_invalid: Time | None
-    relevance: float
-    salience: float
-    access_count: int
-    last_accessed: Time | None
-    version: int
-    created_at: Time
-    updated_at: Time
-    expires_at: Time | None
+    id: Id = Field(description="UUID")
+    memory: str = Field(description="Its text, secrets cut out", examples=["Prefers tea over coffee in the morning"])
+    hash: str = Field(description="MD5 of the text, in hexadecimal", examples=["9e107d9d372bb6826bd81d3542a419d6"])
+    type: MemoryType = Field(description="One of seven kinds", examples=["Preference"])
+    type_confidence: float = Field(description="0..1: how sure the type is", examples=[0.85])
+    classification_source: KindSource = Field(description="Who named the type", examples=["regex"])
+    fact_confidence: float | None = Field(
+        description="0..1: how sure a fact out of a conversation is; null for what was stored as it is", examples=[0.9]
+    )
+    importance: float = Field(description="0..1", examples=[0.6])
+    importance_level: int = Field(description="The same as 1..10", examples=[6])
+    importance_band: str = Field(description="Critical, Important, Standard, Minor or Low", examples=["Standard"])
+    tags: list[str] = Field(description="In lower case, 100 at most", examples=[["drink", "morning:tea"]])
+    tag_prefixes: list[str] = Field(
+        description="The tags and what stands before each : or /", examples=[["drink", "morning", "morning:tea"]]
+    )
+    categories: list[str] = Field(description="What it is about, in lower case", examples=[["food"]])
+    metadata: Metadata = Field(description="Yours", examples=[{"project": "atlas"}])
+    temporal: TemporalOut = Field(description="The times that its text names, and until when it counts")
+    entities: dict[str, list[str]] = Field(
+        description="Names in it by kind, found shortly after storing", examples=[{"people": ["Ana"]}]
+    )
+    summary: str | None = Field(description="Of a long text, made shortly after storing", examples=["Prefers tea"])
+    enriched: bool = Field(description="Whether entities and summary have been looked for")
+    enriched_at: Time | None = Field(description="When that was", examples=["2026-03-02T09:30:04+00:00"])
+    enrichment_attempts: int = Field(description="From 0; after 3 it is given up", examples=[1])
+    lifecycle_state: str = Field(
+        description="enrichment_queued, active, enrichment_abandoned or archived", examples=["active"]
+    )
+    archived: bool = Field(description="Retired: reads leave it out unless include_archived is set")
+    embedding: EmbeddingStatus = Field(description="Whether its vector is there, or still to be made")
+    user_id: str | None = Field(description="End user", examples=["alice"])
+    agent_id: str | None = Field(description="Agent or persona", examples=["guide"])
+    run_id: str | None = Field(description="One conversation or session", examples=["session-1"])
+    channel: str = Field(description="Soft scope; _global is seen from every channel", examples=["_global"])
+    session_id: str | None = Field(description="As it was stored with", examples=["session-1"])
+    role: str | None = Field(description="Of a message: who spoke, user or assistant", examples=["user"])
+    speaker: str | None = Field(description="Of a message: the name of who spoke", examples=["Ana"])
+    conversation_id: Id | None = Field(description="Of a message: its conversation")
+    turn_index: int | None = Field(description="Of a message: its place in the conversation, from 0", examples=[12])
+    timestamp: Time = Field(description="When it happened", examples=["2026-03-02T09:30:00+00:00"])
+    t_valid: Time | None = Field(description="First moment it counts; null: always did")
+    t_invalid: Time | None = Field(description="First moment it no longer counts; null: still does")
+    relevance: float = Field(description="0..1: fades without use; 1 when stored", examples=[0.97])
+    salience: float = Field(description="0..1: begins as importance, grows with use", examples=[0.6])
+    access_count: int = Field(description="How often it was found, from 0; about a second late", examples=[3])
+    last_accessed: Time | None = Field(description="When it was last found", examples=["2026-03-04T18:00:00+00:00"])
+    version: int = Field(description="From 1, one more with each change; the ETag of one memory", examples=[1])
+    created_at: Time = Field(description="When it was stored", examples=["2026-03-02T09:30:01+00:00"])
+    updated_at: Time = Field(description="When it was last changed", examples=["2026-03-02T09:30:01+00:00"])
+    expires_at: Time | None = Field(description="From this moment on it is gone; null: never")
 
 
 class TotalOut(Reply):

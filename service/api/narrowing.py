@@ -28,6 +28,11 @@ Comma = Annotated[str, Field(max_length=10_000)]
 
 
 ScopeMode = Literal["given", "exact"]
+TAG_MATCH = "prefix: slack finds slack:channel:general"
+TAG_MODE = "One of the tags is enough, or all are needed"
+MIN_CONFIDENCE = "0..1: leaves out facts that are less certain; what has no confidence stays"
+TIME_QUERY = "start and end in words; ignored with a warning when no time is understood"
+ARCHIVED = "Archived memories, too"
 SCOPE_MODE = "given: ids that are not named do not filter; exact: memories must not have them"
 
 
@@ -38,29 +43,29 @@ class NarrowIn(ScopedBody):
         None, min_length=1, max_length=MAX_WORDS, description="Several channels, beside _global; instead of channel"
     )
     scope_mode: ScopeMode = Field("given", description=SCOPE_MODE)
-    filters: FilterIn | None = None
+    filters: FilterIn | None = Field(None, description="What columns and metadata must be, as a tree of conditions")
     tags: Words | Comma = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
     )
-    tag_match: TagMatch = Field("prefix", description="prefix: slack finds slack:channel:general")
-    tag_mode: TagMode = Field("any", description="One of the tags is enough, or all are needed")
+    tag_match: TagMatch = Field("prefix", description=TAG_MATCH)
+    tag_mode: TagMode = Field("any", description=TAG_MODE)
     exclude_tags: Words | Comma = Field(default_factory=list, description="None of these; tag_match counts here, too")
     categories: Words = Field(default_factory=list, description="At least one of these")
     types: list[TypeName] = Field(default_factory=list, max_length=7, description="One of these")
-    min_confidence: Unit | None = Field(None, description="Leaves out facts that are less certain")
+    min_confidence: Unit | None = Field(None, description=MIN_CONFIDENCE)
     start: Time | None = Field(None, description="Only what happened from here on")
     end: Time | None = Field(None, description="Only what happened before")
     time_query: str | None = Field(
         None,
         min_length=1,
         max_length=MAX_TIME_QUERY,
-        description="The same in words; ignored with a warning when no time is understood",
+        description=TIME_QUERY,
         examples=["last week"],
     )
     timestamp: Time | None = Field(None, description="When the question is asked: 'last week' counts from here")
     timezone: Zone | None = Field(None, description="IANA zone in which 'last week' is meant")
     valid_at: Time | None = Field(None, description="What was valid at this moment, instead of now")
-    include_archived: bool = False
+    include_archived: bool = Field(False, description=ARCHIVED)
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -152,19 +157,21 @@ async def parameters(
     channels: Annotated[list[Channel] | None, Query(description="Several channels; instead of channel")] = None,
     scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",
     tags: Several = None,
-    tag_match: TagMatch = "prefix",
-    tag_mode: TagMode = "any",
+    tag_match: Annotated[TagMatch, Query(description=TAG_MATCH)] = "prefix",
+    tag_mode: Annotated[TagMode, Query(description=TAG_MODE)] = "any",
     exclude_tags: Several = None,
     categories: Several = None,
     types: Annotated[list[TypeName] | None, Query(description="Repeatable")] = None,
-    min_confidence: Annotated[float | None, Query(ge=0, le=1)] = None,
+    min_confidence: Annotated[float | None, Query(ge=0, le=1, description=MIN_CONFIDENCE)] = None,
     start: Annotated[Time | None, Query(description="Only what happened from here on")] = None,
     end: Annotated[Time | None, Query(description="Only what happened before")] = None,
-    time_query: Annotated[str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, examples=["last week"])] = None,
+    time_query: Annotated[
+        str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, description=TIME_QUERY, examples=["last week"])
+    ] = None,
     timestamp: Annotated[Time | None, Query(description="'last week' counts from here")] = None,
     timezone: Annotated[Zone | None, Query(description="IANA zone in which 'last week' is meant")] = None,
     valid_at: Annotated[Time | None, Query(description="What was valid at this moment, instead of now")] = None,
-    include_archived: bool = False,
+    include_archived: Annotated[bool, Query(description=ARCHIVED)] = False,
 ) -> dict[str, Any]:
     given: dict[str, Any] = {
         "channels": channels,

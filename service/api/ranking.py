@@ -51,13 +51,15 @@ class RankIn(Body):
 class TechniqueOut(Reply):
     """A technique that was on: what it took, how many candidates, texts or filters it gave, and how."""
 
-    ms: float
-    count: int
-    note: str | None = None
+    ms: float = Field(description="Milliseconds it took", examples=[3.4])
+    count: int = Field(description="Candidates, texts or filters it gave, from 0", examples=[40])
+    note: str | None = Field(None, description="By rules or by a model, or why it was left out", examples=["by rules"])
 
 
 class MetricsOut(Reply):
-    techniques: dict[str, TechniqueOut]
+    """What a search was made of."""
+
+    techniques: dict[str, TechniqueOut] = Field(description="By name; only those that were on")
 
 
 def metrics(found: Found) -> MetricsOut:
@@ -69,18 +71,27 @@ def metrics(found: Found) -> MetricsOut:
     )
 
 
+def _switch(name: str) -> Any:
+    return Query(description=f"Technique: {Techniques.model_fields[name].description}; default the workspace's")
+
+
+Switch = bool | None
+
+
 async def parameters(
-    fusion: Fusion | None = None,
-    hybrid: bool | None = None,
-    entity_centric: bool | None = None,
-    query_expansion: bool | None = None,
-    hyde: bool | None = None,
-    requests: bool | None = None,
-    self_query: bool | None = None,
-    diversity: Annotated[float | None, Query(ge=0, le=1)] = None,
-    rerank: bool | None = None,
+    fusion: Annotated[Fusion | None, Query(description="How signals become comparable; default weighted")] = None,
+    hybrid: Annotated[Switch, _switch("hybrid")] = None,
+    entity_centric: Annotated[Switch, _switch("entity_centric")] = None,
+    query_expansion: Annotated[Switch, _switch("query_expansion")] = None,
+    hyde: Annotated[Switch, _switch("hyde")] = None,
+    requests: Annotated[Switch, _switch("requests")] = None,
+    self_query: Annotated[Switch, _switch("self_query")] = None,
+    diversity: Annotated[
+        float | None, Query(ge=0, le=1, description="How much a hit loses for repeating one above it")
+    ] = None,
+    rerank: Annotated[Switch, Query(description="Let the configured reranker look at the first hits")] = None,
     reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
-    explain: bool = False,
+    explain: Annotated[bool, Query(description="Tell how each score came about")] = False,
     explain_id: Annotated[Id | None, Query(description="Tell of this memory why it was found or not")] = None,
 ) -> dict[str, Any]:
     switches = {

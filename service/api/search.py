@@ -40,6 +40,11 @@ NOTHING_LEFT = "nothing_asked: nothing else than time_query was asked for, so no
 Validity = Literal["exclude", "demote", "ignore"]
 Limit = Annotated[int, Field(ge=1, le=1_000)]
 
+LIMIT = "At most so many hits; fewer only when fewer match"
+MIN_SCORE = "Leaves out hits that score lower"
+VALIDITY = "What happens to memories outside [t_valid, t_invalid)"
+CONNECTED = "Show with each hit the memories it is tied to, 5 by default"
+
 
 class SearchIn(NarrowIn, RankIn):
     """A question in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories
@@ -68,13 +73,15 @@ class SearchIn(NarrowIn, RankIn):
         }
     )
 
-    query: str | None = Field(None, max_length=MAX_QUERY, description="`q` is accepted too")
-    q: str | None = Field(None, max_length=MAX_QUERY)
-    limit: Limit = 100
+    query: str | None = Field(
+        None, max_length=MAX_QUERY, description="The question; `q` is accepted too", examples=["Where is the boat?"]
+    )
+    q: str | None = Field(None, max_length=MAX_QUERY, description="The same as query", examples=["Where is the boat?"])
+    limit: Limit = Field(100, description=LIMIT)
     prefer_tags: Words | Comma = Field(default_factory=list, description="Hits with one of these rank higher")
-    min_score: Unit = Field(0.0, description="Leaves out hits that score lower")
-    validity: Validity = Field("exclude", description="What happens to memories outside [t_valid, t_invalid)")
-    connected: bool = Field(False, description="Show with each hit the memories it is tied to, 5 by default")
+    min_score: Unit = Field(0.0, description=MIN_SCORE)
+    validity: Validity = Field("exclude", description=VALIDITY)
+    connected: bool = Field(False, description=CONNECTED)
 
     @model_validator(mode="after")
     def _one_question(self) -> Self:
@@ -91,63 +98,73 @@ class SearchIn(NarrowIn, RankIn):
 
 
 class TermOut(Reply):
-    """A signal: what was measured (null: nothing), its value 0..1 among the candidates, and its weight."""
+    """A signal of a hit."""
 
-    raw: float | None
-    value: float
-    weight: float
+    raw: float | None = Field(description="What was measured; null: nothing", examples=[0.83])
+    value: float = Field(description="0..1, among the candidates", examples=[0.91])
+    weight: float = Field(description="Its share of the score, 0..1; the weights of a hit sum to 1", examples=[0.24])
 
 
 class ExplainOut(Reply):
     """The score is the sum of value times weight over `terms`, times each of `factors`."""
 
-    terms: dict[str, TermOut]
-    factors: dict[str, float]
+    terms: dict[str, TermOut] = Field(description="By signal; what has no weight is left out")
+    factors: dict[str, float] = Field(description="By name", examples=[{"validity": 1.0, "temporal_tag": 1.2}])
 
 
 class FoundOut(Reply):
-    """`place`: its rank among all candidates, from 1. `reasons`, none when it was found: unknown (no such memory in the
-    scope), archived, expired, awaits_review, not_yet_valid, no_longer_valid, before_window, after_window, filtered_out
-    (by tags, filters or what else narrows), not_a_candidate (no arm brought it), below_min_score, below_limit,
-    moved_down (by diversity or the reranker), and
+    """`reasons`, none when it was found: unknown (no such memory in the scope), archived, expired, awaits_review,
+    not_yet_valid, no_longer_valid, before_window, after_window, filtered_out (by tags, filters or what else narrows),
+    not_a_candidate (no arm brought it), below_min_score, below_limit, moved_down (by diversity or the reranker), and
     no_vector_yet beside them."""
 
-    id: Id
-    found: bool
-    place: int | None
-    reasons: list[str]
-    score: float | None = None
-    explain: ExplainOut | None = None
+    id: Id = Field(description="As it was asked for")
+    found: bool = Field(description="Whether it is among the results")
+    place: int | None = Field(description="Its rank among all candidates, from 1", examples=[7])
+    reasons: list[str] = Field(description="Codes of what keeps it out", examples=[["below_limit"]])
+    score: float | None = Field(None, description="null when it was not ranked", examples=[0.41])
+    explain: ExplainOut | None = Field(None, description="How that score came about")
 
 
 class HitOut(MemoryOut):
-    """`score` ranks; `similarity` is the calibrated cosine 0..1, null for a hit by words alone."""
+    """A memory that answers."""
 
-    score: float
-    similarity: float | None
-    explain: ExplainOut | None = None
+    score: float = Field(description="Ranks: 0..1, times the factors, which may lift it above 1", examples=[0.72])
+    similarity: float | None = Field(
+        description="The calibrated cosine to the question, 0..1; null without a vector", examples=[0.64]
+    )
+    explain: ExplainOut | None = Field(None, description="With explain: how the score came about")
     connected: list[ConnectedOut] | None = Field(None, description="With connected: what it is tied to most strongly")
 
 
 class WindowOut(Reply):
-    """A half-open interval; null where it is open."""
+    """A half-open interval."""
 
-    start: Time | None
-    end: Time | None
+    start: Time | None = Field(description="Its first moment; null: open", examples=["2026-02-23T00:00:00+00:00"])
+    end: Time | None = Field(
+        description="The moment after its last; null: open", examples=["2026-03-02T00:00:00+00:00"]
+    )
 
 
 class SearchOut(Reply):
-    """Best first. `vector_path`: exact, signs, hnsw, fallback, or none without an embedder. `timings_ms`: the total,
-    with explain every stage."""
+    """What was found, and how."""
 
-    results: list[HitOut]
-    vector_path: Literal["exact", "signs", "hnsw", "fallback", "none"]
-    warnings: list[str] = Field(default_factory=list)
+    results: list[HitOut] = Field(description="Best first, as many as `limit` or as match")
+    vector_path: Literal["exact", "signs", "hnsw", "fallback", "none"] = Field(
+        description="How vectors were searched; none without an embedder or a question", examples=["exact"]
+    )
+    warnings: list[str] = Field(
+        default_factory=list, description="What was left out, each as `code: sentence`", examples=[[]]
+    )
     window: WindowOut | None = Field(None, description="The time asked for, by start and end or by time_query")
     why: FoundOut | None = Field(None, description="With explain_id: why this memory was found or not")
-    candidates: dict[str, int] | None = Field(None, description="With explain: how many each arm gave")
-    metrics: MetricsOut
-    timings_ms: dict[str, float]
+    candidates: dict[str, int] | None = Field(
+        None, description="With explain: how many each arm gave", examples=[{"text_lexical": 12, "text_vector": 100}]
+    )
+    metrics: MetricsOut = Field(description="What each technique took and gave")
+    timings_ms: dict[str, float] = Field(
+        description="The total, with explain every stage", examples=[{"total": 14.2, "embed": 4.1}]
+    )
 
 
 RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
@@ -183,17 +200,17 @@ async def search_memories_simple(
     used: ReinforceOf,
     narrowed: Parameters,
     ranked: Ranks,
-    q: Annotated[str | None, Query(max_length=MAX_QUERY)] = None,
-    query: Annotated[str | None, Query(max_length=MAX_QUERY)] = None,
+    q: Annotated[str | None, Query(max_length=MAX_QUERY, description="The question", examples=["Where is it?"])] = None,
+    query: Annotated[str | None, Query(max_length=MAX_QUERY, description="The same as q")] = None,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
     prefer_tags: Several = None,
-    min_score: Annotated[float, Query(ge=0, le=1)] = 0.0,
-    validity: Validity = "exclude",
-    connected: Annotated[bool, Query(description="Show with each hit the memories it is tied to")] = False,
+    min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
+    validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
+    connected: Annotated[bool, Query(description=CONNECTED)] = False,
 ) -> SearchOut:
     """The same for a link or a shell; `filters` is JSON there, techniques are switches, weights and factors are for
     POST."""

@@ -23,16 +23,18 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
 
 class TaggedOut(MemoryOut):
-    """`score` is the importance, by which the list is ordered."""
+    """A memory that bears the tag."""
 
-    score: float
-    similarity: float | None = None
+    score: float = Field(description="Its importance, by which the list is ordered: 0..1", examples=[0.6])
+    similarity: float | None = Field(None, description="Always null: there is no question to be near to")
     connected: list[ConnectedOut] = Field(default_factory=list, description="What it is tied to most strongly")
 
 
 class TaggedPage(Reply):
-    results: list[TaggedOut]
-    next_cursor: str | None = None
+    """The most important first, then the latest."""
+
+    results: list[TaggedOut] = Field(description="As many as `limit` or as bear the tag")
+    next_cursor: str | None = Field(default=None, description="Always null: a list by tag has one page")
 
 
 @router.get(
@@ -50,10 +52,10 @@ async def list_memories_by_tag(
     used: ReinforceOf,
     counts: CountsOf,
     tags_wanted: Annotated[list[str], Query(alias="tags", description="Repeatable, or one comma-separated list")],
-    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    limit: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 50,
     tag_match: Annotated[TagMatch, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
     tag_mode: Annotated[TagMode, Query(description="One of the tags is enough, or all are needed")] = "any",
-    include_archived: bool = False,
+    include_archived: Annotated[bool, Query(description="Archived memories, too")] = False,
     validity: Annotated[
         Validity, Query(description="demote shows what is no longer valid, too; ignore also what is not yet")
     ] = "exclude",

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
@@ -174,6 +175,85 @@ def test_what_must_be_given_is_in_the_schema(document: dict[str, Any]) -> None:
     for name in ("StoreIn", "SearchIn"):
         assert [each["required"] for each in schemas[name]["anyOf"]] == [["user_id"], ["agent_id"], ["run_id"]]
         assert schemas[name]["additionalProperties"] is False
+
+
+ASKED = (("post", "/v1/memories/search"), ("get", "/v1/memories/search"), ("get", "/v1/memories/by-tag"))
+
+
+def test_everything_that_a_search_takes_and_gives_is_described(document: dict[str, Any]) -> None:
+    """Every parameter and field down to the last one, and between what numbers a field lies that is sent."""
+    schemas = document["components"]["schemas"]
+    told = [document["paths"][path][method] for method, path in ASKED]
+    for operation in told:
+        for each in operation.get("parameters", []):
+            assert each.get("description"), each["name"]
+    waiting, known = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(told))), set[str]()
+    while waiting:
+        name = waiting.pop()
+        known.add(name)
+        waiting |= set(re.findall(r"#/components/schemas/(\w+)", json.dumps(schemas[name]))) - known
+        for field, shape in schemas[name].get("properties", {}).items():
+            assert shape.get("description"), f"{name}.{field}"
+            if name in ("SearchIn", "Weights", "Factors"):
+                for form in shape.get("anyOf", [shape]):
+                    bounded = {"minimum", "maximum"} <= form.keys()
+                    assert bounded or form.get("type") not in ("number", "integer"), f"{name}.{field}"
+    assert {"SearchIn", "FilterIn", "SearchOut", "HitOut", "TermOut", "TaggedPage", "Weights"} <= known
+
+
+def refused(document: dict[str, Any], filters: Any) -> bool:
+    schema = {"$ref": "#/components/schemas/FilterIn", "components": document["components"]}
+    return not jsonschema_rs.is_valid(schema, filters)
+
+
+def test_the_schema_of_filters_says_what_is_taken(document: dict[str, Any]) -> None:
+    leaf = {"field": "k", "operator": "eq", "value": 1}
+    nothing = dict.fromkeys(("field", "operator", "op", "AND", "OR", "NOT"))
+    for taken in (
+        leaf,
+        {"field": "k", "op": "in", "value": [1, "a", True]},
+        {"field": "k", "op": "eq", "value": None},
+        {"AND": [leaf, {"NOT": leaf}]},
+        {**nothing, **leaf},
+        {**nothing, "OR": [leaf]},
+    ):
+        assert not refused(document, taken), taken
+    wrong: list[Any] = [
+        {},
+        {"field": "k", "operator": "eq"},
+        {"field": "k", "value": 1},
+        {**leaf, "op": "eq"},
+        {**leaf, "AND": [leaf]},
+        {**leaf, "value": {"a": 1}},
+        {**leaf, "value": [[1]]},
+        {"AND": []},
+        {"AND": [leaf], "OR": [leaf]},
+        {"XOR": [leaf]},
+    ]
+    for each in wrong:
+        assert refused(document, each), each
+
+
+WAYS: tuple[dict[str, Any], ...] = (
+    {"query": "tea", "explain": True},
+    {"query": "tea", "connected": True, "time_query": "last year", "rerank": True},
+    {"query": "tea", "explain_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"},
+    {"query": "tea", "fusion": "rrf", "diversity": 0.5, "techniques": {"hyde": True, "self_query": True}},
+    {"tags": ["drink"], "explain": True},
+    {"query": "tea", "limit": 0},
+    {"query": "tea", "filters": {"field": "k"}},
+    {"query": "the password is"},
+)
+
+
+async def test_answers_are_what_the_document_says(client: AsyncClient, document: dict[str, Any]) -> None:
+    body = {"content": "Drinks tea since May 2023", "user_id": "alice", "tags": ["drink"], "metadata": {"k": [1, None]}}
+    found = (await client.post("/v1/memories", json=body)).json()["results"][0]["id"]
+    responses = document["paths"]["/v1/memories/search"]["post"]["responses"]
+    for way in (*WAYS, {"query": "tea", "explain_id": found, "explain": True}):
+        answer = await client.post("/v1/memories/search", json={"user_id": "alice", **way})
+        (content,) = responses[str(answer.status_code)]["content"].values()
+        jsonschema_rs.validate({**content["schema"], "components": document["components"]}, answer.json())
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
