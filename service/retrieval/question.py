@@ -203,12 +203,13 @@ def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _rare(text: str) -> tuple[tuple[str, ...], ...]:
-    """Lexemes of each id ("ZX-4471") and of each proper noun inside the sentence, each once."""
+    """Lexemes of each id ("ZX-4471", "1777", but no year) and of each proper noun inside the sentence, each once."""
     found: dict[tuple[str, ...], None] = {}
     for count, match in enumerate(_TOKEN.finditer(text)):
         word = _POSSESSIVE.sub("", match.group())
         letters, digits = any(map(str.isalpha, word)), any(map(str.isdigit, word))
-        is_id = digits and (letters or "-" in word or len(word) > 4) and not _ORDINAL.match(word)
+        counted = len(word) > 2 and not _YEAR.fullmatch(word)
+        is_id = digits and (letters or "-" in word or counted) and not _ORDINAL.match(word)
         is_name = count > 0 and letters and word[0].isupper() and not _ordinary(word)
         if (is_id or is_name) and (terms := tuple(dict.fromkeys(lexemes(word)))):
             found[terms] = None
