@@ -1,4 +1,4 @@
-"""How many questions may a key ask? A bucket of tokens per key and process (R17.04).
+"""How many questions may a key ask, and for how much at once? A bucket of tokens per key and process (R17.04).
 
 Each search, recall or context takes a token; they come back at the rate of the settings, up to the burst. Several
 processes have a bucket each, so the rate of a deployment is the rate times its processes.
@@ -15,7 +15,8 @@ from fastapi import Depends, Request
 
 from service.api.deps import ResourcesOf
 from service.domain.access import Caller
-from service.errors import TooManyRequests
+from service.errors import InvalidInput, TooManyRequests
+from service.resources import Resources
 
 REMEMBERED_KEYS = 10_000
 
@@ -52,3 +53,11 @@ async def searches(request: Request, res: ResourcesOf) -> None:
 
 
 LIMITED = [Depends(searches)]
+
+
+def of_page(limit: int, res: Resources, *, given: bool) -> int:
+    """`limit`; raises InvalidInput where the caller asks for more than a page may hold. A default is cut to it."""
+    most = res.settings.max_page_size
+    if given and limit > most:
+        raise InvalidInput(f"limit: at most {most} are given at once.", field="limit")
+    return min(limit, most)

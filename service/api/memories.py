@@ -23,6 +23,7 @@ from service.api.deps import (
     scope_of,
     served,
 )
+from service.api.limits import of_page
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
@@ -162,6 +163,7 @@ async def _item(
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_memories(
+    request: Request,
     who: Reader,
     res: ResourcesOf,
     note: NoteOf,
@@ -178,6 +180,7 @@ async def list_memories(
 ) -> wire.MemoryPage:
     """Everything of the scope that has not expired, valid now or not, or what it is narrowed to."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
+    limit = of_page(limit, res, given="limit" in request.query_params)
     body = narrowing.body_of(narrowing.NarrowIn, {**narrowed, **ids})
     scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
     ordered = pages.Order(sort, ascending=order == "asc")

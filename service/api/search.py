@@ -6,14 +6,14 @@ import time
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors, narrowing, ranking, shapes
 from service.api.auth import Reader
 from service.api.connected import ConnectedOut, connected
 from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, in_time, scope_of
-from service.api.limits import LIMITED
+from service.api.limits import LIMITED, of_page
 from service.api.memory_models import SCOPE_SCHEMA, MemoryOut
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
 from service.api.ranking import MetricsOut, RankIn, Ranks
@@ -194,6 +194,7 @@ async def search_memories(
     dependencies=LIMITED,
 )
 async def search_memories_simple(
+    request: Request,
     who: Reader,
     res: ResourcesOf,
     note: NoteOf,
@@ -223,7 +224,7 @@ async def search_memories_simple(
         "agent_id": agent_id,
         "run_id": run_id,
         "channel": channel,
-        "limit": limit,
+        **({"limit": limit} if "limit" in request.query_params else {}),
         "prefer_tags": split(prefer_tags),
         "min_score": min_score,
         "validity": validity,
@@ -234,8 +235,7 @@ async def search_memories_simple(
 
 async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used: Reinforce) -> SearchOut:
     began = time.perf_counter()
-    if body.limit > res.settings.max_page_size:
-        raise InvalidInput(f"limit: at most {res.settings.max_page_size} hits are given at once.", field="limit")
+    limit = of_page(body.limit, res, given="limit" in body.model_fields_set)
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel)
     if not body.question and not body.is_narrow:
         raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")
@@ -248,7 +248,7 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         asked = Asked(
             scope,
             text,
-            body.limit,
+            limit,
             window,
             body.validity,
             body.include_archived,
@@ -273,7 +273,7 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         [hit.memory for hit in found.hits],
         query=text or None,
         channels=body.channels or (),
-        limit=body.limit,
+        limit=limit,
         validity=body.validity,
         narrowed_by=body.narrowed_by,
         techniques={name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None,
