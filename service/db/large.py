@@ -57,7 +57,7 @@ DEEP: Final = 5
 # looks up vectors for those rows alone that the conditions let through (OFFSET 0): the planner takes these for hundreds
 # of thousands, of which the graph would have found enough, and would read all vectors of the scope.
 VECTORS = """
-approximate AS MATERIALIZED ({approximate}), fallback AS MATERIALIZED (
+{tables}, fallback AS MATERIALIZED (
     SELECT met.id, v.distance
     FROM ({scanned} OFFSET 0) met LEFT JOIN LATERAL (
         SELECT (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
@@ -73,9 +73,11 @@ TOO_FEW: Final = "(SELECT count(*) FROM approximate) < :enough"
 GRAPH = """
     SELECT v.memory_id AS id, v.embedding::halfvec({dimension}) <=> CAST(:question AS halfvec({dimension})) AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
-    WHERE {vectors} AND v.generation = {generation} AND v.kind = 'text' AND {rows}
+    WHERE {vectors} AND v.generation = {generation} AND v.kind = 'text' AND {rows}{among}
     ORDER BY v.embedding::halfvec({dimension}) <=> CAST(:question AS halfvec({dimension})) LIMIT :wide
 """
+
+APPROXIMATE: Final = "approximate AS MATERIALIZED ({})"
 
 SIGNS = """
     SELECT v.memory_id AS id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
@@ -193,7 +195,8 @@ def statement(
     dimension = None if ask.vector is None else len(ask.vector)
     parts = (bool(ask.terms), bool(ask.tags), ask.asked_at is not None)
     scanned = marked.scanned(where, TOO_FEW).sql
-    shape = _shape(where.scope.sql, where.vectors.sql, where.rows.sql, scanned, where.generation, dimension, parts, way)
+    marks, sql = bool(where.marks), (where.scope.sql, where.vectors.sql, where.rows.sql, scanned)
+    shape = _shape(*sql, where.generation, dimension, parts, way, marks=marks)
     return shape, values
 
 
@@ -211,6 +214,8 @@ def _shape(
     dimension: int | None,
     parts: tuple[bool, bool, bool],
     way: VectorWay,
+    *,
+    marks: bool,
 ) -> TextClause:
     words, tags, timed = parts
     named: dict[str, Any] = {
@@ -222,15 +227,19 @@ def _shape(
         "dimension": int(dimension or 0),
         "way": way,
     }
+    tables = []
     if dimension is None:
         shape = NEWEST_ARM
     elif way == "signs":
-        named["approximate"] = _by_signs(vectors, rows, generation, kind="text", size="wide")
+        tables = [APPROXIMATE.format(_by_signs(vectors, rows, generation, kind="text", size="wide"))]
+        tables += [marked.known(TOO_FEW)] if marks else []
         named["context"] = _by_signs(vectors, rows, generation, kind="context", size="arm")
         shape = f"WITH {VECTORS} {VECTOR_ARMS} {CONTEXT_ARM}"
     else:
-        named["approximate"] = GRAPH.format(**named)
+        tables = [marked.known()] if marks else []
+        tables += [APPROXIMATE.format(GRAPH.format(**named, among=marked.AMONG if marks else ""))]
         shape = f"WITH {VECTORS} {VECTOR_ARMS}"
+    named["tables"] = ", ".join(tables)
     shape += (WORD_ARMS if words else "") + (TAG_ARM if tags else "")
     shape += TIME_ARM if timed else ""
     filled = shape.format(**named)

@@ -458,7 +458,12 @@ async def test_conditions_that_leave_many_change_nothing(database: Database, sto
             assert await session.scalar(marked.probe(where), marked.values(where)) is None
             assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + looks
             found = await large.candidates(session, where, _ask(store), arm=ARM, wanted=10)
-        assert found.path == "hnsw"
+            plain = await large.candidates(session, replace(where, marks=NO_MARKS), _ask(store), arm=ARM, wanted=10)
+            stats = await termstats.read(session, store.workspace, [1])
+            plan = await _plan(session, *large.statement(where, _ask(store), stats, arm=ARM, wanted=10))
+        assert found.path == plain.path == "hnsw"
+        assert found.arms == plain.arms
+        assert "hashed SubPlan" in _parts(plan)["approximate"], "rows without the marks are not looked up"
 
 
 PIECE = {"field": "memory", "operator": "contains", "value": "text 77"}
