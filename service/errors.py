@@ -106,6 +106,12 @@ class DeadlineExceeded(Unavailable):
     code = "deadline_exceeded"
 
 
+class ClientGone(Unavailable):
+    """Nobody hears of it: it stands in the log."""
+
+    code = "client_gone"
+
+
 class ProviderError(Unavailable):
     code = "provider_error"
 

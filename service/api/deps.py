@@ -19,7 +19,7 @@ from service.domain.access import Caller
 from service.domain.request import Accept, IdempotencyKey, Render, Shape
 from service.domain.request import Request as Served
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.errors import DeadlineExceeded, InvalidInput
+from service.errors import ClientGone, DeadlineExceeded, InvalidInput
 from service.providers.budget import Budget, Limits, current, spending
 from service.resources import Resources
 
@@ -163,18 +163,52 @@ def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]
         yield found
 
 
+PATIENCE_S = 0.25
+"""A search that takes longer looks whether anybody waits for it still: quick ones pay nothing for that."""
+
+
+class _Departure:
+    """Ends the time of a search when its client has left: else it would keep those waiting who are still there."""
+
+    def __init__(self, request: Request, limit: asyncio.Timeout) -> None:
+        self.noticed = False
+        self._request, self._limit = request, limit
+        self._looking: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._look)
+
+    def _look(self) -> None:
+        self._looking = asyncio.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self.noticed = True
+        self._limit.reschedule(asyncio.get_running_loop().time())
+
+    def forget(self) -> None:
+        self._timer.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+
+
 @asynccontextmanager
-async def in_time(res: Resources) -> AsyncIterator[None]:
+async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
     """`budget`, and an end to a search: a model is left out when its share of the time is used up, and what is not done
-    by the end raises DeadlineExceeded, its statement cancelled."""
+    by the end raises DeadlineExceeded, its statement cancelled. Likewise ClientGone once nobody waits any more."""
     deadline_s = res.settings.search_deadline_s
     with budget(res, within_s=deadline_s):
         try:
             async with asyncio.timeout(deadline_s) as limit:
-                yield
+                departure = _Departure(request, limit)
+                try:
+                    yield
+                finally:
+                    departure.forget()
         except TimeoutError:
             if not limit.expired():
                 raise
+            if departure.noticed:
+                raise ClientGone("The client left before the search was done.") from None
             told = f"The search was not done within {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was given up."
             raise DeadlineExceeded(told, retry_after_s=1.0) from None
 

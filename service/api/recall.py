@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from service.api import bundle_models as wire
 from service.api import errors
@@ -31,7 +31,7 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"])
     dependencies=LIMITED,
 )
 async def recall_bundle(
-    body: wire.RecallIn, who: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf
+    request: Request, body: wire.RecallIn, who: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf
 ) -> wire.BundleOut:
     """Turns and facts that answer the question, what it names and how that hangs together, active goals, and who is
     spoken to: all of one moment, cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
@@ -54,7 +54,7 @@ async def recall_bundle(
         shares=Shares(weights.turns, weights.facts, weights.entities, weights.strategies, weights.recency),
         ranking=base if body.techniques is None else replace(base, techniques=over(base.techniques, body.techniques)),
     )
-    async with in_time(res):
+    async with in_time(res, request):
         found = await recall(asked, res)
     channels = asked.channels
     facts = [each.memory for each in found.facts]

@@ -179,10 +179,10 @@ RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
     dependencies=LIMITED,
 )
 async def search_memories(
-    body: SearchIn, who: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf
+    request: Request, body: SearchIn, who: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf
 ) -> SearchOut:
     """The memories of a scope that answer a question. At least one of user_id, agent_id, run_id is needed."""
-    return await _search(body, who, res, note, reinforce)
+    return await _search(request, body, who, res, note, reinforce)
 
 
 @router.get(
@@ -230,10 +230,12 @@ async def search_memories_simple(
         "validity": validity,
         "connected": connected,
     }
-    return await _search(body_of(SearchIn, given), who, res, note, used)
+    return await _search(request, body_of(SearchIn, given), who, res, note, used)
 
 
-async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used: Reinforce) -> SearchOut:
+async def _search(
+    request: Request, body: SearchIn, who: Caller, res: Resources, note: Note, used: Reinforce
+) -> SearchOut:
     began = time.perf_counter()
     limit = of_page(body.limit, res, given="limit" in body.model_fields_set)
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel)
@@ -241,7 +243,7 @@ async def _search(body: SearchIn, who: Caller, res: Resources, note: Note, used:
         raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")
     if not body.question and body.explain_id is not None:
         raise InvalidInput("explain_id: explains the answer to a question, and there is none.", field="explain_id")
-    async with in_time(res):
+    async with in_time(res, request):
         text = await clean_words(body.question, "query", res) if body.question else CleanText("")
         window, warnings = await narrowing.window(body, res)
         nothing_left = not text and window.is_open and not body.is_narrow_without_words_of_time

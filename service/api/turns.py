@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from service.api import conversation_models as wire
 from service.api import errors
@@ -66,6 +66,7 @@ async def list_recent_turns(
     dependencies=LIMITED,
 )
 async def search_turns(
+    request: Request,
     who: Reader,
     res: ResourcesOf,
     note: NoteOf,
@@ -90,7 +91,7 @@ async def search_turns(
             one = (await find(session, scope, conversation_id)).id
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
     wanted = Turns(scope, since, conversation_id=one, channels=tuple(channels or ()))
-    async with in_time(res):
+    async with in_time(res, request):
         hits, warnings = await search(wanted, text, limit, res)
     said = [hit.turn for hit in hits]
     note("turns/search", scope, said, query=text, kind="episodic", channels=channels or (), limit=limit)
