@@ -127,6 +127,7 @@ async def upsert_entity(
     dependencies=LIMITED,
 )
 async def search_entities(
+    request: Request,
     who: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
@@ -135,11 +136,15 @@ async def search_entities(
     q: Annotated[str, Query(min_length=1, max_length=1_000, examples=["acme"])],
     type: Annotated[str | None, Query(max_length=50)] = None,
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    limit: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 10,
+    top_k: Annotated[int | None, Query(ge=1, le=100, description="The same as limit")] = None,
 ) -> wire.EntityHits:
     """A name or alias that is, begins with or holds the words; and what a caller described in other words."""
     if not q.strip():
         raise InvalidInput("q: must not be blank.", field="q")
+    if top_k is not None and "limit" in request.query_params:
+        raise InvalidInput("limit: give limit or top_k, not both.", field="limit")
+    limit = top_k or limit
     question = await clean_words(q, "q", res)
     vector, warnings = await _vector_of(who, question, res)
     kind = type_name(type) if type else None

@@ -78,6 +78,7 @@ class SearchIn(NarrowIn, RankIn):
     )
     q: str | None = Field(None, max_length=MAX_QUERY, description="The same as query", examples=["Where is the boat?"])
     limit: Limit = Field(100, description=LIMIT)
+    top_k: Limit | None = Field(None, description="The same as limit")
     prefer_tags: Words | Comma = Field(default_factory=list, description="Hits with one of these rank higher")
     min_score: Unit = Field(0.0, description=MIN_SCORE)
     validity: Validity = Field("exclude", description=VALIDITY)
@@ -87,6 +88,8 @@ class SearchIn(NarrowIn, RankIn):
     def _one_question(self) -> Self:
         if self.query is not None and self.q is not None:
             raise ValueError("query: give the question as query or as q, not both")
+        if self.top_k is not None and "limit" in self.model_fields_set:
+            raise ValueError("limit: give limit or top_k, not both")
         if self.valid_at is not None and self.validity != "exclude":
             raise ValueError("validity: is about now, where valid_at names the moment: give one of them")
         return self
@@ -208,6 +211,7 @@ async def search_memories_simple(
     run_id: RunId = None,
     channel: ChannelName = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
+    top_k: Annotated[int | None, Query(ge=1, le=1_000, description="The same as limit")] = None,
     prefer_tags: Several = None,
     min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
     validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
@@ -225,6 +229,7 @@ async def search_memories_simple(
         "run_id": run_id,
         "channel": channel,
         **({"limit": limit} if "limit" in request.query_params else {}),
+        **({"top_k": top_k} if top_k is not None else {}),
         "prefer_tags": split(prefer_tags),
         "min_score": min_score,
         "validity": validity,
@@ -237,7 +242,8 @@ async def _search(
     request: Request, body: SearchIn, who: Caller, res: Resources, note: Note, used: Reinforce
 ) -> SearchOut:
     began = time.perf_counter()
-    limit = of_page(body.limit, res, given="limit" in body.model_fields_set)
+    given = body.top_k is not None or "limit" in body.model_fields_set
+    limit = of_page(body.top_k or body.limit, res, given=given)
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel)
     if not body.question and not body.is_narrow:
         raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")

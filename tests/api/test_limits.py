@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from httpx2 import AsyncClient
 
 from service.api.limits import REMEMBERED_KEYS, Buckets
 from service.resources import Resources
@@ -63,6 +64,27 @@ async def test_a_page_smaller_than_the_default(resources: Resources, tenant: Ten
                     assert len(answer.json()["results"]) == (limit or 2)
                 else:
                     assert answer.json()["field"] == "limit"
+        for top_k, status in ((1, 200), (3, 400)):
+            asked = await client.post("/v1/memories/search", json={**here, "query": "boat", "top_k": top_k})
+            assert asked.status_code == status, asked.text
         first = (await client.get("/v1/memories", params=here)).json()
         rest = (await client.get("/v1/memories", params={**here, "cursor": first["next_cursor"]})).json()
         assert len({each["id"] for each in (*first["results"], *rest["results"])}) == 3
+
+
+async def test_top_k_is_limit(client: AsyncClient) -> None:
+    """R7.26, R7.11: under either name, not under both."""
+    for text in ("Zenobia Kwan sails", "Zenobia Marsh sails"):
+        await store(client, text, dedup=False)
+        name = {"name": text.removesuffix(" sails"), "type": "person", "user_id": "alice"}
+        assert (await client.put("/v1/entities", json=name)).status_code in (200, 201)
+    here = {"user_id": "alice", "q": "Zenobia"}
+    for path in ("/v1/memories/search", "/v1/entities/search"):
+        assert len((await client.get(path, params=here)).json()["results"]) == 2
+        assert len((await client.get(path, params={**here, "top_k": 1})).json()["results"]) == 1
+        both = await client.get(path, params={**here, "top_k": 1, "limit": 1})
+        assert (both.status_code, both.json()["field"]) == (400, "limit"), both.text
+    body = {"user_id": "alice", "query": "Zenobia"}
+    assert len((await client.post("/v1/memories/search", json={**body, "top_k": 1})).json()["results"]) == 1
+    assert (await client.post("/v1/memories/search", json={**body, "top_k": 1, "limit": 1})).status_code == 400
+    assert (await client.post("/v1/memories/search", json={**body, "top_k": 0})).json()["field"] == "top_k"
