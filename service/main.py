@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -103,9 +102,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.uses = uses
             app.state.search_buckets = Buckets()
             app.state.keys = KeyRing(resources.db)
-            warming = asyncio.create_task(warmup.load_rules(resources))
             yield
-            warming.cancel()
 
     app = FastAPI(
         title="Loxodon",
@@ -131,6 +128,6 @@ def app_from_env() -> FastAPI:
     """The factory that uvicorn calls."""
     settings = Settings.from_env(os.environ)
     logs.set_up(settings.log_level)
-    app = create_app(settings)
+    app = create_app(settings, lambda settings: warmup.opened(settings, app))
     garbage.look_rarely()
     return app

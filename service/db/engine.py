@@ -78,8 +78,11 @@ class Access:
 class Database:
     """One pool of connections that serve requests under row-level security."""
 
-    def __init__(self, engine: AsyncEngine, *, lock_timeout_s: float, statement_timeout_s: float) -> None:
+    def __init__(
+        self, engine: AsyncEngine, *, pool_size: int, lock_timeout_s: float, statement_timeout_s: float
+    ) -> None:
         self.engine = engine
+        self._pool_size = pool_size
         self._write = (
             f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
             f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
@@ -100,6 +103,7 @@ class Database:
             access.url,
             pool_size=pool_size,
             max_overflow=0,
+            pool_use_lifo=True,  # who comes alone finds the connection that has just run the same statements
             pool_timeout=pool_timeout_s,
             hide_parameters=True,  # an error that is logged must not hold memory text
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are ours, see _transaction
@@ -107,7 +111,7 @@ class Database:
             connect_args=connect_arguments(access),
         )
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(vectors.register))
-        return cls(engine, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
+        return cls(engine, pool_size=pool_size, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
     @asynccontextmanager
     async def begin(
@@ -166,9 +170,10 @@ class Database:
             await connection.close()
 
     async def _connect(self, opening: str) -> Session:
-        """A connection with its transaction begun. One that died in the pool is replaced once: nothing was sent yet."""
+        """A connection with its transaction begun. Those that died in the pool are replaced, which may be all of them
+        after a while of rest: nothing was sent yet."""
         with translated():
-            for last in (False, True):
+            for left in range(self._pool_size, -1, -1):
                 connection = await self.engine.connect()
                 try:
                     await (await driver(connection)).execute(opening)
@@ -176,7 +181,7 @@ class Database:
                 except LOST:
                     await connection.invalidate()
                     await connection.close()
-                    if last:
+                    if not left:
                         raise
                 except BaseException:
                     await _abandon(connection)

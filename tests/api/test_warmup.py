@@ -2,33 +2,131 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
+import httpx2
 import pytest
+from fastapi import FastAPI
+from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from service import warmup
+from service.db.engine import Database, driver, find_access
+from service.db.roles import APP
+from service.domain.query import Query
+from service.domain.scope import Scope
 from service.language import temporal
+from service.main import create_app
 from service.resources import Resources
+from service.retrieval import search
+from service.settings import Settings
+from tests.conftest import Tenant
+
+PREPARED = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%scoped AS ' || 'MATERIALIZED%'")
 
 
-async def test_rules_are_loaded_without_keeping_the_event_loop_waiting(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+async def fresh(resources: Resources, owner_url: str) -> AsyncIterator[Resources]:
+    """With a pool that has no connection yet."""
+    access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
+    database = Database.open(access, pool_size=3, pool_timeout_s=5)
+    yield replace(resources, db=database)
+    await database.close()
+
+
+async def test_every_connection_of_the_pool_has_searched_before_the_first_request(
+    fresh: Resources, tenant: Tenant
 ) -> None:
+    await warmup.connections(fresh, 3)
+    connections = [await fresh.db.engine.connect() for _ in range(3)]
+    assert [await each.scalar(PREPARED) for each in connections] == [1, 1, 1]
+    for each in connections:
+        await each.close()
+
+    sent: list[str] = []
+    async with fresh.db.engine.connect() as connection:
+        raw = await driver(connection)
+    with raw.query_logger(lambda asked: sent.append(asked.query)):
+        await search.search(Query(Scope(tenant.workspace_id, user_id="ada"), warmup.QUESTION, 10), fresh)
+    assert any("scoped AS MATERIALIZED" in each for each in sent), "the same connection"
+    assert not any("typeinfo" in each for each in sent), "types are known"
+
+
+async def test_the_model_is_not_asked(fresh: Resources, embedder: Any) -> None:
+    await warmup.connections(fresh, 1)
+    assert embedder.seen == []
+
+
+@pytest.mark.parametrize("broken", ["fails", "hangs"])
+async def test_a_warm_up_that_fails_is_told_and_does_not_keep_the_service_from_starting(
+    fresh: Resources, monkeypatch: pytest.MonkeyPatch, settings: Settings, broken: str
+) -> None:
+    async def read(*_: Any) -> None:
+        if broken == "fails":
+            raise RuntimeError
+        await asyncio.sleep(60)
+
+    @asynccontextmanager
+    async def opened(_: Settings) -> AsyncIterator[Resources]:
+        yield fresh
+
+    monkeypatch.setattr(search, "read", read)
+    monkeypatch.setattr(warmup, "open_resources", opened)
+    monkeypatch.setattr(warmup, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(temporal, "warm", lambda: None)
+    with capture_logs() as logs:
+        async with warmup.opened(settings, FastAPI()) as found:
+            assert found is fresh
+    assert [each["event"] for each in logs] == ["warm_up_failed"]
+    async with fresh.db.read() as session:
+        assert await session.scalar(text("SELECT 1")) == 1
+
+
+async def test_the_usual_routes_are_put_together_before_the_first_request(
+    resources: Resources, settings: Settings, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def opened(_: Settings) -> AsyncIterator[Resources]:
+        yield resources
+
+    def late(*_: Any, **__: Any) -> None:
+        raise AssertionError("put together too late")
+
+    app = create_app(settings, opened)
+    warmup.routes(app, "/v1/memories")
+    monkeypatch.setattr("fastapi.routing.get_dependant", late)
+    headers = {"Authorization": f"Bearer {tenant.key}"}
+    async with app.router.lifespan_context(app):
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://test", headers=headers) as client:
+            found = await client.post("/v1/memories/search", json={"query": "tea", "user_id": "ada"})
+            assert found.status_code == 200
+            stored = await client.post("/v1/memories", json={"content": "Likes tea", "user_id": "ada"})
+            assert stored.status_code == 201
+            rarer = await client.get("/v1/goals", params={"user_id": "ada"})
+            assert rarer.status_code == 500, "this one was not"
+
+
+async def test_rules_are_loaded_without_keeping_the_event_loop_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     usual, seen = sys.getswitchinterval(), []
     monkeypatch.setattr(temporal, "warm", lambda: seen.append(sys.getswitchinterval()))
-    await warmup.load_rules(resources)
+    await warmup.load_rules()
     assert seen == [pytest.approx(warmup.POLITE_S)]
     assert sys.getswitchinterval() == usual
 
 
-async def test_rules_that_cannot_be_loaded_leave_no_trace(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_rules_that_cannot_be_loaded_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing() -> None:
         raise ImportError
 
     usual = sys.getswitchinterval()
     monkeypatch.setattr(temporal, "warm", failing)
-    with pytest.raises(ImportError):
-        await warmup.load_rules(resources)
+    with capture_logs() as logs:
+        await warmup.load_rules()
+    assert [(each["event"], each["kind"]) for each in logs] == [("rules_not_loaded", "ImportError")]
     assert sys.getswitchinterval() == usual

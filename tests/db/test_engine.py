@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
+import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
 from service.db import keys
-from service.db.engine import Database, holding
+from service.db.engine import Database, find_access, holding
+from service.db.roles import APP
 from service.domain.access import Right
 
 
@@ -60,3 +62,33 @@ async def test_a_failed_block_rolls_back(database: Database, workspace: UUID) ->
         await failing()
     async with database.read(workspace) as session:
         assert (await keys.workspace(session, workspace)).name == "test"
+
+
+async def test_connections_that_died_while_nobody_asked_are_replaced(owner_url: str) -> None:
+    access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
+    database = Database.open(access, pool_size=3, pool_timeout_s=5)
+    connections = [await database.engine.connect() for _ in range(3)]
+    pids = [await each.scalar(text("SELECT pg_backend_pid()")) for each in connections]
+    for each in connections:
+        await each.close()
+    owner = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    for pid in pids:
+        await owner.execute("SELECT pg_terminate_backend($1, 5000)", pid)
+    await owner.close()
+    async with database.read() as session:
+        assert await session.scalar(text("SELECT pg_backend_pid()")) not in pids
+    await database.close()
+
+
+async def test_who_comes_alone_finds_the_connection_used_last(owner_url: str) -> None:
+    access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
+    database = Database.open(access, pool_size=3, pool_timeout_s=5)
+    connections = [await database.engine.connect() for _ in range(3)]
+    for each in connections:
+        await each.close()
+    seen = set()
+    for _ in range(3):
+        async with database.read() as session:
+            seen.add(await session.scalar(text("SELECT pg_backend_pid()")))
+    assert len(seen) == 1
+    await database.close()
