@@ -27,7 +27,7 @@ from service.retrieval import search
 from service.settings import Settings
 from tests.conftest import Tenant
 
-PREPARED = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%scoped AS ' || 'MATERIALIZED%'")
+PREPARED = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%active_' || 'goals%'")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def fresh(resources: Resources, owner_url: str) -> AsyncIterator[Resources
     """With a pool that has no connection yet."""
     access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
-    yield replace(resources, db=database)
+    yield replace(resources, db=database, settings=resources.settings.model_copy(update={"pool_size": 3}))
     await database.close()
 
 
@@ -53,7 +53,7 @@ async def test_every_connection_of_the_pool_has_searched_before_the_first_reques
         raw = await driver(connection)
     with raw.query_logger(lambda asked: sent.append(asked.query)):
         await search.search(Query(Scope(tenant.workspace_id, user_id="ada"), warmup.QUESTION, 10), fresh)
-    assert any("scoped AS MATERIALIZED" in each for each in sent), "the same connection"
+    assert any("active_goals" in each for each in sent), "the same connection"
     assert not any("typeinfo" in each for each in sent), "types are known"
 
 
@@ -77,7 +77,7 @@ async def test_a_warm_up_that_fails_is_told_and_does_not_keep_the_service_from_s
 
     monkeypatch.setattr(search, "read", read)
     monkeypatch.setattr(warmup, "open_resources", opened)
-    monkeypatch.setattr(warmup, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(warmup, "PATIENCE_S", 1.0)
     monkeypatch.setattr(temporal, "warm", lambda: None)
     with capture_logs() as logs:
         async with warmup.opened(settings, FastAPI()) as found:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from service.db import keys
-from service.db.engine import Database, find_access, holding
+from service.db.engine import Database, driver, find_access, holding
 from service.db.roles import APP
 from service.domain.access import Right
 
@@ -92,3 +92,12 @@ async def test_who_comes_alone_finds_the_connection_used_last(owner_url: str) ->
             seen.add(await session.scalar(text("SELECT pg_backend_pid()")))
     assert len(seen) == 1
     await database.close()
+
+
+async def test_a_long_statement_stays_prepared(database: Database, workspace: UUID) -> None:
+    long = f"SELECT {' + '.join(['CAST($1 AS integer)'] * 1_000)}"
+    async with database.read(workspace) as session:
+        raw = await driver(session)
+        assert await raw.fetchval(long, 1) == 1_000
+        kept = text("SELECT count(*) FROM pg_prepared_statements WHERE length(statement) = :length")
+        assert await session.scalar(kept, {"length": len(long)}) == 1
