@@ -43,13 +43,13 @@ from service.db.engine import Database, Session, driver, find_access
 from service.db.hybrid import Ask, Candidates, Where
 from service.db.roles import APP
 from service.domain import bounds, filters, marks
-from service.domain.query import ANYTHING, EVER, Narrow, Query, VectorWay
+from service.domain.query import ANYTHING, EVER, Narrow, Query, ScopeWay
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.launch.run import is_ready
 from service.resources import Resources, open_resources
-from service.retrieval.search import search
+from service.retrieval.search import MANY_ROWS, search
 from service.settings import Settings
 
 SETTINGS = Settings.from_env({})
@@ -112,12 +112,10 @@ def asks(found: Sources, count: int) -> list[Ask]:
     ]
 
 
-async def candidates(database: Database, where: Where, ask: Ask, way: VectorWay | None) -> Candidates:
-    """As the service does once it knows which scopes are large; `way` None for one that is not."""
+async def candidates(database: Database, where: Where, ask: Ask, way: ScopeWay | None) -> Candidates:
+    """As the service does once it knows what a scope is like."""
     async with database.snapshot(where.scope.values["workspace"]) as session:
-        if way is not None:
-            return await large.candidates(session, where, ask, arm=ARM, wanted=WANTED, way=way)
-        found = await hybrid.candidates(session, where, ask, arm=ARM, wanted=WANTED)
+        found = await large.by_way(session, where, ask, arm=ARM, wanted=WANTED, way=way)
     assert found is not None
     return found
 
@@ -134,14 +132,14 @@ async def application(store: Store) -> AsyncIterator[Database]:
     await database.close()
 
 
-async def way_of(session: Session, where: Where) -> VectorWay | None:
-    """How the scope's vectors are searched; None when it is small enough to be read."""
+async def way_of(session: Session, where: Where) -> ScopeWay | None:
+    """How the scope is searched; None for a small one."""
     if await large.has_at_most(session, where, EXACT_ROWS):
-        return None
+        return None if await large.has_at_most(session, where, MANY_ROWS - 1) else "rows"
     return await large.find_way(session, where, SIGNS_ROWS)
 
 
-async def find_way(database: Database, where: Where) -> VectorWay | None:
+async def find_way(database: Database, where: Where) -> ScopeWay | None:
     async with database.read(where.scope.values["workspace"]) as session:
         return await way_of(session, where)
 
@@ -203,7 +201,7 @@ async def latency(store: Store, found: Sources, count: int) -> str:
 
 
 async def _timed(
-    database: Database, where: Where, asked: Sequence[Ask], way: VectorWay | None
+    database: Database, where: Where, asked: Sequence[Ask], way: ScopeWay | None
 ) -> tuple[list[float], list[float]]:
     """Milliseconds by the service, and by bare asyncpg of the very queries that it sent."""
     await candidates(database, where, asked[0], way)
@@ -317,7 +315,7 @@ async def plans(store: Store, found: Sources) -> str:
             where, ask = cell.where(store.workspace), asks(found, 1)[0]
             async with database.snapshot(store.workspace) as session:
                 way = await way_of(session, where)
-                if way is not None:
+                if way == "signs" or way == "hnsw":
                     stats = await termstats.read(session, store.workspace, ask.terms)
                     shape, values = large.statement(where, ask, stats, arm=ARM, wanted=WANTED, way=way)
                 else:

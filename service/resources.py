@@ -14,7 +14,7 @@ from service.db.locks import ScopeLocks
 from service.db.roles import APP
 from service.db.wakeup import Wakeup
 from service.domain.clock import Clock, system_clock
-from service.domain.query import VectorWay
+from service.domain.query import ScopeWay
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
 from service.providers.cache import CachedEmbedder
@@ -39,7 +39,7 @@ class Resources:
     threads: Threads = field(default_factory=Threads)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
     people: dict[tuple[Scope, tuple[str, ...], int], tuple[float, Sequence[str]]] = field(default_factory=dict)
-    large: dict[tuple[Scope, tuple[str, ...], int], tuple[float, VectorWay]] = field(default_factory=dict)
+    ways: dict[tuple[Scope, tuple[str, ...], int], tuple[float, ScopeWay]] = field(default_factory=dict)
     common: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None
 

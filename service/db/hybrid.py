@@ -161,13 +161,14 @@ class Ask:
 class Candidates:
     """`arms`: ids by arm, best first. `texts`: how many rows may be seen; in a large scope about how many texts the
     workspace has. `own`, `near`: in how many texts, and in how many contexts, a term stands. `path`: how vectors were
-    searched."""
+    searched. `read`: how many rows were read one by one, seen or not."""
 
     texts: int
     own: Mapping[int, float]
     near: Mapping[int, float]
     arms: Mapping[str, Sequence[UUID]] = field(default_factory=dict)
     path: VectorPath = "none"
+    read: int = 0
 
 
 async def speakers(session: Session, where: Where) -> list[str]:
@@ -199,10 +200,11 @@ async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, want
     own: dict[int, float] = {}
     near: dict[int, float] = {}
     arms: dict[str, list[UUID]] = {}
-    texts = 0
+    texts = read = 0
     for row in await direct.fetch(session, shape, values):
         if row.arm == "read":
-            if row.own > where.exact_rows:
+            read = int(row.own)
+            if read > where.exact_rows:
                 return None
         elif row.arm == "texts":
             texts = int(row.own)
@@ -210,7 +212,7 @@ async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, want
             own[row.term], near[row.term] = row.own, row.near
         else:
             arms.setdefault(row.arm, []).append(row.id)
-    return Candidates(texts, own, near, arms, "exact" if ask.vector is not None else "none")
+    return Candidates(texts, own, near, arms, "exact" if ask.vector is not None else "none", read)
 
 
 def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextClause, dict[str, Any]]:

@@ -25,13 +25,13 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, Text, TextClause, bindparam, text
 from sqlalchemy.types import ARRAY
 
-from service.db import direct, marked, termstats
+from service.db import direct, hybrid, marked, termstats
 from service.db.conditions import typed
 from service.db.engine import Session
 from service.db.hybrid import CLOSE, Ask, Candidates, Where, passing
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
-from service.domain.query import VectorPath, VectorWay
+from service.domain.query import ScopeWay, VectorPath, VectorWay
 
 OVERFETCH: Final = 2
 """The graph is asked for so many times an arm's size: of a million vectors twice gave the same ten nearest as four
@@ -146,6 +146,16 @@ async def has_at_most(session: Session, where: Where, most: int) -> bool:
 async def find_way(session: Session, where: Where, signs_rows: int) -> VectorWay:
     """How the vectors of a large scope are searched: by their signs up to so many, by the graph beyond."""
     return "signs" if await has_at_most(session, where, signs_rows) else "hnsw"
+
+
+async def by_way(
+    session: Session, where: Where, ask: Ask, *, arm: int, wanted: int, way: ScopeWay | None
+) -> Candidates | None:
+    """As a scope is searched of which so much is known; None, when it turns out to be too large to be read."""
+    if way == "signs" or way == "hnsw":
+        return await candidates(session, where, ask, arm=arm, wanted=wanted, way=way)
+    few = await marked.candidates(session, where, ask, arm=arm, wanted=wanted) if way == "rows" else None
+    return few or await hybrid.candidates(session, where, ask, arm=arm, wanted=wanted)
 
 
 async def candidates(

@@ -21,6 +21,9 @@ TagMode = Literal["any", "all"]
 VectorWay = Literal["signs", "hnsw"]
 """How the vectors of a large scope are searched: all their signs, or the graph of a very large one."""
 
+ScopeWay = Literal["rows", "signs", "hnsw"]
+"""How a scope of many rows is searched: row by row, unless conditions leave few; or as a large one."""
+
 VectorPath = Literal["exact", "signs", "hnsw", "fallback", "none"]
 
 

@@ -22,7 +22,8 @@ from service.db.measures import Measures
 from service.db.named import Naming
 from service.domain import bounds, marks
 from service.domain.memory import Hit, Memory
-from service.domain.query import Explained, Found, Query, Used, VectorPath, Why
+from service.domain.query import Explained, Found, Query, ScopeWay, Used, VectorPath, Why
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.resources import Resources
@@ -35,7 +36,10 @@ ARM = 100
 """Candidates of each arm, at least; an arm hands in twice what is asked for (R7.16)."""
 
 PEOPLE_REMEMBERED_S = 10.0
-LARGE_REMEMBERED_S = 300.0
+WAY_REMEMBERED_S = 300.0
+
+MANY_ROWS = 2_000
+"""In a scope of so many, conditions that an index serves are looked up before all rows are read."""
 
 ALIKE_POOL = 4
 """With diversity, so many times the wanted hits are looked at."""
@@ -228,19 +232,26 @@ async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
 
 
 async def _candidates(session: Session, query: Query, where: Where, ask: Ask, res: Resources, wide: int) -> Candidates:
-    """From every row of the scope, or by index in a large one. Which scopes are large is remembered: to find out costs
-    a walk over `exact_rows` rows; one that has shrunk meanwhile is answered by index as well."""
+    """From every row of the scope, or by index in a large one. What a scope is like is remembered: to find out costs a
+    walk over `exact_rows` rows; one that has shrunk meanwhile is answered by index as well. Where there are many rows
+    to read, conditions that leave few come first; in a small scope to ask for them costs as much as it saves."""
     key = (query.scope, query.channels, where.exact_rows)
-    until, way = res.large.get(key, (0.0, "hnsw"))
-    if time.monotonic() >= until:
-        found = await hybrid.candidates(session, where, ask, arm=wide, wanted=query.limit)
-        if found is not None:
-            return found
+    until, way = res.ways.get(key, (0.0, None))
+    way = way if time.monotonic() < until else None
+    found = await large.by_way(session, where, ask, arm=wide, wanted=query.limit, way=way)
+    if found is None:
         way = await large.find_way(session, where, res.settings.signs_scope_rows)
-        if len(res.large) > 1_000:
-            res.large.clear()
-        res.large[key] = (time.monotonic() + LARGE_REMEMBERED_S, way)
-    return await large.candidates(session, where, ask, arm=wide, wanted=query.limit, way=way)
+        _remember(res, key, way)
+        return await large.candidates(session, where, ask, arm=wide, wanted=query.limit, way=way)
+    if found.read >= MANY_ROWS:
+        _remember(res, key, "rows")
+    return found
+
+
+def _remember(res: Resources, key: tuple[Scope, tuple[str, ...], int], way: ScopeWay) -> None:
+    if len(res.ways) > 1_000:
+        res.ways.clear()
+    res.ways[key] = (time.monotonic() + WAY_REMEMBERED_S, way)
 
 
 async def _naming(session: Session, where: Where, query: Query, prepared: Prepared, wide: int, now: datetime) -> Naming:

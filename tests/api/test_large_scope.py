@@ -10,6 +10,9 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
+from service.db import hybrid
+from service.db.engine import Session
+from service.db.hybrid import Ask, Candidates, Where
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
@@ -113,3 +116,30 @@ async def test_by_its_tag_alone(asked: Asked) -> None:
     tagged = await asked.store("It is moored at the second pier.", tags=["boat:mooring"])
     wanted = {"prefer_tags": ["boat"], "weights": {"tag": 5}}
     await asked.is_first(tagged, "anything new", {"prefer_tags": []}, **wanted)
+
+
+@pytest.mark.parametrize(("many_rows", "reads_all"), [(5, False), (1_000, True)])
+async def test_conditions_come_first_where_many_rows_would_be_read(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch, many_rows: int, reads_all: bool
+) -> None:
+    """Also in a scope that is looked at row by row, once its size is known; the answer is the same."""
+    for number in range(12):
+        tags = ["rare"] if number % 6 == 0 else ["often"]
+        body = {"content": f"Note {number} about a ledger", "dedup": False, "tags": tags, **USER}
+        assert (await client.post("/v1/memories", json=body)).status_code == 201
+    monkeypatch.setattr("service.retrieval.search.MANY_ROWS", many_rows)
+    whole: list[bool] = []
+
+    async def watched(session: Session, where: Where, ask: Ask, **more: Any) -> Candidates | None:
+        whole.append(where.whole)
+        return await candidates(session, where, ask, **more)
+
+    candidates = hybrid.candidates
+    monkeypatch.setattr(hybrid, "candidates", watched)
+    answers = []
+    for _ in range(2):
+        body = {"query": "Where is the ledger?", "tags": ["rare"], "limit": 5, **USER}
+        answers.append((await client.post("/v1/memories/search", json=body)).json()["results"])
+    assert whole == [True, reads_all]
+    assert len(answers[0]) == 2
+    assert [(hit["id"], hit["score"]) for hit in answers[1]] == [(hit["id"], hit["score"]) for hit in answers[0]]

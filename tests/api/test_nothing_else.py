@@ -374,14 +374,15 @@ def adds_up(hit: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("exact_rows", "signs_rows", "down", "ways"),
+    ("exact_rows", "many_rows", "signs_rows", "down", "ways"),
     [
-        (20_000, 0, False, {"exact"}),
-        (30, 0, False, {"exact", "hnsw", "fallback"}),
-        (3, 0, False, {"hnsw", "fallback"}),
-        (3, 150_000, False, {"signs", "fallback"}),
-        (20_000, 0, True, {"none"}),
-        (3, 0, True, {"none"}),
+        (20_000, 2_000, 0, False, {"exact"}),
+        (20_000, 3, 0, False, {"exact"}),
+        (30, 3, 0, False, {"exact", "hnsw", "fallback"}),
+        (3, 3, 0, False, {"hnsw", "fallback"}),
+        (3, 3, 150_000, False, {"signs", "fallback"}),
+        (20_000, 3, 0, True, {"none"}),
+        (3, 3, 0, True, {"none"}),
     ],
 )
 async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
@@ -390,7 +391,9 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     tenant: Tenant,
     clock: SetClock,
     embedder: AngleEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
     exact_rows: int,
+    many_rows: int,
     signs_rows: int,
     down: bool,
     ways: set[str],
@@ -399,6 +402,7 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     ranked; and each score adds up."""
     clock.now = NOW
     embedder.down = down
+    monkeypatch.setattr("service.retrieval.search.MANY_ROWS", many_rows)
     rows = {"exact_scope_rows": exact_rows, "signs_scope_rows": signs_rows}
     settings = resources.settings.model_copy(update=rows)
     dice = random.Random(exact_rows)
