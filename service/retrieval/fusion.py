@@ -174,31 +174,29 @@ def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight:
 
 
 def spread_out(
-    ranked: Sequence[Ranked], alike: Callable[[Hashable, Hashable], float], diversity: float, *, limit: int, deep: int
+    ranked: Sequence[Ranked], alike: Callable[[int], Column], diversity: float, *, limit: int, deep: int
 ) -> list[Ranked]:
     """Returns `limit` hits, each of the first `deep` the best of those left after what repeats a hit above it lost
-    some of its score.
+    some of its score. `alike`: how much each of `ranked` is like the one at a place, 0..1.
 
-    As maximal marginal relevance, but as a factor: 1 - diversity * the greatest likeness (0..1) to a hit above. The
-    score stays the product of what is told, and the hits stay in its order.
+    As maximal marginal relevance, but as a factor: 1 - diversity * the greatest likeness to a hit above. The score
+    stays the product of what is told, and the hits stay in its order.
     """
-    left, found = list(ranked), list[Ranked]()
-    nearest = dict.fromkeys((hit.key for hit in left), 0.0)
+    scores = np.array([hit.score for hit in ranked], dtype=np.float64)
+    left, factor = np.ones(len(ranked), dtype=bool), np.ones(len(ranked))
+    chosen: list[int] = []
+    while len(chosen) < min(limit, deep, len(ranked)):
+        best = int(np.argmax(np.where(left, scores * factor, -1.0)))
+        left[best] = False
+        chosen.append(best)
+        factor[left] = np.minimum(factor, 1 - diversity * alike(best))[left]
+    rest = np.flatnonzero(left)
+    chosen += rest[np.argsort(-(scores * factor)[rest], kind="stable")][: limit - len(chosen)].tolist()
+    return [_spread_by(ranked[at], float(factor[at])) for at in chosen]
 
-    def value(hit: Ranked) -> float:
-        return hit.score * (1 - diversity * nearest[hit.key])
 
-    def placed(hit: Ranked) -> Ranked:
-        factor = 1 - diversity * nearest[hit.key]
-        return replace(hit, score=hit.score * factor, factors={**hit.factors, "diversity": factor})
-
-    while left and len(found) < min(limit, deep):
-        best = max(left, key=value)
-        left.remove(best)
-        found.append(placed(best))
-        for hit in left:
-            nearest[hit.key] = max(nearest[hit.key], alike(best.key, hit.key))
-    return [*found, *map(placed, sorted(left, key=value, reverse=True)[: limit - len(found)])]
+def _spread_by(hit: Ranked, factor: float) -> Ranked:
+    return replace(hit, score=hit.score * factor, factors={**hit.factors, "diversity": factor})
 
 
 def recompute(terms: Mapping[str, Term], factors: Mapping[str, float]) -> float:

@@ -29,6 +29,7 @@ from service.language import lexemes
 from service.resources import Resources
 from service.retrieval import absence, fusion, goals, metrics, question, rerank, signals, techniques
 from service.retrieval.fusion import Ranked
+from service.retrieval.likeness import likeness
 from service.retrieval.question import Question
 from service.retrieval.signals import Scene
 
@@ -301,14 +302,9 @@ def _rank(scene: Scene, measured: Measures, limit: int) -> list[Ranked]:
     )
     if not spread:
         return ranked
-    terms: dict[Hashable, frozenset[int]] = dict(zip(measured.ids, map(frozenset, measured.terms), strict=True))
-    return fusion.spread_out(ranked, lambda a, b: _alike(terms, a, b), ranking.diversity, limit=limit, deep=MOST_SPREAD)
-
-
-def _alike(terms: Mapping[Hashable, frozenset[int]], one: Hashable, other: Hashable) -> float:
-    """Which share of the words of two texts they have in common (Jaccard), 0..1."""
-    a, b = terms[one], terms[other]
-    return len(a & b) / len(a | b) if a or b else 1.0
+    terms = dict(zip(measured.ids, measured.terms, strict=True))
+    alike = likeness([terms[_id(each)] for each in ranked])
+    return fusion.spread_out(ranked, alike, ranking.diversity, limit=limit, deep=MOST_SPREAD)
 
 
 def _account(query: Query, prepared: Prepared, counts: Mapping[str, int], watch: Watch) -> None:

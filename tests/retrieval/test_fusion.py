@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,7 +183,8 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
     candidates: list[Signals], relevance: dict[Hashable, float], weight: float, diversity: float
 ) -> None:
     ranked = fusion.fuse(candidates, Asking(9, 9))
-    spread = fusion.spread_out(ranked, lambda a, b: float(a == b or hash(a) % 2), diversity, limit=6, deep=3)
+    odd = np.array([float(hash(hit.key) % 2) for hit in ranked])
+    spread = fusion.spread_out(ranked, lambda at: np.maximum(odd, odd[at]), diversity, limit=6, deep=3)
     for found in (fusion.blend(ranked, relevance, weight), spread, fusion.blend(spread, relevance, weight)):
         assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
         for hit in found:
@@ -200,8 +202,8 @@ def test_a_judge_decides_over_what_it_was_shown() -> None:
 def test_what_repeats_a_hit_gives_way() -> None:
     ranked = fusion.fuse([Signals(key, at) for key, at in (("a", 9.0), ("a2", 8.9), ("a3", 8.8), ("b", 5.0))], Asking())
 
-    def alike(one: object, other: object) -> float:
-        return float(str(one)[0] == str(other)[0])
+    def alike(at: int) -> fusion.Column:
+        return np.array([float(str(hit.key)[0] == str(ranked[at].key)[0]) for hit in ranked])
 
     assert keys(fusion.spread_out(ranked, alike, 1.0, limit=4, deep=4)) == ["a", "b", "a2", "a3"]
     assert keys(fusion.spread_out(ranked, alike, 1.0, limit=2, deep=4)) == ["a", "b"]
