@@ -36,6 +36,9 @@ from service.retrieval.search import search
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
 MAX_QUERY = 100_000
+MAX_ADDRESS = 20_000
+"""Characters of a question in an address: servers take addresses of 64 kB, in which a letter can be twelve bytes."""
+
 NOTHING_LEFT = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
 Validity = Literal["exclude", "demote", "ignore"]
 Limit = Annotated[int, Field(ge=1, le=1_000)]
@@ -204,8 +207,11 @@ async def search_memories_simple(
     used: ReinforceOf,
     narrowed: Parameters,
     ranked: Ranks,
-    q: Annotated[str | None, Query(max_length=MAX_QUERY, description="The question", examples=["Where is it?"])] = None,
-    query: Annotated[str | None, Query(max_length=MAX_QUERY, description="The same as q")] = None,
+    q: Annotated[
+        str | None,
+        Query(max_length=MAX_ADDRESS, description="The question; longer ones by POST", examples=["Where is the boat?"]),
+    ] = None,
+    query: Annotated[str | None, Query(max_length=MAX_ADDRESS, description="The same as q")] = None,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,

@@ -94,3 +94,12 @@ async def test_ten_thousand_words(client: AsyncClient, embedder: AngleEmbedder) 
         assert (await hits(client, question))[0] == "The zebrafish tank leaks"
     answer = await client.post("/v1/memories/search", json={"query": "x " * 50_001, "user_id": "alice"})
     assert (answer.status_code, answer.json()["field"]) == (400, "query")
+
+
+async def test_a_long_question_goes_by_post(client: AsyncClient) -> None:
+    """An address that is too long for the server would be refused with a line of text instead of our error."""
+    await store(client, "Drinks tea at noon")
+    long = "tea " * 5_001
+    answer = await client.get("/v1/memories/search", params={"q": long, "user_id": "alice"})
+    assert (answer.status_code, answer.json()["field"]) == (400, "q"), answer.text
+    assert await hits(client, long) == ["Drinks tea at noon"]
