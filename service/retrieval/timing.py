@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -11,6 +12,7 @@ from service.errors import Unavailable
 from service.language import temporal
 from service.resources import Resources
 
+_DAY = re.compile(r"\s*(?:the\s+)?\d{1,2}(?:st|nd|rd|th)\s*", re.IGNORECASE)
 NOT_UNDERSTOOD = "time_query_ignored: no time was understood in time_query."
 TOO_SLOW = "time_query_ignored: time_query took too long to read."
 
@@ -28,7 +30,7 @@ async def understood(words: str, reference: datetime, timezone: str, res: Resour
 
 def read(words: str, reference: datetime, zone: ZoneInfo) -> Window:
     """The interval, open at both ends when none is named. A bare "May" is "in May", "the 5th" is "on the 5th"."""
-    for said in (words, f"in {words}", f"on {words}"):
+    for said in (words, f"in {words}", *([f"on {words}"] if _DAY.fullmatch(words) else [])):
         start, end = temporal.window(said, reference, zone) or (None, None)
         if start is not None or end is not None:
             return EVER if start is not None and end is not None and start >= end else Window(start, end)

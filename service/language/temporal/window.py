@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
 from service.language.temporal import tense
 from service.language.temporal.calendar import Lean
 from service.language.temporal.find import mentions
+from service.language.temporal.gate import may_have_time
+from service.language.temporal.rewording import reworded
 
 Window = tuple[datetime | None, datetime | None]
 
@@ -28,6 +30,14 @@ _ROLLING = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SINCE = re.compile(r"\b(?:(?:less|fewer|no(?:t)?\s+more)\s+than|under|within|at\s+most)\s*$")
 _BEYOND = re.compile(r"\b(?:(?:more|longer)\s+than|over|at\s+least)\s*$")
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NTH = ("fir", "sec", "thi", "fou", "fif")
+_NTH_WEEKDAY = re.compile(
+    rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{'|'.join(_WEEKDAYS)})\s+(?:of|in)\s+", re.IGNORECASE
+)
+MONTH_CHARS = 40
+"""Behind "the last Friday of" the month is told within so many."""
+_WEEK, _YEARS = timedelta(days=7), timedelta(days=366)
 _INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
 
 
@@ -36,6 +46,11 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     understood. Several times make one hull, "since March" with "before June" their intersection."""
     if _YEAR.fullmatch(query.strip()):
         query = f"in {query.strip()}"
+    if not may_have_time(query):
+        return None
+    query = reworded(query)
+    if (day := _nth_weekday(query, reference, zone)) is not None:
+        return day
     named = [m for m in mentions(query, reference, zone, _leaning) if m.begins_at or m.ends_at]
     found = [_ago(m, query[: m.start].lower()) or _bounds(m, reference) for m in named]
     if not found:
@@ -46,6 +61,23 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
         if begins and finish and begins < finish:
             return begins, finish
     return _hull(found)
+
+
+def _nth_weekday(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
+    """The day that "the last Friday of June 2019" asks for."""
+    asked = _NTH_WEEKDAY.search(query)
+    if asked is None:
+        return None
+    begins, ends = window(f"in {query[asked.end() : asked.end() + MONTH_CHARS]}", reference, zone) or (None, None)
+    if begins is None or ends is None or not _WEEK <= ends - begins <= _YEARS:
+        return None
+    first = begins.astimezone(zone)
+    first += timedelta(days=(_WEEKDAYS.index(asked["day"].lower()) - first.weekday()) % 7)
+    days = [day for week in range(-((first - ends) // _WEEK)) if (day := first + week * _WEEK).astimezone(UTC) < ends]
+    place = -1 if asked["nth"].lower() == "last" else _NTH.index(asked["nth"].lower()[:3])
+    if not -1 <= place < len(days):
+        return None
+    return days[place].astimezone(UTC), (days[place] + timedelta(days=1)).astimezone(UTC)
 
 
 def _leaning(sentence: str) -> Callable[[int], Lean]:

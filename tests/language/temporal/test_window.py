@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -44,6 +45,18 @@ def moment(text: str | None) -> datetime | None:
         ("less than a week ago", "2026-11-04", None),
         ("not more than a week ago", "2026-11-04", None),
         ("less than 2 hours ago", "2026-11-11T12:30", None),
+        ("what did we do in May and June 2023?", "2023-05-01", "2023-07-01"),
+        ("May, June or July 2023", "2023-05-01", "2023-08-01"),
+        ("in May 2022 and June 2023", "2022-05-01", "2023-07-01"),
+        ("3 to 5 days ago", "2026-11-06", "2026-11-09"),
+        ("between two and three weeks ago", "2026-10-21", "2026-10-29"),
+        ("May 2023 to now", "2023-05-01", None),
+        ("how did it change from May 2023 until today?", "2023-05-01", None),
+        ("between yesterday and today", "2026-11-10", None),
+        ("a week ago today", "2026-11-04", "2026-11-05"),
+        ("the first Monday of May 2023", "2023-05-01", "2023-05-02"),
+        ("who came on the last Friday of June 2019?", "2019-06-28", "2019-06-29"),
+        ("the fifth Monday of May 2023", "2023-05-29", "2023-05-30"),
     ],
 )
 def test_understood(query: str, begins: str | None, ends: str | None) -> None:
@@ -58,3 +71,26 @@ def test_not_understood(query: str) -> None:
 def test_the_zone_counts() -> None:
     found = temporal.window("yesterday", WEDNESDAY, ZoneInfo("Asia/Kolkata"))
     assert found == (datetime(2026, 11, 9, 18, 30, tzinfo=UTC), datetime(2026, 11, 10, 18, 30, tzinfo=UTC))
+
+
+def test_a_day_of_a_month_is_local() -> None:
+    """Clocks went forward on 31 March 2024, the last Sunday."""
+    found = temporal.window("the last Sunday of March 2024", WEDNESDAY, ZoneInfo("Europe/Berlin"))
+    assert found == (datetime(2024, 3, 30, 23, tzinfo=UTC), datetime(2024, 3, 31, 22, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        "may, " * 20_000,
+        "the last Friday of " * 5_000,
+        "from " * 20_000,
+        f"from{' ' * 90_000}to now",
+        "1 to " * 20_000,
+        " " * 99_000 + "now",
+    ],
+)
+def test_floods_are_read_in_no_time(flood: str) -> None:
+    began = time.process_time()
+    temporal.window(flood, WEDNESDAY, ZoneInfo("UTC"))
+    assert time.process_time() - began < 2
