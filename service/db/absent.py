@@ -16,14 +16,15 @@ from service.db.engine import Session
 
 LOOK = """
 SELECT m.archived, m.expires_at, m.review_status, m.t_valid, m.t_invalid, m."timestamp", m.embedding_status,
-       ({rows}) AS passes
+       ({rows}) AS passes, ({narrow}) AS wanted
 FROM memory m WHERE m.workspace_id = :workspace AND m.id = :memory_id AND {scope}
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A memory of the scope, as far as the rules of visibility read it; `passes`: all of them let it through."""
+    """A memory of the scope, as far as the rules of visibility read it; `passes`: all of them let it through;
+    `wanted`: those do that the caller narrowed the search by, but for times."""
 
     archived: bool
     expires_at: datetime | None
@@ -33,15 +34,18 @@ class Standing:
     timestamp: datetime
     embedding_status: str
     passes: bool
+    wanted: bool
 
 
-async def look(session: Session, scope: Condition, rows: Condition, memory_id: UUID) -> Standing | None:
-    """How the memory stands to these rules; None when the scope does not hold it."""
-    values: Mapping[str, Any] = {**scope.values, **rows.values, "memory_id": memory_id}
-    row = (await session.execute(_look(scope.sql, rows.sql), values)).one_or_none()
+async def look(
+    session: Session, scope: Condition, rows: Condition, narrow: Condition, memory_id: UUID
+) -> Standing | None:
+    """How the memory stands to these rules, of which `narrow` are a part; None when the scope does not hold it."""
+    values: Mapping[str, Any] = {**scope.values, **rows.values, **narrow.values, "memory_id": memory_id}
+    row = (await session.execute(_look(scope.sql, rows.sql, narrow.sql), values)).one_or_none()
     return Standing(*row) if row is not None else None
 
 
 @lru_cache(maxsize=64)
-def _look(scope: str, rows: str) -> TextClause:
-    return typed(text(LOOK.format(scope=scope, rows=rows)))
+def _look(scope: str, rows: str, narrow: str) -> TextClause:
+    return typed(text(LOOK.format(scope=scope, rows=rows, narrow=narrow)))

@@ -6,14 +6,16 @@ place among the others and the terms of its score can be told.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
-from service.db import absent, measures
+from service.db import absent, measures, visible
 from service.db.absent import Standing
+from service.db.conditions import Condition
 from service.db.engine import Session
 from service.db.hybrid import Ask, Where
 from service.db.measures import Measures
-from service.domain.query import Query, Why
+from service.domain.query import EVER, Query, Why
 from service.retrieval import fusion, signals
 from service.retrieval.signals import Scene
 
@@ -23,7 +25,8 @@ async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Mea
     measured. An id of another scope is unknown."""
     query, wanted = scene.query, scene.query.explain_id
     assert wanted is not None
-    standing = await absent.look(session, where.scope, where.rows, wanted)
+    narrow = visible.narrowed("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
+    standing = await absent.look(session, where.scope, where.rows, narrow, wanted)
     if standing is None:
         return Why(wanted, found=False, place=None, reasons=("unknown",))
     if not standing.passes:
@@ -48,7 +51,7 @@ async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Mea
 
 
 def _kept_out(standing: Standing, query: Query, now: datetime) -> tuple[str, ...]:
-    """Every rule that the memory does not pass, as a code; what is none of the others is the caller's filter."""
+    """Every rule that the memory does not pass, as a code."""
     at, window = query.narrow.valid_at or now, query.window
     judged = query.narrow.valid_at is not None or (window.is_open and query.validity != "ignore")
     ends = query.narrow.valid_at is not None or query.validity == "exclude"
@@ -60,5 +63,6 @@ def _kept_out(standing: Standing, query: Query, now: datetime) -> tuple[str, ...
         "no_longer_valid": judged and ends and standing.t_invalid is not None and standing.t_invalid <= at,
         "before_window": window.start is not None and standing.timestamp < window.start,
         "after_window": window.end is not None and standing.timestamp >= window.end,
+        "filtered_out": not standing.wanted,
     }
-    return tuple(name for name, holds in found.items() if holds) or ("filtered_out",)
+    return tuple(name for name, holds in found.items() if holds)

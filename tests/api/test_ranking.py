@@ -496,6 +496,10 @@ async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbed
     assert (await why(client, last, end="2020-01-01"))["reasons"] == ["after_window"]
     assert (await why(client, over))["reasons"] == ["no_longer_valid"]
     assert (await why(client, over, valid_at="2025-01-01"))["found"]
+    unlike = {"field": "memory", "operator": "contains", "value": "nowhere"}
+    for more in ({"tags": ["far"]}, {"types": ["Habit"]}, {"filters": unlike}):
+        assert (await why(client, over, **more))["reasons"] == ["no_longer_valid", "filtered_out"], more
+    assert (await why(client, last, filters=unlike, end="2020-01-01"))["reasons"] == ["after_window", "filtered_out"]
     assert (await why(client, early))["reasons"] == ["not_yet_valid"]
     for unknown in (elsewhere, uuid4()):
         assert (await why(client, unknown))["reasons"] == ["unknown"]
