@@ -288,8 +288,9 @@ class Settings(BaseModel):
             return cls.model_validate(found)
         except ValidationError as exc:
             first = exc.errors()[0]
-            name = str(first["loc"][0])
-            raise SettingsError(f"{PREFIX}{name.upper()}: {first['msg']}") from exc
+            name, *inside = map(str, first["loc"])
+            where = ".".join((f"{PREFIX}{name.upper()}", *inside))
+            raise SettingsError(f"{where}: {first['msg']}") from exc
 
     def for_workspace(self, overrides: Mapping[str, Any]) -> Self:
         """The settings in force in a workspace; overrides outside PER_WORKSPACE are ignored."""

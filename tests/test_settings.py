@@ -35,6 +35,11 @@ def test_an_unusable_value_names_its_variable(variable: str, value: str) -> None
         Settings.from_env({variable: value})
 
 
+def test_an_unknown_weight_is_named() -> None:
+    with pytest.raises(SettingsError, match=r"LOXODON_SEARCH_WEIGHTS\.text_vectr: "):
+        Settings.from_env({"LOXODON_SEARCH_WEIGHTS": '{"text_vectr": 1}'})
+
+
 @pytest.mark.parametrize(
     ("given", "read"),
     [
