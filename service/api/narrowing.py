@@ -209,8 +209,11 @@ def _json(text: str) -> Any:
     """Looked through like a body, which a parameter is not."""
     try:
         middleware.check_json(text.encode())
-    except InvalidInput:
-        raise InvalidInput("filters: is not JSON that can be used.", field="filters") from None
+    except InvalidInput as exc:
+        if exc.field is None or exc.field == "body":
+            raise InvalidInput("filters: is not JSON that can be used.", field="filters") from None
+        inside = "filters" if exc.field.startswith("[") else "filters."
+        raise InvalidInput(f"{inside}{exc.detail}", field=f"{inside}{exc.field}") from None
     return json.loads(text)
 
 
