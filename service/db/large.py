@@ -9,8 +9,9 @@ moment asked for. Names are found by equality, which row-level security leaves a
 Conditions on tags, categories and metadata that leave few rows make a small scope of a large one (marked.py), and
 nothing of this is run.
 
-Words in more than 2 % of the texts score but open nothing, unless the question has none rarer (A11); how common a word
-is stands in `term_stat`. An arm that the question does not ask for is not in the statement: planning costs too.
+Words in more than 2 % of the texts score but open nothing, unless the question has none rarer (A11), and then together;
+how common a word is stands in `term_stat`. An arm that the question does not ask for is not in the statement: planning
+costs too.
 """
 
 from __future__ import annotations
@@ -108,12 +109,12 @@ NEWEST_ARM = """
 
 WORD_ARMS = """
 UNION ALL (SELECT 'text_lexical', m.id, l.place
-    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:open_own AS integer[]), :asked_own,
-                     :reach, :deep) WITH ORDINALITY AS l (id, place)
+    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:open_own AS integer[]),
+                     CAST(:beside_own AS integer[]), :asked_own, :reach, :deep, :few) WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id WHERE {scope} AND {rows} ORDER BY l.place LIMIT :arm)
 UNION ALL (SELECT 'context_lexical', m.id, l.place
-    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:open_near AS integer[]), :asked_near,
-                     :reach, :deep) WITH ORDINALITY AS l (id, place)
+    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:open_near AS integer[]),
+                     CAST(:beside_near AS integer[]), :asked_near, :reach, :deep, :few) WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id WHERE {scope} AND {rows} ORDER BY l.place LIMIT :arm)
 """
 
@@ -195,6 +196,9 @@ def statement(
         values |= {
             "open_own": termstats.opening(stats.own, texts),
             "open_near": termstats.opening(stats.near, texts),
+            "few": arm,
+            "beside_own": termstats.beside(stats.own, texts),
+            "beside_near": termstats.beside(stats.near, texts),
             "asked_own": _weights(stats.own, texts),
             "asked_near": _weights(stats.near, texts),
         }

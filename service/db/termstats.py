@@ -41,6 +41,9 @@ COMMON_SHARE: Final = 0.02
 OPENED_ROWS: Final = 10_000
 """Nor do the more frequent ones as soon as the rarer open so many together: some 20 ms of work."""
 
+BESIDE: Final = 2
+"""Of so many words one has to stand beside a frequent one. With five it was read half as much as without."""
+
 # pk_term_stat; the policy `common` shows the rows of the nil workspace beside one's own.
 READ = typed(
     text("""
@@ -131,6 +134,17 @@ def opening(counts: Mapping[int, float], texts: int) -> list[int]:
             break
         found.append(term)
     return found
+
+
+def beside(counts: Mapping[int, float], texts: int) -> list[int]:
+    """Returns the terms of which a row has to have one as well where `opening` has but a frequent one: the two next to
+    the rarest. Terms that stand in just as many texts stand in the same ones mostly (a word and what is made of it) and
+    narrow nothing."""
+    opened = opening(counts, texts)
+    if len(opened) != 1 or counts[opened[0]] <= OPENED_ROWS:
+        return []
+    least = counts[opened[0]]
+    return [term for term in sorted(counts, key=lambda term: (counts[term], term)) if counts[term] > least][:BESIDE]
 
 
 def idf(texts: float, with_term: float) -> float:

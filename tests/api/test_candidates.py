@@ -26,7 +26,8 @@ from tests.conftest import Tenant
 
 WORDS = ("heron", "quartz")
 LEXICAL = text("""
-    SELECT id FROM lexical_ids(:user, NULL, NULL, :channels, :in_context, CAST(:opening AS integer[]), :asked, 100, 50)
+    SELECT id FROM lexical_ids(:user, NULL, NULL, :channels, :in_context, CAST(:opening AS integer[]),
+                               CAST(:beside AS integer[]), :asked, 100, 50, :few)
 """).bindparams(
     bindparam("asked", type_=SPARSEVEC(TERM_DIMENSIONS)),
     bindparam("user", type_=Text()),
@@ -55,10 +56,19 @@ async def _words(
     user: str | None = None,
     channels: list[str] | None = None,
     in_context: bool = False,
+    beside: Sequence[str] = (),
+    few: int = 1,
 ) -> list[UUID]:
-    terms = [lexemes.term_id(word) for word in words]
-    asked = SparseVector({term: 1.0 + at for at, term in enumerate(terms)}, TERM_DIMENSIONS)
-    values = {"user": user, "channels": channels, "in_context": in_context, "opening": terms, "asked": asked}
+    terms, others = ([lexemes.term_id(word) for word in each] for each in (words, beside))
+    asked = SparseVector({term: 1.0 + at for at, term in enumerate([*terms, *others])}, TERM_DIMENSIONS)
+    values: dict[str, Any] = {
+        "user": user,
+        "channels": channels,
+        "in_context": in_context,
+        "opening": terms,
+        "asked": asked,
+    }
+    values |= {"beside": others, "few": few}
     async with database.read(workspace) as session:
         return list(await session.scalars(LEXICAL, values))
 
@@ -91,6 +101,27 @@ async def test_words_of_the_turns_before(client: AsyncClient, database: Database
     first, second = (UUID(each["id"]) for each in answer.json()["results"])
     assert await _words(database, tenant.workspace_id, ["heron"]) == [first]
     assert set(await _words(database, tenant.workspace_id, ["heron"], in_context=True)) == {first, second}
+
+
+@pytest.mark.parametrize("in_context", [False, True])
+async def test_a_word_beside_another(client: AsyncClient, database: Database, tenant: Tenant, in_context: bool) -> None:
+    """Only rows with both, best first; unless they are too few."""
+    texts = ("A heron by the lake", "A heron on quartz", "A heron on quartz, and quartz again", "Quartz and granite")
+    ids = []
+    for number, content in enumerate(texts):
+        said = [{"role": "user", "content": content}, {"role": "assistant", "content": "I see."}]
+        body = {"messages": said, "infer": False, "user_id": f"iris{number}"}
+        ids.append((await client.post("/v1/memories", json=body)).json()["results"][in_context]["id"])
+    lake, once, twice, _ = map(UUID, ids)
+
+    async def found(few: int, **more: Any) -> list[UUID]:
+        both: dict[str, Any] = {"beside": ["quartz", "unheard"], "in_context": in_context, **more}
+        met = await _words(database, tenant.workspace_id, ["heron"], few=few, **both)
+        return [each for each in met if each in {lake, once, twice}]  # a context is that of either turn
+
+    assert await found(2) == [twice, once]
+    assert await found(7) == [twice, once, lake]
+    assert await found(2, user="iris0") == [lake]
 
 
 async def test_tags_in_the_callers_workspace_only(
@@ -160,7 +191,7 @@ async def test_more_rows_than_it_may_look_at_say_nothing(
 @pytest.mark.parametrize(
     "call",
     [
-        "lexical_ids(NULL, NULL, NULL, NULL, false, '{1}', '{1:1}/1000000000', 1, 1)",
+        "lexical_ids(NULL, NULL, NULL, NULL, false, '{1}', '{2}', '{1:1}/1000000000', 1, 1, 1)",
         "tag_ids(NULL, NULL, NULL, NULL, '{a}', 1, 1)",
         "narrow_ids(NULL, NULL, NULL, NULL, NULL, NULL, '{1}', '{}', '{}', 1)",
     ],

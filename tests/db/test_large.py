@@ -319,8 +319,14 @@ READS = text("SELECT pg_stat_get_xact_numscans(to_regclass(:name))")
 @pytest.mark.parametrize(
     ("function", "index"),
     [
-        ("lexical_ids('big', NULL, NULL, NULL, false, '{1049}', '{1050:1}/1000000000', 100, 10)", "ix_memory_terms"),
-        ("lexical_ids(NULL, NULL, NULL, NULL, false, '{1049}', '{1050:1}/1000000000', 100, 10)", "ix_memory_terms"),
+        (
+            "lexical_ids('big', NULL, NULL, NULL, false, '{1049}', '{}', '{1050:1}/1000000000', 100, 10, 1)",
+            "ix_memory_terms",
+        ),
+        (
+            "lexical_ids(NULL, NULL, NULL, NULL, false, '{1049}', '{}', '{1050:1}/1000000000', 100, 10, 1)",
+            "ix_memory_terms",
+        ),
         ("tag_ids('big', NULL, NULL, '{_global}', '{t3}', 100, 10)", "ix_memory_marks"),
     ],
 )

@@ -166,6 +166,21 @@ def test_a11_which_words_open_candidates(counts: dict[int, float], texts: int, w
     assert termstats.opening(counts, texts) == wanted
 
 
+BESIDE = [
+    ({1: 10.0, 2: 30_000.0}, 1_000_000, []),  # a rare one opens enough
+    ({1: 9_000.0, 2: 30_000.0}, 100_000, []),  # frequent, but not too many to be read
+    ({1: 30_000.0, 2: 40_000.0, 3: 50_000.0, 4: 60_000.0}, 1_000_000, [2, 3]),
+    ({1: 30_000.0, 2: 30_000.0, 3: 50_000.0}, 1_000_000, [3]),  # 1 and 2 stand in the same texts
+    ({1: 30_000.0}, 1_000_000, []),
+    ({}, 1_000_000, []),
+]
+
+
+@pytest.mark.parametrize(("counts", "texts", "wanted"), BESIDE)
+def test_which_words_stand_beside_a_frequent_one(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
+    assert termstats.beside(counts, texts) == wanted
+
+
 def test_idf_is_that_of_the_statement_for_small_scopes() -> None:
     assert termstats.idf(100, 7) == pytest.approx(math.log(1 + (100 - 7 + 0.5) / (7 + 0.5)))
     assert termstats.idf(10, 12) > 0
