@@ -43,12 +43,17 @@ ALWAYS: Mapping[str, str] = {
     "asking": f"CASE WHEN {ASKS} THEN m.content END",
 }
 
+SPOKEN, SPOKEN_BYTES = "spoken", 2_000
+"""Wanted, it widens `asking` to all texts of up to so many bytes. Longer ones are no talk between two, are stored out
+of line, and are too much to hand over for each candidate."""
+
 SOMETIMES: Mapping[str, str] = {
     "plain": "1 - (t.embedding <=> :plain)",
     "speaker": "m.speaker",
     "role": "m.role",
     "timestamp": 'm."timestamp"',
     "mentions": "NULLIF(m.mentions, '[]')",
+    "dated": "m.mentions <> '[]'",
     "tagged": "m.tag_prefixes && CAST(:tags AS text[])",
     "terms": "m.terms",
     "ended": "least(m.valid_until, m.t_invalid)",
@@ -74,8 +79,9 @@ class Measures:
     """The candidates with their measures, all columns in one order; one that was not wanted is empty.
 
     BM25 >= 0, cosines -1..1, NaN where there is nothing to measure. `goal_tied`: to an active goal, None without one;
-    `goal_near`: the cosine to the nearest of them. `asking`: the texts that hold a question mark. `plain`: the cosine
-    to the question's own vector, where another one is searched with. `ended`: when it was over, by either of its ends.
+    `goal_near`: the cosine to the nearest of them. `asking`: the texts that hold a question mark, with SPOKEN the short
+    ones, too. `plain`: the cosine to the question's own vector, where another one is searched with. `ended`: when it
+    was over, by either of its ends. `dated`: whether it names a time.
     """
 
     ids: Sequence[UUID]
@@ -91,6 +97,7 @@ class Measures:
     role: Sequence[str | None] = ()
     timestamp: Sequence[datetime] = ()
     mentions: Sequence[Sequence[Mapping[str, Any]] | None] = ()
+    dated: Sequence[bool] = ()
     tagged: Sequence[bool] = ()
     terms: Sequence[Sequence[int]] = ()
     ended: Sequence[datetime | None] = ()
@@ -109,7 +116,7 @@ async def read(
     near: Mapping[int, float],
 ) -> Measures:
     """The measures of the candidates that the scope and the rules let through; `own` and `near`: IDF by term,
-    `wanted`: which of SOMETIMES."""
+    `wanted`: which of SOMETIMES, and SPOKEN."""
     if ask.plain is not None:
         wanted |= {"plain"}
     values = {
@@ -140,6 +147,8 @@ def _names(wanted: frozenset[str]) -> list[str]:
 @lru_cache(maxsize=1024)
 def _shape(scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
     chosen = {**ALWAYS, **SOMETIMES}
+    if SPOKEN in wanted:
+        chosen["asking"] = f"CASE WHEN octet_length(m.content) <= {SPOKEN_BYTES} OR {ASKS} THEN m.content END"
     shape = MEASURED.format(
         columns=", ".join(f"{chosen[name]} AS {name}" for name in _names(wanted)),
         scope=scope,

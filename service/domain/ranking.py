@@ -39,8 +39,10 @@ class Weights(_Part):
     context_vector: Weight = Field(default=1.0, description="Cosine to the turn with its speaker and the turn before")
     speaker: Weight = Field(default=0.5, description="Said by the role asked for; 0.6 of it: by the one named")
     telling: Weight = Field(default=0.5, description="Tells rather than asks")
-    time: Weight = Field(default=0.6, description="Near the time asked for")
+    oneself: Weight = Field(default=0.5, description="Speaks of its speaker, where one is named")
+    time: Weight = Field(default=1.0, description="Near the time asked for")
     time_alone: Weight = Field(default=4.0, description="The same when nothing but a time is asked for")
+    dated: Weight = Field(default=0.5, description="Names a time, where the question asks when")
     rare: Weight = Field(default=2.0, description="Holds a rare name or id of the question")
     rare_alone: Weight = Field(
         default=4.0, description="The same, or any odd word, when hardly a text has a word of it"

@@ -1,4 +1,6 @@
-"""Does a text ask for something to be done or proposed, or about the present? Cue lists for English, no parser. Pure.
+"""Does a text ask for something to be done or proposed, about the present, or for a time?
+
+Cue lists for English, no parser. Pure.
 
 "Book me a flight to Rome" is answered by what its author likes, and hardly a word of it stands there. "What did you
 recommend?" and "Find out when I moved" ask for what was said: those are questions.
@@ -36,9 +38,21 @@ _PRESENT: Final = re.compile(
 )
 
 
+_WHEN: Final = re.compile(
+    r"^\W*(?:(?:and|so|since|until|by|from)\s+)*when\b|\b(?:what|which)\s+(?:dates?|days?|weeks?|months?|years?|time)\b"
+    r"|\bhow\s+long\s+ago\b",
+    re.IGNORECASE,
+)
+
+
 def is_request(text: str) -> bool:
     """Returns whether something is to be done, chosen or proposed for its author."""
     return _REQUEST.search(text) is not None and _SAID.search(text) is None
+
+
+def asks_when(text: str) -> bool:
+    """Returns whether it asks at which time something was or will be."""
+    return _WHEN.search(text) is not None
 
 
 def asks_the_present(text: str) -> bool:

@@ -32,7 +32,7 @@ BM25: Final = ("text_lexical", "context_lexical")
 COSINES: Final = ("text_vector", "context_vector")
 
 
-NAMES: Final = (*BM25, *COSINES, "speaker", "telling", "time", "rare", "tag", "entity", "goal")
+NAMES: Final = (*BM25, *COSINES, "speaker", "telling", "oneself", "time", "dated", "rare", "tag", "entity", "goal")
 """Of the signals, as they are weighed and told."""
 
 DEFAULT: Final = Weights()
@@ -56,7 +56,9 @@ class Signals:
     context_vector: float | None = None
     speaker: float = 0.0
     asking: float = 0.0
+    oneself: float = 0.0
     time: float = 0.0
+    dated: float = 0.0
     rare: float = 0.0
     tag: float = 0.0
     entity: float = 0.0

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 from service.language.common_words import is_common
 from service.language.gazetteer import CALENDAR
 from service.language.lexemes import MAX_TERMS, lexemes
-from service.language.requests import asks_the_present, is_request
+from service.language.requests import asks_the_present, asks_when, is_request
 from service.language.temporal import find, window
 
 Role = Literal["user", "assistant"]
@@ -87,6 +87,7 @@ class Question:
     words are asked for when nobody is named. `asked`: the time asked for. `only_time`: nothing else is asked.
     `phrases`: what might be the name of an entity, as written. `looks_back`: it asks for what was, not for what is.
     `present`: it asks for how things stand, and for no other time. `request`: it asks for something to be done.
+    `when`: it asks for a time.
     """
 
     text: str
@@ -102,6 +103,7 @@ class Question:
     looks_back: bool = False
     present: bool = False
     request: bool = False
+    when: bool = False
 
 
 def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] = ()) -> Question:
@@ -129,6 +131,7 @@ def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] =
         looks_back=_LOOKS_BACK.search(text) is not None,
         present=asked is None and asks_the_present(text),
         request=request,
+        when=not request and asks_when(text),
     )
 
 

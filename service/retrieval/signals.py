@@ -10,14 +10,13 @@ from uuid import UUID
 
 import numpy as np
 
-from service.db.measures import Measures
+from service.db.measures import SPOKEN, Measures
 from service.db.named import Naming
 from service.db.stats import Standing
 from service.domain.query import Query
 from service.domain.ranking import Ranking, Weights
 from service.domain.temporal import Mention
-from service.language.context import asking
-from service.retrieval import fusion, nearness, question
+from service.retrieval import fusion, nearness, question, wording
 from service.retrieval.fusion import Asking, Column, Columns
 from service.retrieval.question import Question
 
@@ -72,7 +71,7 @@ def few(texts: int) -> int:
 
 
 def wanted(scene: Scene, worded: int) -> frozenset[str]:
-    """Which measures (measures.SOMETIMES) this question needs; `worded`: texts that have a word of it."""
+    """Which measures (measures.SOMETIMES and SPOKEN) this question needs; `worded`: texts that have a word of it."""
     ranking, read = scene.ranking, scene.read
     on = ranking.factors
     needed = {
@@ -80,6 +79,8 @@ def wanted(scene: Scene, worded: int) -> frozenset[str]:
         "role": read.role is not None,
         "timestamp": read.asked is not None or read.present or on.recency > 0,
         "mentions": read.asked is not None,
+        SPOKEN: bool(read.named),
+        "dated": read.when,
         "tagged": bool(scene.query.tags),
         "terms": ranking.diversity > 0 or bool(read.rare) or _hardly_any(scene, worded),
         "ended": on.validity,
@@ -129,7 +130,9 @@ def asked(scene: Scene) -> Asking:
     read = scene.read
     applies = {
         "speaker": bool(read.named) or read.role is not None,
+        "oneself": bool(read.named),
         "time": read.asked is not None or scene.span is not None,
+        "dated": read.when,
         "rare": bool(rare(scene)),
         "tag": bool(scene.query.tags),
         "entity": bool(scene.names),
@@ -165,8 +168,10 @@ def of(found: Measures, scene: Scene) -> Columns:
         "text_vector": found.text_vector,
         "context_vector": _or(found.context_vector, found.text_vector),
         "speaker": _speaker(found, scene.read),
-        "telling": 1.0 - _asking(found),
+        "telling": 1.0 - wording.asking(found.ids, found.asking),
+        "oneself": wording.oneself(found.ids, found.asking) if scene.read.named else np.zeros(len(found.ids)),
         "time": _timely(found, scene),
+        "dated": np.array(found.dated or np.zeros(len(found.ids)), dtype=np.float64),
         "rare": _rare(found, rare(scene), scene),
         "tag": np.array(found.tagged or np.zeros(len(found.ids)), dtype=np.float64),
         "entity": _entity(found, scene),
@@ -228,30 +233,6 @@ def _goal(found: Measures, scene: Scene) -> Column:
     if not scene.goals:
         return np.zeros(len(found.ids))
     return np.array([scene.goals.get(each, 0.0) for each in found.ids], dtype=np.float64)
-
-
-_seen: dict[tuple[UUID, int], float] = {}
-MOST_SEEN = 50_000
-"""How much of a text asks is worked out once per text and process: of all signals it alone costs more than counting.
-Kept by id and hash, never by text."""
-
-
-def _asking(found: Measures) -> Column:
-    column = np.zeros(len(found.ids))
-    for at, text in enumerate(found.asking):
-        if text is not None:
-            column[at] = _asked_in(found.ids[at], text)
-    return column
-
-
-def _asked_in(memory_id: UUID, text: str) -> float:
-    key = (memory_id, hash(text))
-    share = _seen.get(key)
-    if share is None:
-        if len(_seen) >= MOST_SEEN:
-            _seen.clear()
-        share = _seen[key] = asking(text)
-    return share
 
 
 def factors(found: Measures, scene: Scene) -> dict[str, Column]:

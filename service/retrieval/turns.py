@@ -21,11 +21,10 @@ from service.domain.conversation import Turn, TurnHit
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.language import lexemes
-from service.language.context import asking
 from service.providers.budget import left_s
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, nearness, question, techniques
+from service.retrieval import fusion, nearness, question, techniques, wording
 from service.retrieval.fusion import Asking, Ranked, Signals
 from service.retrieval.question import Question
 
@@ -93,6 +92,9 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
         term: fusion.rarity(looked.texts, looked.found_in.get(number, 0.0)) for term, number in prepared.terms.items()
     }
     times = nearness.fits(read.asked, [each.timestamp for each in looked.measured])
+    ids, texts = [each.id for each in looked.measured], [each.text for each in looked.measured]
+    asking = wording.asking(ids, texts)
+    oneself = wording.oneself(ids, texts if read.named else [None] * len(ids))
     signals = [
         Signals(
             key=each.id,
@@ -101,18 +103,20 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
             text_vector=each.cosine,
             context_vector=each.near_cosine,
             speaker=question.speaker_match(read, each.speaker, each.role),
-            asking=asking(each.text),
-            time=float(time),
+            asking=float(asking[at]),
+            oneself=float(oneself[at]),
+            time=float(times[at]),
             rare=question.rare_match(read.rare, turn_search.held(each, prepared.terms), rarity),
         )
-        for each, time in zip(looked.measured, times, strict=True)
+        for at, each in enumerate(looked.measured)
     ]
     applies = {
         "speaker": bool(read.named) or read.role is not None,
+        "oneself": bool(read.named),
         "time": read.asked is not None,
         "rare": bool(read.rare),
     }
-    unasked = frozenset(name for name in applies if not applies[name]) | {"tag", "entity", "goal"}
+    unasked = frozenset(name for name in applies if not applies[name]) | {"dated", "tag", "entity", "goal"}
     found = (looked.found_in.get(number, 0.0) for number in prepared.terms.values())
     reach = math.fsum(fusion.idf(looked.texts, count) for count in found)
     return fusion.fuse(signals, Asking(reach, reach, read.only_time, unasked=unasked), limit=limit)

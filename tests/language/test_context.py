@@ -76,3 +76,21 @@ def test_an_erased_turn_touches_itself_and_those_that_read_it() -> None:
 )
 def test_which_share_of_a_text_asks(text: str, share: float) -> None:
     assert context.asking(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [
+        ("I went to the harbour with my brother.", "Ahoy!"),
+        ("Ahoy!", "You'll be an awesome sailor, Ines!"),
+        ("We've sold our boat. How are you?", "How are you? Is your boat sold?"),
+        ("I\u2019m tired.", "You\u2019re tired."),
+    ],
+)
+def test_who_speaks_of_himself(more: str, less: str) -> None:
+    assert 0 < context.oneself(less) < context.oneself(more) < 1
+
+
+def test_who_speaks_of_nobody_is_in_the_middle() -> None:
+    assert context.oneself("The boat is green.") == 0.5
+    assert context.oneself("") == 0.5

@@ -1,10 +1,10 @@
-"""Is a request told from a question about what was said?"""
+"""Is a request told from a question about what was said, and are the present and a time heard in it?"""
 
 from __future__ import annotations
 
 import pytest
 
-from service.language.requests import asks_the_present, is_request
+from service.language.requests import asks_the_present, asks_when, is_request
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,20 @@ def test_questions_are_none(text: str) -> None:
 )
 def test_the_present(text: str, present: bool) -> None:
     assert asks_the_present(text) is present
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("When did Ines sell the boat?", True),
+        ("Since when do they live there?", True),
+        ("On which day does the course begin?", True),
+        ("What year was that?", True),
+        ("How long ago did they meet?", True),
+        ("What did she say when they met?", False),
+        ("Where do they live?", False),
+        ("How long is the boat?", False),
+    ],
+)
+def test_a_time(text: str, when: bool) -> None:
+    assert asks_when(text) is when

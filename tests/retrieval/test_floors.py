@@ -24,7 +24,7 @@ from service.db.memories import AVERAGE_LENGTH
 from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.language import context
+from service.language import context, temporal
 from service.language.context import Turn
 from service.language.lexemes import term_id, weights
 from service.providers import weights as model
@@ -38,6 +38,7 @@ from service.retrieval.fusion import Asking, Signals
 CORPORA = Path(__file__).parents[1] / "corpora"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = UUID(int=1)
+UTC_ZONE = ZoneInfo("UTC")
 NEVER = frozenset({"rare", "tag", "entity", "goal"})
 
 
@@ -47,8 +48,10 @@ class Text:
 
     id: str
     text: str
+    speaker: str | None
     role: str | None
     at: datetime
+    dated: bool
     own: Mapping[int, float]
     near: Mapping[int, float]
     vector: Vector
@@ -62,7 +65,9 @@ async def embedder() -> AsyncIterator[CachedEmbedder]:
     await local.close()
 
 
-@pytest.mark.parametrize(("name", "recall", "mrr"), [("sessions", 0.91, 0.62), ("preferences", 0.71, 0.60)])
+@pytest.mark.parametrize(
+    ("name", "recall", "mrr"), [("sessions", 0.91, 0.64), ("preferences", 0.71, 0.60), ("talks", 0.85, 0.63)]
+)
 async def test_floor(name: str, recall: float, mrr: float, embedder: CachedEmbedder) -> None:
     conversations, questions = read(CORPORA / f"{name}.jsonl")
     stored = {each["id"]: await _stored(each, embedder) for each in conversations}
@@ -87,14 +92,18 @@ async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
             moment = began + timedelta(seconds=at) if began else NOW
             own = weights(turn.text, avgdl=AVERAGE_LENGTH)
             wide = weights(context.lexical(turn, before), avgdl=AVERAGE_LENGTH)
-            role, name = turn.speaker, part["turns"][at]["id"]
-            found.append(Text(name, turn.text, role, moment, own, wide, vectors[0], vectors[-1]))
+            dated = temporal.may_have_time(turn.text) and bool(temporal.find(turn.text, moment, UTC_ZONE))
+            voice = turn.speaker, _role(turn.speaker, conversation["speakers"])
+            found.append(
+                Text(part["turns"][at]["id"], turn.text, *voice, moment, dated, own, wide, vectors[0], vectors[-1])
+            )
     return found
 
 
 async def _ranks(asked: Mapping[str, Any], texts: Sequence[Text], res: Resources) -> list[int]:
     """The ranks of the evidence, best first."""
-    seen = question.read(asked["text"], NOW, ZoneInfo("UTC"))
+    people = {each.speaker for each in texts if each.speaker}
+    seen = question.read(asked["text"], NOW, UTC_ZONE, people)
     query = Query(Scope(OWNER, user_id="u"), CleanText(asked["text"]), 10)
     vector = (await techniques.embedded(query, CleanText(seen.embed), [], res, request=seen.request)).searched
     assert vector is not None
@@ -111,17 +120,27 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[Text], res: Resources
             context_lexical=sum(near[term] * each.near.get(term, 0.0) for term in near),
             text_vector=float(vector @ each.vector),
             context_vector=float(vector @ each.near_vector),
-            speaker=question.speaker_match(seen, None, each.role),
+            speaker=question.speaker_match(seen, each.speaker, each.role),
             asking=context.asking(each.text),
+            oneself=context.oneself(each.text),
             time=float(time),
+            dated=float(each.dated),
         )
         for each, time in zip(texts, times, strict=True)
     ]
-    unasked = NEVER | ({"time"} if not (present or seen.asked) else set()) | ({"speaker"} if not seen.role else set())
-    ranked = fusion.fuse(
-        signals, Asking(math.fsum(own.values()), math.fsum(near.values()), seen.only_time, frozenset(unasked))
-    )
+    applies = {
+        "time": present or seen.asked,
+        "speaker": seen.named or seen.role,
+        "oneself": seen.named,
+        "dated": seen.when,
+    }
+    unasked = NEVER | {name for name, asks in applies.items() if not asks}
+    ranked = fusion.fuse(signals, Asking(math.fsum(own.values()), math.fsum(near.values()), seen.only_time, unasked))
     return [at for at, hit in enumerate(ranked, 1) if hit.key in asked["evidence"]]
+
+
+def _role(speaker: str | None, speakers: Sequence[str]) -> str | None:
+    return ("user", "assistant")[speakers.index(speaker) % 2] if speaker else None
 
 
 def _idf(terms: Sequence[str], texts: Sequence[Mapping[int, float]]) -> dict[int, float]:

@@ -30,6 +30,7 @@ from service.retrieval.signals import Scene
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 QUESTIONS = (
     "Where did I sail with Zorbelina?",
+    "When did Ines sell her boat?",
     "What did Ines do last May?",
     "Find me a boat",
     "What is my rent now?",
@@ -53,7 +54,7 @@ def rows(random: Random, terms: list[int], count: int = 60) -> list[Row]:
             "context_vector": maybe(random.uniform(-1, 1)),
             "goal_tied": random.random() < 0.1,
             "goal_near": maybe(random.uniform(0, 1)),
-            "asking": maybe("Do you sail? I do, on Sundays."),
+            "asking": maybe(random.choice(["Do you sail? I do, on Sundays.", "I sail.", "You sail, Ines.", "Ahoy!"])),
             "plain": None,
             "speaker": maybe("Ines"),
             "role": random.choice(["user", "assistant"]),
@@ -61,6 +62,7 @@ def rows(random: Random, terms: list[int], count: int = 60) -> list[Row]:
             "mentions": maybe(
                 [{"text": "then", "kind": "date", "begins_at": "2025-05-03T00:00:00+00:00", "ends_at": None}]
             ),
+            "dated": random.random() < 0.5,
             "tagged": random.random() < 0.5,
             "terms": random.sample(terms, random.randint(0, len(terms))),
             "ended": maybe(NOW + timedelta(days=random.choice([-1, 1]))),
@@ -108,13 +110,19 @@ def alone(row: Row, scene: Scene) -> Signals:
         row["context_vector"],
         speaker=question.speaker_match(read, row["speaker"], row["role"]),
         asking=context.asking(row["asking"]) if row["asking"] else 0.0,
+        oneself=_oneself(row) if read.named else 0.0,
         time=time,
+        dated=float(read.when and row["dated"]),
         rare=question.rare_match(signals.rare(scene), held, scene.rarity),
         tag=float(row["tagged"]),
         entity=question.entity_match(scene.naming.memories.get(row["ids"], ()), scene.names, len(scene.naming.said)),
         goal=scene.goals.get(row["ids"], 0.0),
         factors=factors,
     )
+
+
+def _oneself(row: Row) -> float:
+    return context.oneself(row["asking"]) if row["asking"] else 0.5
 
 
 @pytest.mark.parametrize("text", QUESTIONS)
@@ -165,6 +173,8 @@ def test_what_a_question_does_not_ask_is_not_read() -> None:
     scene = Scene(Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), read, NOW, {}, {}, {}, {}, texts=1_000)
     assert signals.wanted(scene, worded=200) == {"ended", "temporal_tag"}
     assert signals.wanted(scene, worded=2) == {"ended", "temporal_tag", "terms"}, "hardly any text has a word of it"
+    named = replace(scene, read=question.read("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
+    assert signals.wanted(named, worded=200) == {"ended", "temporal_tag", "speaker", "spoken", "dated"}
 
 
 def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
