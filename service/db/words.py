@@ -20,6 +20,10 @@ WIDTHS: Final = (4, 8, 12, 16)
 """Words of one pass, the least that has room for all; a question with more takes several passes. Each width is a
 statement of its own, which every connection has to prepare: hence not one for each number of words."""
 
+MOST_IN_PASSES: Final = 48
+"""Words of a question that are counted in passes. Those of a whole page are counted in the rows that have any of them,
+read from the table: passes of 4,000 words took 14 s in a scope of 20,000 rows."""
+
 # In the product that is asked of each row the commonest word counts FAINT, any other 1. What one of these brings, at
 # least 0.01 in the longest text there can be, and the faintest part, at most 2.5 FAINT, lie on either side of CLEAR.
 FAINT: Final = 2.0**-20
@@ -30,10 +34,12 @@ SAMPLE, SAMPLED_WORDS = 64, 32
 
 # Places of a sparse vector begin at 1 when written out, at 0 in the driver: hence `term + 1`. A colon before a word
 # would be a parameter: hence `':' || '1`.
-ASKED: Final = """
+PASSES: Final = """
 asked AS MATERIALIZED (
     SELECT no, {terms}, {vectors} FROM unnest({given}) WITH ORDINALITY AS given ({terms}, no)
-), each AS MATERIALIZED (
+), """
+SOUGHT: Final = """
+each AS MATERIALIZED (
     SELECT no, term, ('{{' || term + 1 || ':' || '1}}/{dimensions}')::sparsevec AS words
     FROM unnest(CAST(:terms AS integer[])) WITH ORDINALITY AS given (term, no)
 ), commonest AS MATERIALIZED (
@@ -62,9 +68,8 @@ HITS: Final = f"""bool_or(NOT alone) AS contexts,
            array_agg(CASE WHEN near < -{CLEAR} THEN context_bm25 END) FILTER (WHERE near < 0 AND seen) AS nears"""
 """What the table `scan` keeps of them: the words of a row, or none (NULL) where it has but the commonest."""
 
-# `found`: in how many texts, and in how many contexts, a word stands. `weighed`: their IDFs (Lucene's BM25) as sparse
-# vectors, and what a sum of the commonest word alone is to be multiplied with.
-WEIGHED: Final = """
+# `found`: in how many texts, and in how many contexts, a word stands.
+FOUND_IN_PASSES: Final = """
 tallied AS (
     SELECT no, true AS own, alone, count(*) FILTER (WHERE words IS NULL) AS only_commonest, {tallies}
     FROM (SELECT unnest(owns) AS words, unnest(alones) AS alone FROM scan) texts CROSS JOIN asked
@@ -80,7 +85,23 @@ tallied AS (
         ARRAY[{terms}, (SELECT term FROM commonest)], ARRAY[{hits}, CASE WHEN no = 1 THEN only_commonest END]
     ) AS word (term, hits)
     WHERE hits > 0 AND term IS NOT NULL GROUP BY term
-), idf AS (
+)"""
+FOUND_IN_ROWS: Final = """
+found AS MATERIALIZED (
+    SELECT term, (count(*) FILTER (WHERE own))::float8 AS own, (count(*) FILTER (WHERE alone))::float8 AS near
+    FROM (
+        SELECT unnest(m.terms) AS term, true AS own, m.context_bm25 IS NULL AS alone FROM memory m
+        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT own_ids FROM scan)::uuid[])
+        UNION ALL
+        SELECT unnest(m.context_terms), false, true FROM memory m
+        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT near_ids FROM scan)::uuid[])
+    ) held
+    WHERE (SELECT small FROM counted) AND term = ANY (CAST(:terms AS integer[])) GROUP BY term
+)"""
+
+# Their IDFs (Lucene's BM25) as sparse vectors, and what a sum of the commonest word alone is to be multiplied with.
+WEIGHED: Final = """
+{found}, idf AS (
     SELECT found.term, own, near, ln(1 + (texts - own + 0.5) / (own + 0.5)) AS own_idf,
            ln(1 + (texts - near + 0.5) / (near + 0.5)) AS near_idf, c.term IS NOT NULL AS is_commonest
     FROM counted, found LEFT JOIN commonest c ON c.term = found.term
@@ -109,31 +130,31 @@ UNION ALL (SELECT 'context_lexical', c.id, NULL, 0, 0
 
 
 def width(words: int) -> int:
-    """How many words are counted in one pass, of a question of so many: one of WIDTHS."""
+    """How many words are counted in one pass, of a question of so many: one of WIDTHS, 0 without passes."""
+    if words > MOST_IN_PASSES:
+        return 0
     return next((wide for wide in WIDTHS if words <= wide), WIDTHS[-1])
 
 
 def asked(wide: int, scope: str | None) -> str:
     """The table `sought` and what it takes; `scope`: where to look for the commonest word, None to do without."""
-    return ASKED.format(
+    passes = PASSES.format(
         terms=_columns(wide, "t{at}"),
         vectors=_columns(wide, f"('{{{{' || t{{at}} + 1 || ':' || '1}}}}/{TERM_DIMENSIONS}')::sparsevec AS w{{at}}"),
         given=_columns(wide, "CAST(:terms_{at} AS integer[])"),
-        commonest=_commonest(scope),
-        faint=FAINT,
-        dimensions=TERM_DIMENSIONS,
     )
+    sought = SOUGHT.format(commonest=_commonest(scope), faint=FAINT, dimensions=TERM_DIMENSIONS)
+    return f"{passes if wide else ''}{sought}"
 
 
 def weighed(wide: int) -> str:
     """The tables `found` (term, own, near) and `weighed`, from `scan` and `counted`."""
-    return WEIGHED.format(
+    passes = FOUND_IN_PASSES.format(
         terms=_columns(wide, "t{at}"),
         tallies=_columns(wide, "count(*) FILTER (WHERE words <#> w{at} < 0) AS hits{at}"),
         hits=_columns(wide, "hits{at}"),
-        faint=FAINT,
-        dimensions=TERM_DIMENSIONS,
     )
+    return WEIGHED.format(found=passes if wide else FOUND_IN_ROWS, faint=FAINT, dimensions=TERM_DIMENSIONS)
 
 
 def values(terms: Sequence[int]) -> dict[str, list[int]]:

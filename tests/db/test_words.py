@@ -111,7 +111,9 @@ QUESTIONS = [
     [4, 30, 70],
     [COMMON, *range(10, 21)],
     [*range(3, 20)],
+    [COMMON, *range(2, 40), UNKNOWN],
     [COMMON, *range(2, 60), UNKNOWN],
+    [*range(1, 4_000)],
 ]
 
 
@@ -138,12 +140,17 @@ async def test_words_are_counted_and_ranked_as_bm25_says(database: Database, sto
         assert [scores[each] for each in got] == pytest.approx([score for _, score in wanted], rel=1e-4), arm
 
 
-@pytest.mark.parametrize(("count", "width"), [(0, 4), (1, 4), (4, 4), (5, 8), (11, 12), (16, 16), (17, 16), (900, 16)])
+@pytest.mark.parametrize(("count", "width"), [(0, 4), (1, 4), (4, 4), (5, 8), (11, 12), (16, 16), (17, 16), (48, 16)])
 def test_a_pass_has_room_for_the_words_and_every_word_a_place(count: int, width: int) -> None:
     assert words.width(count) == width
     values = words.values(range(count))
     places = [term for name, terms in values.items() if name != "terms" for term in terms]
     assert sorted(places) == values["terms"] == list(range(count))
+
+
+def test_a_page_of_words_takes_no_passes() -> None:
+    assert words.width(49) == 0
+    assert words.values(range(49)) == {"terms": list(range(49))}
 
 
 def test_nothing_faint_is_taken_for_a_word() -> None:
