@@ -59,12 +59,12 @@ def test_hits_are_spread_as_one_by_one(diversity: float, limit: int, deep: int) 
 
 
 def test_thousands_are_spread_in_no_time() -> None:
-    """Half a second on the event loop, when each was compared with each."""
+    """Several seconds on the event loop, when each was compared with each."""
     dice = Random(5)
     texts = [dice.sample(range(2_000), 30) for _ in range(4_000)]
     ranked = [Ranked(at, 1 - at / 4_000, 1.0, {}) for at in range(4_000)]
     began = time.process_time()
-    found = fusion.spread_out(ranked, likeness(texts), 0.5, limit=1_000, deep=50)
-    assert time.process_time() - began < 0.25
+    found = fusion.spread_out(ranked, likeness(texts), 0.5, limit=1_000, deep=400)
+    assert time.process_time() - began < 1.5
     assert len(found) == 1_000
     assert np.all(np.diff([hit.score for hit in found]) <= 1e-12)
