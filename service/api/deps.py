@@ -136,7 +136,7 @@ async def answered_before(who: Caller, key: IdempotencyKey | None, res: Resource
     """The stored answer of a repeated request, looked up before any work is done."""
     if key is None:
         return None
-    async with res.db.read(who.workspace_id, by_key=True) as session:
+    async with res.db.read(who.workspace_id) as session:
         return await idempotency.find(session, who.workspace_id, key)
 
 

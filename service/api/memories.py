@@ -217,7 +217,7 @@ async def get_memory(
 ) -> wire.MemoryOut:
     """Archived ones too. An id that is no UUID is simply not found. The ETag is what If-Match wants."""
     wanted = memory_id(id)
-    async with res.db.read(who.workspace_id, by_key=True) as session:
+    async with res.db.read(who.workspace_id) as session:
         found = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
     if found is None:
         raise NotFound("There is no memory with this id.", field="id")

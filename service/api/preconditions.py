@@ -36,7 +36,7 @@ async def belongs(
     given = (user_id, agent_id, run_id)
     if not any(given):
         return
-    async with res.db.read(who.workspace_id, by_key=True) as session:
+    async with res.db.read(who.workspace_id) as session:
         found = await memories.get(session, who.workspace_id, memory_id(id))
     if found is None:
         return

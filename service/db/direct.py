@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Dialect, TextClause
 
-from service.db.engine import SWITCHING, THEN_BY_KEY, Session, driver
+from service.db.engine import Session, driver
 
 Parameter = tuple[str, Callable[[Any], Any] | None]
 
@@ -51,8 +51,6 @@ async def many(session: Session, statement: TextClause, values: Sequence[Mapping
 
 async def _records(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:
     text, arguments = _prepared(session, statement, values)
-    if session.info.get(SWITCHING):
-        text += THEN_BY_KEY
     found: list[Any] = await (await driver(session)).fetch(text, *arguments)
     return found
 

@@ -9,8 +9,8 @@ wait for a network inside: `holding()` tells, and the providers refuse when it i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -53,17 +53,10 @@ per connection, where making it anew each time cost more than running it. What i
 made when a table was small, or one tenant's, from reading a whole table later."""
 
 BY_VALUES = (
-    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
+    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; "
+    "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
 )
-"""The connection's own settings again (roles.SESSION_SETTINGS), but for sequential scans."""
-
-THEN_BY_KEY = """
-OFFSET 0 * length(concat(set_config('plan_cache_mode', 'force_generic_plan', true),
-    set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)))"""
-"""Behind a statement that ends without ORDER BY and LIMIT of its own: nothing is left out, and BY_KEY holds from when
-it runs. It is planned for its values itself, since that was decided before."""
-
-SWITCHING = "switching"
+"""The connection's own settings again (roles.SESSION_SETTINGS)."""
 
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
@@ -213,21 +206,9 @@ async def driver(session: Session) -> asyncpg.Connection[Any]:
     return known
 
 
-async def plan_by_values(session: Session, *, scans: bool = True) -> None:
-    """From here on statements are planned for their values, whatever the transaction began with: a large scope's.
-    `scans`: with sequential scans, which a snapshot has none of."""
-    await (await driver(session)).execute(f"{BY_VALUES}; SET LOCAL enable_seqscan = on" if scans else BY_VALUES)
-
-
-@contextmanager
-def then_by_key(session: Session, *, wanted: bool = True) -> Iterator[None]:
-    """Statements that direct.fetch sends within the block are planned for their values; those that follow them in this
-    snapshot, rows by keys, have plans that are kept. To say so costs no round trip: the statement says it."""
-    session.info[SWITCHING] = wanted
-    try:
-        yield
-    finally:
-        session.info[SWITCHING] = False
+async def plan_by_values(session: Session) -> None:
+    """From here on statements are planned for their values, whatever the transaction began with: a large scope's."""
+    await (await driver(session)).execute(BY_VALUES)
 
 
 async def _commit(session: Session) -> None:

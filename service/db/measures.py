@@ -1,7 +1,7 @@
 """What is measured of each candidate of a search?
 
 One row per candidate and one column per measure, so that ranking is arithmetic on columns: a few hundred objects with
-twenty fields each cost more than the statement. What only some questions need is read for those alone.
+twenty fields each cost more than the statement. What only some questions need is selected for those alone.
 """
 
 from __future__ import annotations
@@ -32,12 +32,6 @@ Column = NDArray[np.float64]
 
 ASKS = " OR ".join(f"strpos(m.content, '{mark}') > 0" for mark in QUESTION_MARKS)
 
-SPOKEN, SPOKEN_BYTES = "spoken", 2_000
-"""Wanted, it widens `asking` to all texts of up to so many bytes. Longer ones are no talk between two, are stored out
-of line, and are too much to hand over for each candidate."""
-
-ASKING = f"CAST(:with_{SPOKEN} AS boolean) AND octet_length(m.content) <= {SPOKEN_BYTES} OR {ASKS}"
-
 ALWAYS: Mapping[str, str] = {
     "ids": "m.id",
     "text_lexical": "-(m.bm25 <#> :asked_own)",
@@ -46,8 +40,12 @@ ALWAYS: Mapping[str, str] = {
     "context_vector": "1 - (c.embedding <=> :question)",
     "goal_tied": "pull.goal_tied",
     "goal_near": "pull.goal_near",
-    "asking": f"CASE WHEN {ASKING} THEN m.content END",
+    "asking": f"CASE WHEN {ASKS} THEN m.content END",
 }
+
+SPOKEN, SPOKEN_BYTES = "spoken", 2_000
+"""Wanted, it widens `asking` to all texts of up to so many bytes. Longer ones are no talk between two, are stored out
+of line, and are too much to hand over for each candidate."""
 
 SOMETIMES: Mapping[str, str] = {
     "plain": "1 - (t.embedding <=> :plain)",
@@ -63,22 +61,16 @@ SOMETIMES: Mapping[str, str] = {
     "importance": "m.importance",
 }
 
-# Rows are read by their ids, whatever the scope and the caller's conditions are: pk_memory, then the key of
-# memory_vector. OFFSET 0 keeps the conditions out of that choice, for the plan is kept (engine.then_by_key), and one
-# that began with the scope's btree would be the end of a large user. What is not wanted is sent as NULL, so that all
-# questions share a statement.
 MEASURED = """
 WITH {active_goals}
 SELECT {columns}
-FROM (
-    SELECT * FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[])) OFFSET 0
-) m
-LEFT JOIN memory_vector t ON t.workspace_id = :workspace AND t.memory_id = m.id AND t.generation = {generation}
+FROM memory m
+LEFT JOIN memory_vector t ON t.workspace_id = m.workspace_id AND t.memory_id = m.id AND t.generation = {generation}
     AND t.kind = 'text'
-LEFT JOIN memory_vector c ON c.workspace_id = :workspace AND c.memory_id = m.id AND c.generation = {generation}
+LEFT JOIN memory_vector c ON c.workspace_id = m.workspace_id AND c.memory_id = m.id AND c.generation = {generation}
     AND c.kind = 'context'
 {goal_pull}
-WHERE {scope} AND {rows}
+WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) AND {scope} AND {rows}
 """
 
 
@@ -136,29 +128,29 @@ async def read(
         "asked_near": SparseVector(dict(near), TERM_DIMENSIONS),
         "plain": HalfVector(ask.plain) if ask.plain is not None else None,
         "tags": list(ask.tags),
-        **{f"with_{name}": name in wanted for name in (*SOMETIMES, SPOKEN)},
     }
-    found: dict[str, Any] = await direct.columns(session, statement(where), values) or dict.fromkeys(ALWAYS, ())
-    found = {name: column for name, column in found.items() if name in ALWAYS or name in wanted}
+    shape = _shape(where.scope.sql, where.rows.sql, where.generation, wanted)
+    found: dict[str, Any] = await direct.columns(session, shape, values) or dict.fromkeys(_names(wanted), ())
     for name in NUMBERS:
         found[name] = np.array(found[name], dtype=np.float64)
     found["text_lexical"] = np.fmax(found["text_lexical"], 0.0)  # a text without words: 0
     return Measures(**found)
 
 
-def statement(where: Where) -> TextClause:
-    """The statement, so that tests can EXPLAIN it."""
-    return _shape(where.scope.sql, where.rows.sql, where.generation)
-
-
 NUMBERS = ("text_lexical", "context_lexical", "text_vector", "context_vector")
 
 
-@lru_cache(maxsize=256)
-def _shape(scope: str, rows: str, generation: int) -> TextClause:
-    sometimes = {name: f"CASE WHEN CAST(:with_{name} AS boolean) THEN {each} END" for name, each in SOMETIMES.items()}
+def _names(wanted: frozenset[str]) -> list[str]:
+    return [*ALWAYS, *(name for name in SOMETIMES if name in wanted)]
+
+
+@lru_cache(maxsize=1024)
+def _shape(scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
+    chosen = {**ALWAYS, **SOMETIMES}
+    if SPOKEN in wanted:
+        chosen["asking"] = f"CASE WHEN octet_length(m.content) <= {SPOKEN_BYTES} OR {ASKS} THEN m.content END"
     shape = MEASURED.format(
-        columns=", ".join(f"{each} AS {name}" for name, each in {**ALWAYS, **sometimes}.items()),
+        columns=", ".join(f"{chosen[name]} AS {name}" for name in _names(wanted)),
         scope=scope,
         rows=rows,
         generation=int(generation),
@@ -166,7 +158,7 @@ def _shape(scope: str, rows: str, generation: int) -> TextClause:
         goal_pull=goal_pull.PULL,
     )
     sparse = SPARSEVEC(TERM_DIMENSIONS)
-    vectors = [bindparam(name, type_=Half()) for name in ("question", "plain")]
+    vectors = [bindparam(name, type_=Half()) for name in ("question", "plain") if f":{name}" in shape]
     return typed(text(shape)).bindparams(
         *vectors, bindparam("asked_own", type_=sparse), bindparam("asked_near", type_=sparse)
     )

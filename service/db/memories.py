@@ -161,7 +161,7 @@ async def get_many(
         return {}
     alive = ANY if alive_at is None else visible.alive("m", alive_at)
     values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
-    return {row.id: _memory(row) for row in await direct.fetch(session, by_ids(alive), values)}
+    return {row.id: _memory(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
 
 
 COLUMNS = ", ".join(
@@ -184,11 +184,6 @@ WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 
 
 ANY = Condition("true")
-
-
-def by_ids(alive: Condition) -> TextClause:
-    """The statement, so that tests can EXPLAIN it."""
-    return _by_ids(alive.sql)
 
 
 @lru_cache(maxsize=2)

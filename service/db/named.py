@@ -53,14 +53,13 @@ GROUP BY n.id, n.name_key ORDER BY strength DESC, n.id LIMIT :most
 
 VALID = "(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)"
 
-# ix_memory_entity_entity, pk_memory. OFFSET 0: the plan is kept (engine.then_by_key), so it must not begin with the
-# rows of a scope that happens to be small.
+# ix_memory_entity_entity
 LINKED = """
 WITH linked AS (
     SELECT DISTINCT l.memory_id, x.name_key
     FROM unnest(CAST(:entities AS uuid[]), CAST(:keys AS text[])) AS x (id, name_key)
     JOIN memory_entity l ON l.workspace_id = :workspace AND l.entity_id = x.id
-    CROSS JOIN LATERAL (SELECT * FROM memory m WHERE m.workspace_id = :workspace AND m.id = l.memory_id OFFSET 0) m
+    JOIN memory m ON m.workspace_id = l.workspace_id AND m.id = l.memory_id
     WHERE (SELECT count(*) FROM (SELECT FROM memory_entity f
                                  WHERE f.workspace_id = :workspace AND f.entity_id = x.id LIMIT :links + 1) c) <= :links
       AND {scope} AND {rows}
@@ -110,7 +109,7 @@ async def find(
     }
     memories: dict[UUID, frozenset[str]] = {}
     texts: dict[str, float] = {}
-    for row in await direct.fetch(session, linked(scope, rows), values):
+    for row in await direct.fetch(session, _linked(scope.sql, rows.sql), values):
         memories[row.memory_id] = frozenset(row.names)
         texts |= dict(zip(row.names, row.texts, strict=True))
     ids = tuple(dict.fromkeys(row.id for row in known))
@@ -142,11 +141,6 @@ def _known(of_user: bool) -> TextClause:
 @lru_cache(maxsize=1)
 def _next() -> TextClause:
     return typed(text(NEXT.format(valid=VALID)))
-
-
-def linked(scope: Condition, rows: Condition) -> TextClause:
-    """The last of the three statements, so that tests can EXPLAIN it."""
-    return _linked(scope.sql, rows.sql)
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
-from sqlalchemy import ARRAY, ColumnElement, Row, Select, Uuid, and_, any_, delete, literal, select
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import aliased
 from uuid_utils.compat import uuid7
@@ -134,8 +134,7 @@ async def at(session: Session, workspace_id: UUID, conversation_id: UUID, index:
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
-    these = any_(literal(list(ids), ARRAY(Uuid())))  # one statement, however many they are
-    found = await session.execute(_select().where(Table.workspace_id == workspace_id, Table.id == these))
+    found = await session.execute(_select().where(Table.workspace_id == workspace_id, Table.id.in_(ids)))
     return {row.id: _turn(row) for row in found}
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from uuid import UUID
 
 from service.db import hybrid, large, measures, memories, named, scopes, stats, visible
-from service.db.engine import Session, plan_by_values, then_by_key
+from service.db.engine import Session
 from service.db.hybrid import Ask, Candidates, Where
 from service.db.measures import Measures
 from service.db.named import Naming
@@ -115,7 +115,7 @@ class Answer:
 async def _answered(query: Query, res: Resources, used: dict[str, Used]) -> tuple[Ready, Answer]:
     ready = await prepare(query, res, used)
     async with res.db.snapshot(query.scope.workspace_id) as session:
-        return ready, await read(session, ready, res, alone=True)
+        return ready, await read(session, ready, res)
 
 
 async def prepare(query: Query, res: Resources, used: dict[str, Used]) -> Ready:
@@ -133,13 +133,11 @@ async def within(session: Session, ready: Ready, res: Resources) -> Found:
     return await finish(ready, await read(session, ready, res), res)
 
 
-async def read(session: Session, ready: Ready, res: Resources, *, alone: bool = False) -> Answer:
-    """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them. `alone`: nothing else
-    is read in it, so that the plans of what comes after the candidates can be kept."""
+async def read(session: Session, ready: Ready, res: Resources) -> Answer:
+    """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
     query, where, prepared, watch, now = ready.query, ready.where, ready.prepared, ready.watch, ready.now
     wide = max(ARM, query.limit * 2)
-    by_key = alone and query.explain_id is None
-    found = await _candidates(session, query, where, prepared.ask, res, wide, by_key=by_key)
+    found = await _candidates(session, query, where, prepared.ask, res, wide)
     watch.lap("candidates")
     naming = await _naming(session, where, query, prepared, wide, now)
     found = replace(found, arms={**found.arms, "entity": list(naming.memories)}) if naming.memories else found
@@ -234,22 +232,15 @@ async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
     return found
 
 
-async def _candidates(
-    session: Session, query: Query, where: Where, ask: Ask, res: Resources, wide: int, *, by_key: bool
-) -> Candidates:
+async def _candidates(session: Session, query: Query, where: Where, ask: Ask, res: Resources, wide: int) -> Candidates:
     """From every row of the scope, or by index in a large one. What a scope is like is remembered: to find out costs a
     walk over `exact_rows` rows; one that has shrunk meanwhile is answered by index as well. Where there are many rows
-    to read, conditions that leave few come first; in a small scope to ask for them costs as much as it saves. `by_key`:
-    what follows is found by keys alone, which one statement that reads the scope can say by itself."""
+    to read, conditions that leave few come first; in a small scope to ask for them costs as much as it saves."""
     key = (query.scope, query.channels, where.exact_rows)
     until, way = res.ways.get(key, (0.0, None))
     way = way if time.monotonic() < until else None
-    told = by_key and (way is None or (way == "rows" and not where.marks and not where.bounds))
-    with then_by_key(session, wanted=told):
-        found = await large.by_way(session, where, ask, arm=wide, wanted=query.limit, way=way)
+    found = await large.by_way(session, where, ask, arm=wide, wanted=query.limit, way=way)
     if found is None:
-        if told:
-            await plan_by_values(session, scans=False)
         way = await large.find_way(session, where, res.settings.signs_scope_rows)
         _remember(res, key, way)
         return await large.candidates(session, where, ask, arm=wide, wanted=query.limit, way=way)

@@ -18,22 +18,9 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 
-from service.db import (
-    direct,
-    hybrid,
-    large,
-    marked,
-    measures,
-    memories,
-    named,
-    nearest,
-    neighbours,
-    scopes,
-    termstats,
-    visible,
-)
+from service.db import direct, hybrid, large, marked, measures, nearest, neighbours, scopes, termstats, visible
 from service.db.conditions import Condition
-from service.db.engine import Database, Session, driver, plan_by_values, then_by_key
+from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
 from service.domain import bounds, filters, marks
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
@@ -659,39 +646,16 @@ async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str
     here = scopes.exactly("m", scope) & visible.live("m")
     statement = shape(target.scope.sql, here.sql, live.sql, alive.sql, 1)
     async with database.read(store.workspace, by_key=True) as session:
-        plan = await _kept(session, statement)
-    assert len(re.findall(r"_user_id_\w*idx\w* on memory_vector", plan)) == 2, plan
-    return plan
-
-
-async def _kept(session: Session, statement: TextClause) -> str:
-    """The plan that is made once, for all values."""
-    wanted, parameters = direct.compiled(statement, session.dialect)
-    raw = await driver(session)
-    await raw.execute(f"PREPARE kept AS {wanted}")
-    rows = await raw.fetch(f"EXPLAIN EXECUTE kept({', '.join(['NULL'] * len(parameters))})")
-    await raw.execute("DEALLOCATE kept")
+        wanted, parameters = direct.compiled(statement, session.dialect)
+        raw = await driver(session)
+        await raw.execute(f"PREPARE kept AS {wanted}")
+        rows = await raw.fetch(f"EXPLAIN EXECUTE kept({', '.join(['NULL'] * len(parameters))})")
+        await raw.execute("DEALLOCATE kept")
     plan = "\n".join(row[0] for row in rows)
     for far in ("Seq Scan", "Hash Join", "Merge Join", "hnsw"):
         assert far not in plan, plan
+    assert len(re.findall(r"_user_id_\w*idx\w* on memory_vector", plan)) == 2, plan
     return plan
-
-
-async def test_to_plan_by_key_after_the_candidates_changes_nothing_in_them(database: Database, store: Store) -> None:
-    where, ask = store.where("small"), _ask(store, asked_at=datetime(2026, 2, 1, tzinfo=UTC))
-    mode = text("SELECT current_setting('plan_cache_mode')")
-    async with database.snapshot(store.workspace) as session:
-        plain = await hybrid.candidates(session, where, ask, arm=ARM, wanted=10)
-        assert await session.scalar(mode) == "force_custom_plan"
-        with then_by_key(session):
-            told = await hybrid.candidates(session, where, ask, arm=ARM, wanted=10)
-        assert await session.scalar(mode) == "force_generic_plan"
-        await plan_by_values(session, scans=False)
-        assert await session.scalar(mode) == "force_custom_plan"
-        assert await session.scalar(text("SELECT current_setting('enable_seqscan')")) == "off"
-    assert plain == told
-    async with database.snapshot(store.workspace) as session:
-        assert await session.scalar(mode) == "force_custom_plan", "until the snapshot ends"
 
 
 async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: Store) -> None:
@@ -740,49 +704,3 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
         best = np.argsort(-cosines)[:5]
         assert [each.id for each in found] == [store.ids[seen[at]] for at in best]
         assert [each.similarity for each in found] == pytest.approx([cosines[at] for at in best], abs=1e-3)
-
-
-NARROWED = visible.rows(
-    "m",
-    Query(
-        Scope(UUID(int=0), user_id="small"),
-        CleanText("?"),
-        10,
-        window=Window(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)),
-        narrow=Narrow(filters.read({"field": "metadata.n", "operator": "lt", "value": 7}), tags=("t3",)),
-    ),
-    datetime(2026, 11, 1, tzinfo=UTC),
-)
-"""What indexes of scope, time and tags would serve."""
-
-
-@pytest.fixture
-async def few_rows_each(owner_url: str) -> AsyncIterator[None]:
-    """The planner takes every user for a small one, which makes the scope's btree look as good as the rows' ids. Other
-    plans change with it: hence at the end of this file."""
-    column = "ALTER TABLE memory ALTER COLUMN user_id"
-    await _as_owner(owner_url, f"{column} SET (n_distinct = -0.9)", "ANALYZE memory")
-    yield
-    await _as_owner(owner_url, f"{column} RESET (n_distinct)", "ANALYZE memory")
-
-
-@pytest.mark.parametrize("rows", [SHOWN, NARROWED], ids=["plain", "narrowed"])
-async def test_what_follows_the_candidates_of_a_search_goes_by_keys(
-    database: Database, store: Store, rows: Condition, few_rows_each: None
-) -> None:
-    """Whatever the caller narrows it by: the plan is kept, and serves the largest user and the smallest."""
-    where = replace(store.where("small"), rows=rows)
-    async with database.snapshot(store.workspace) as session:
-        ask = _ask(store)
-        with then_by_key(session):
-            assert await hybrid.candidates(session, where, ask, arm=ARM, wanted=10) is not None
-        measured = await _kept(session, measures.statement(where))
-        named_by = await _kept(session, named.linked(where.scope, where.rows))
-        read = await _kept(session, memories.by_ids(Condition("true")))
-    assert len(re.findall(r"(?:using|on) pk_memory ", measured)) == 1, measured
-    assert len(re.findall(r"Index Scan using memory_vector_p\d+_pkey", measured)) == 2, measured
-    assert len(re.findall(r"using pk_memory on", named_by)) == 1, named_by
-    assert "ix_memory_entity_entity" in named_by
-    assert len(re.findall(r"(?:using|on) pk_memory ", read)) == 1, read
-    for plan in (measured, named_by, read):
-        assert not re.search(r"(?:using|on) ix_memory_(?!entity)", plan), plan
