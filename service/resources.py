@@ -24,6 +24,10 @@ from service.providers.reranker import Reranker
 from service.settings import Settings
 from service.threads import Threads
 
+ScopeKey = tuple[Scope, tuple[str, ...], int]
+"""A scope with its channels, and up to how many rows it is read: by that is kept what is remembered of it, with the
+moment of the monotonic clock until which it holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resources:
@@ -38,8 +42,8 @@ class Resources:
     clock: Clock = system_clock
     threads: Threads = field(default_factory=Threads)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
-    people: dict[tuple[Scope, tuple[str, ...], int], tuple[float, Sequence[str]]] = field(default_factory=dict)
-    ways: dict[tuple[Scope, tuple[str, ...], int], tuple[float, ScopeWay]] = field(default_factory=dict)
+    people: dict[ScopeKey, tuple[float, Sequence[str]]] = field(default_factory=dict)
+    ways: dict[ScopeKey, tuple[float, ScopeWay]] = field(default_factory=dict)
     common: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None
 

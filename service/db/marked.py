@@ -54,7 +54,7 @@ UNKNOWN: Final = "(SELECT ids IS NULL FROM known)"
 
 # Whether a row that the graph comes by bears the marks is asked of a hash table, a tenth of what looking it up costs:
 # where they leave few per cent of the scope, nearly all would be looked up to be refused.
-AMONG: Final = " AND ((SELECT ids IS NULL FROM known) OR v.memory_id IN (SELECT unnest(ids) FROM known))"
+AMONG: Final = f" AND ({UNKNOWN} OR v.memory_id IN (SELECT unnest(ids) FROM known))"  # noqa: S608 - of our own
 
 EVERY: Final = Condition("true")
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from service.db import hybrid, large, measures, memories, named, scopes, stats, visible
@@ -22,16 +23,17 @@ from service.db.measures import Measures
 from service.db.named import Naming
 from service.domain import bounds, marks
 from service.domain.memory import Hit, Memory
-from service.domain.query import Explained, Found, Query, ScopeWay, Used, VectorPath, Why
-from service.domain.scope import Scope
+from service.domain.query import Explained, Found, Query, Used, VectorPath, Why
 from service.domain.text import CleanText
 from service.language import lexemes
-from service.resources import Resources
+from service.resources import Resources, ScopeKey
 from service.retrieval import absence, fusion, goals, metrics, question, rerank, signals, techniques
 from service.retrieval.fusion import Ranked
 from service.retrieval.likeness import likeness
 from service.retrieval.question import Question
 from service.retrieval.signals import Scene
+
+V = TypeVar("V")
 
 ARM = 100
 """Candidates of each arm, at least; an arm hands in twice what is asked for (R7.16)."""
@@ -221,14 +223,12 @@ async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, 
 async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
     """Who speaks in the scope; a name that is seconds old may still be missing."""
     key = (query.scope, query.channels, where.exact_rows)
-    until, known = res.people.get(key, (0.0, ()))
-    if time.monotonic() < until:
+    known = _remembered(res.people, key)
+    if known is not None:
         return known
     async with res.db.read(query.scope.workspace_id) as session:
         found = tuple(await hybrid.speakers(session, where))
-    if len(res.people) > 1_000:
-        res.people.clear()
-    res.people[key] = (time.monotonic() + PEOPLE_REMEMBERED_S, found)
+    _remember(res.people, key, found, PEOPLE_REMEMBERED_S)
     return found
 
 
@@ -237,22 +237,26 @@ async def _candidates(session: Session, query: Query, where: Where, ask: Ask, re
     walk over `exact_rows` rows; one that has shrunk meanwhile is answered by index as well. Where there are many rows
     to read, conditions that leave few come first; in a small scope to ask for them costs as much as it saves."""
     key = (query.scope, query.channels, where.exact_rows)
-    until, way = res.ways.get(key, (0.0, None))
-    way = way if time.monotonic() < until else None
+    way = _remembered(res.ways, key)
     found = await large.by_way(session, where, ask, arm=wide, wanted=query.limit, way=way)
     if found is None:
         way = await large.find_way(session, where, res.settings.signs_scope_rows)
-        _remember(res, key, way)
+        _remember(res.ways, key, way, WAY_REMEMBERED_S)
         return await large.candidates(session, where, ask, arm=wide, wanted=query.limit, way=way)
     if found.read >= MANY_ROWS:
-        _remember(res, key, "rows")
+        _remember(res.ways, key, "rows", WAY_REMEMBERED_S)
     return found
 
 
-def _remember(res: Resources, key: tuple[Scope, tuple[str, ...], int], way: ScopeWay) -> None:
-    if len(res.ways) > 1_000:
-        res.ways.clear()
-    res.ways[key] = (time.monotonic() + WAY_REMEMBERED_S, way)
+def _remembered(known: Mapping[ScopeKey, tuple[float, V]], key: ScopeKey) -> V | None:
+    until, value = known.get(key, (0.0, None))
+    return value if time.monotonic() < until else None
+
+
+def _remember(known: dict[ScopeKey, tuple[float, V]], key: ScopeKey, value: V, seconds: float) -> None:
+    if len(known) > 1_000:
+        known.clear()
+    known[key] = (time.monotonic() + seconds, value)
 
 
 async def _naming(session: Session, where: Where, query: Query, prepared: Prepared, wide: int, now: datetime) -> Naming:

@@ -17,6 +17,7 @@ from service.language.temporal.calendar import Lean
 from service.language.temporal.find import mentions
 from service.language.temporal.gate import may_have_time
 from service.language.temporal.rewording import reworded
+from service.language.temporal.words import DAY_WORDS, WEEKDAYS
 
 Window = tuple[datetime | None, datetime | None]
 
@@ -30,10 +31,8 @@ _ROLLING = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SINCE = re.compile(r"\b(?:(?:less|fewer|no(?:t)?\s+more)\s+than|under|within|at\s+most)\s*$")
 _BEYOND = re.compile(r"\b(?:(?:more|longer)\s+than|over|at\s+least)\s*$")
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_NTH = ("fir", "sec", "thi", "fou", "fif")
 _NTH_WEEKDAY = re.compile(
-    rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{'|'.join(_WEEKDAYS)})\s+(?:of|in)\s+", re.IGNORECASE
+    rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{'|'.join(WEEKDAYS)})\s+(?:of|in)\s+", re.IGNORECASE
 )
 MONTH_CHARS = 40
 """Behind "the last Friday of" the month is told within so many."""
@@ -72,9 +71,9 @@ def _nth_weekday(query: str, reference: datetime, zone: ZoneInfo) -> Window | No
     if begins is None or ends is None or not _WEEK <= ends - begins <= _YEARS:
         return None
     first = begins.astimezone(zone)
-    first += timedelta(days=(_WEEKDAYS.index(asked["day"].lower()) - first.weekday()) % 7)
+    first += timedelta(days=(WEEKDAYS.index(asked["day"].lower()) - first.weekday()) % 7)
     days = [day for week in range(-((first - ends) // _WEEK)) if (day := first + week * _WEEK).astimezone(UTC) < ends]
-    place = -1 if asked["nth"].lower() == "last" else _NTH.index(asked["nth"].lower()[:3])
+    place = -1 if asked["nth"].lower() == "last" else DAY_WORDS[asked["nth"].lower()] - 1
     if not -1 <= place < len(days):
         return None
     return days[place].astimezone(UTC), (days[place] + timedelta(days=1)).astimezone(UTC)
