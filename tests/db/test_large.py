@@ -153,6 +153,17 @@ FEWER = text("SELECT set_config('hnsw.ef_search', '20', true), set_config('enabl
 is tempted all the more."""
 
 
+async def test_candidates_are_measured_by_their_ids(database: Database, store: Store) -> None:
+    """In a middling scope the planner would rather read the whole btree of the scope and look for the ids in there."""
+    where, ids = store.where("small"), store.ids[15::16][:60]
+    async with database.snapshot(store.workspace) as session:
+        plan = await _plan(session, *measures.statement(where, ids, _ask(store), own={1: 1.0}, near={}))
+        found = await measures.read(session, where, [*ids, store.ids[0]], _ask(store), own={1: 1.0}, near={})
+    assert "Index Scan using pk_memory on" in plan
+    assert "ix_memory_user" not in plan
+    assert sorted(found.ids) == sorted(ids), "another user's row is none of this scope"
+
+
 async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database, store: Store) -> None:
     async with database.snapshot(store.workspace) as session:
         stats = await termstats.read(session, store.workspace, [1, 100, 1049])
