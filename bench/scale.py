@@ -10,8 +10,10 @@ through, a range of numbers in metadata and equality (=), both served by the ind
   or there are
 - milliseconds of the service's candidate statements, beside the floor: the same statements with the same values in the
   same transaction, sent by bare asyncpg on a connection of the application role
-- milliseconds of a whole search over HTTP with the question's embedding known already (each is asked once before),
-  beside the floor: all queries of such a search, from BEGIN to COMMIT, by bare asyncpg
+- milliseconds of a whole search over HTTP with the question's embedding known already (each is asked once before), with
+  whole statements (nine words besides stop words) and with questions as people ask them (five), of all samples and of
+  those taken while the machine ran at full speed (gauge.py), beside the floor: all queries of such a search, from BEGIN
+  to COMMIT, by bare asyncpg
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from bench import running, scale_data, scale_store
+from bench import gauge, running, scale_data, scale_store, sentences
 from bench.clients import Client
 from bench.numbers import mean, percentile, table
 from bench.scale_data import SHARES, Sources
@@ -248,28 +250,33 @@ def _percentiles(found: Sequence[float]) -> list[str]:
 
 
 async def over_http(store: Store, found: Sources, count: int) -> str:
-    """Whole searches, beside all their queries by bare asyncpg."""
+    """Whole searches, with statements and with short questions, beside all their queries by bare asyncpg."""
     rows = []
     settings = Settings.from_env({"LOXODON_DATABASE_URL": store.url, "LOXODON_POOL_SIZE": "1"})
+    asked = {"statements": found.questions[:count], "questions": sentences.questions(count, 3)}
     with serving(store) as url:
         client = Client(url, store.key, timeout_s=60)
         async with open_resources(settings) as res:
             for user in [*(name for name, _ in scale_data.users(store.size) if name in SMALLER), "big"]:
-                took, floor, right, path = [], [], 0, ""
-                for words in found.questions[:count]:
-                    body = json.dumps({"query": words, "user_id": user, "limit": WANTED}).encode()
-                    await client.post("/v1/memories/search", body)
-                    answer = await client.post("/v1/memories/search", body)
-                    assert answer.status == 200, answer.body[:300]
-                    took.append(answer.ms)
-                    floor.append(
-                        await _floor(res, Query(Scope(store.workspace, user_id=user), CleanText(words), WANTED))
-                    )
-                    right += len(answer.json["results"]) == WANTED
-                    path = answer.json["vector_path"]
-                rows.append([user, *_percentiles(took), *_percentiles(floor), path, f"{right}/{count}"])
+                for kind, texts in asked.items():
+                    took, floor, right, path = [], [], 0, ""
+                    for words in texts:
+                        body = json.dumps({"query": words, "user_id": user, "limit": WANTED}).encode()
+                        await client.post("/v1/memories/search", body)
+                        before = gauge.slowest_core_ms()
+                        answer = await client.post("/v1/memories/search", body)
+                        assert answer.status == 200, answer.body[:300]
+                        took.append(gauge.Sample(answer.ms, max(before, gauge.slowest_core_ms())))
+                        query = Query(Scope(store.workspace, user_id=user), CleanText(words), WANTED)
+                        floor.append(await _floor(res, query))
+                        right += len(answer.json["results"]) == WANTED
+                        path = answer.json["vector_path"]
+                    steady, all_of = gauge.steady(took), [each.ms for each in took]
+                    shown = [*_percentiles(all_of), *_percentiles(steady), len(steady), *_percentiles(floor)]
+                    rows.append([user, kind, *shown, path, f"{right}/{count}"])
         await client.close()
-    return table(["user", "HTTP p50", "p95", "p99", "floor p50", "p95", "p99", "path", "counts right"], rows)
+    head = ["user", "asked with", "HTTP p50", "p95", "p99", "steady p50", "p95", "p99", "of them", "floor p50", "p95"]
+    return table([*head, "p99", "path", "counts right"], rows)
 
 
 async def _floor(res: Resources, query: Query) -> float:

@@ -7,7 +7,7 @@ stage has work with: dates, names, likes, decisions, now and then a mail address
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 PEOPLE = (
     "Mara",
@@ -126,20 +126,43 @@ PATTERNS = (
 )
 MAIL_EVERY = 40  # redaction is rare in real text
 
+QUESTIONS = (
+    "What does {person} like better than {other}?",
+    "Where does {person} work on {task}?",
+    "Which tool did we decide to use for {task}?",
+    "When will {person} finish {task}?",
+    "Where did my sister {person} move {time}?",
+    "How many copies of {task} does {person} need?",
+    "What does {person} usually start the day with?",
+    "What helped {person} with {task} {time}?",
+    "In which room is the meeting about {task} with {person} from {firm}?",
+    "How many tickets to {place} did {person} buy {time}?",
+    "Whom should I write to when {task} is done?",
+)
+
 
 def distinct(count: int, seed: int) -> list[str]:
     """`count` different sentences; the same ones for the same seed."""
+    return _first(count, _endless(random.Random(seed), PATTERNS))
+
+
+def questions(count: int, seed: int) -> list[str]:
+    """`count` different questions to them, of five words without the stop words as people ask them (3 to 8)."""
+    return _first(count, _endless(random.Random(seed), QUESTIONS))
+
+
+def _first(count: int, endless: Iterator[str]) -> list[str]:
     found: dict[str, None] = {}
-    for sentence in _endless(random.Random(seed)):
+    for sentence in endless:
         found[sentence] = None
         if len(found) == count:
             break
     return list(found)
 
 
-def _endless(chance: random.Random) -> Iterator[str]:
+def _endless(chance: random.Random, patterns: Sequence[str]) -> Iterator[str]:
     while True:
-        pattern = PATTERNS[-1] if chance.randrange(MAIL_EVERY) == 0 else chance.choice(PATTERNS[:-1])
+        pattern = patterns[-1] if chance.randrange(MAIL_EVERY) == 0 else chance.choice(patterns[:-1])
         thing, other = chance.sample(THINGS, 2)
         person, number = chance.choice(PEOPLE), chance.randrange(2, 900)
         yield pattern.format(

@@ -13,7 +13,8 @@ import pytest
 from bench.clients import LOST, Client
 from bench.ledger import KINDS, Ledger, Write, content_with_key
 from bench.load_conversations import Asked, _session, _stores, read
-from bench.sentences import distinct
+from bench.sentences import distinct, questions
+from service.language import lexemes
 
 
 def test_sentences_are_distinct_and_the_same_for_a_seed() -> None:
@@ -121,3 +122,13 @@ async def test_the_client_keeps_its_connection_and_tells_of_a_lost_one() -> None
     finally:
         await client.close()
         server.close()
+
+
+def test_questions_are_short_and_the_same_each_time() -> None:
+    found = questions(200, seed=3)
+    assert len(set(found)) == 200
+    assert found == questions(200, seed=3)
+    assert all(each.endswith("?") for each in found)
+    words = [len(set(lexemes.lexemes(each))) for each in found]
+    assert 4.5 < sum(words) / len(words) < 5.5
+    assert (min(words), max(words)) == (3, 8)
