@@ -284,7 +284,7 @@ def _zeroed(column: Column) -> Column:
 
 def _share(column: Column, least: float) -> Column:
     known = _zeroed(column)
-    top = max(float(known.max(initial=0.0)), least)
+    top = max(float(np.max(known, initial=0.0)), least)
     return known / top if top > 0 else np.zeros(len(column))
 
 
@@ -292,7 +292,7 @@ def _spread(column: Column) -> Column:
     absent = np.isnan(column)
     if absent.all():
         return np.zeros(len(column))
-    low, high = np.fmin.reduce(column), np.fmax.reduce(column)  # these pass over what is absent
+    low, high = np.nanmin(column), np.nanmax(column)
     if high == low:  # alone, or all alike: nothing speaks against any of them
         return np.where(absent, 0.0, 1.0)
     return np.where(absent, 0.0, (column - low) / (high - low))

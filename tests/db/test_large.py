@@ -73,8 +73,8 @@ class Store:
 async def store(database: Database, owner_url: str, settings: Settings) -> AsyncIterator[Store]:
     chance = np.random.default_rng(3)
     middle = chance.standard_normal((GROUPS, settings.embedding_dim))
-    vectors = middle[chance.integers(0, GROUPS, ROWS)] + 0.6 * chance.standard_normal((ROWS, settings.embedding_dim))
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    spread = middle[chance.integers(0, GROUPS, ROWS)] + 0.6 * chance.standard_normal((ROWS, settings.embedding_dim))
+    vectors: NDArray[np.float32] = np.asarray(spread / np.linalg.norm(spread, axis=1, keepdims=True), dtype=np.float32)
     ids = [UUID(int=(7 << 124) + number) for number in range(1, ROWS + 1)]
     tenant = await new_tenant(database)
     async with database.begin(tenant.workspace_id) as session:
