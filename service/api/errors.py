@@ -11,10 +11,11 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from service import errors
+from service.api import hints
 from service.api.wire import Reply
 
 log = structlog.get_logger(__name__)
@@ -128,14 +129,21 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     if found[0]["type"] == "json_invalid":
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
     field, message = said(found, _field)
-    if not field and "json" not in request.headers.get("content-type", "json"):
+    if not field and found[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
         message = "is not said to be JSON: send Content-Type: application/json"
+    elif not field and found[0]["type"] == "missing":
+        message = "is missing: send a JSON object"
+    elif found[0]["type"] == "extra_forbidden":
+        message += hints.of_field(hints.body_model(request), found[0]["loc"][1:])
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 
-def invalid(exc: ValidationError) -> errors.InvalidInput:
+def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
     """What is wrong with a model that was put together from parameters."""
-    field, message = said(exc.errors(), lambda where: path(list(where)))
+    found = exc.errors()
+    field, message = said(found, lambda where: path(list(where)))
+    if found[0]["type"] == "extra_forbidden":
+        message += hints.of_field(model, found[0]["loc"])
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
 
 
@@ -149,12 +157,24 @@ SHAPES: Mapping[str, str] = {
 }
 """What a value of the wrong type should have been, in words of JSON."""
 
+PLAINLY: Mapping[str, str] = {
+    "bool_parsing": "must be true or false",
+    "int_parsing": "must be a whole number",
+    "missing": "is missing",
+    "uuid_parsing": "must be a UUID",
+}
+"""What pydantic says in words of its own, or with a sign of the input."""
+
 
 def said(found: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
     """What the first of pydantic's errors says: the field ("" for the whole body) and the message. A check of a whole
     model names the field itself, as in "start: must lie before end"."""
     first = found[0]
     where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
+        return where, "must not be empty"
+    if first["type"] in PLAINLY:
+        return where, PLAINLY[first["type"]]
     if first["type"] == "extra_forbidden":
         *outside, name = first["loc"]
         if str(name)[:1].isupper() and str(name).isidentifier():  # here it is the caller's, not a member of a union
@@ -180,9 +200,13 @@ def _field(where: Sequence[int | str]) -> str:
 
 async def _http(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, HTTPException)
-    code = {404: "not_found", 405: "method_not_allowed"}.get(exc.status_code, "http_error")
-    detail = "There is no such route." if exc.status_code == 404 else str(exc.detail)
-    return reply(request, exc.status_code, code=code, detail=detail, headers=exc.headers)
+    if exc.status_code == 404:
+        return reply(request, 404, code="not_found", detail="There is no such route; /docs shows all.")
+    if exc.status_code == 405:
+        allowed = ", ".join(hints.methods(request))
+        told = f"This address takes {allowed}." if allowed else "This address takes another method."
+        return reply(request, 405, code="method_not_allowed", detail=told, headers={"Allow": allowed})
+    return reply(request, exc.status_code, code="http_error", detail=str(exc.detail), headers=exc.headers)
 
 
 def note(exc: Exception) -> None:

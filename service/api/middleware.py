@@ -2,7 +2,8 @@
 
 One ASGI middleware: a request id, the trailing slash (optional, without a redirect that would lose bodies), a limit
 on the body, and the refusal of what JSON or Postgres cannot hold (B15): NUL, lone surrogates, NaN and infinities,
-endless nesting, in bodies, paths, queries and headers alike. And one log line per request, without its query.
+keys given twice, endless nesting, in bodies, paths, queries and headers alike. And one log line per request, without
+its query.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -149,15 +151,33 @@ async def check_body(body: bytes) -> None:
 def check_json(body: bytes) -> None:
     text = _text(body, "body")
     try:
-        value = json.loads(text, parse_int=_int)
+        value = json.loads(text, parse_int=_int, object_pairs_hook=_object)
     except RecursionError:
         raise InvalidInput(f"The body is nested deeper than {MAX_DEPTH} levels.", field="body") from None
+    except json.JSONDecodeError as exc:  # its words tell of the syntax alone, never of the input
+        told = f"The body is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
+        raise InvalidInput(told, field="body") from None
     except ValueError:
         raise InvalidInput("The body is not valid JSON.", field="body") from None
     for where, part in walk(value):
         bad = _unstorable(part) if isinstance(part, str) else _uncountable(part) if isinstance(part, float) else None
         if bad:
             raise InvalidInput(f"{where or 'body'}: holds {bad}.", field=where or "body")
+
+
+class _Doubled(dict[str, Any]):
+    """An object that has a key twice: nobody can say which of the two was meant, and parsers differ."""
+
+    name: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    doubled = _Doubled(found)
+    doubled.name = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+    return doubled
 
 
 def walk(value: Any) -> Iterator[tuple[str, Any]]:
@@ -169,6 +189,9 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
         if depth > MAX_DEPTH:
             raise InvalidInput(f"{where}: nested deeper than {MAX_DEPTH} levels.", field=where)
         if isinstance(part, dict):
+            if isinstance(part, _Doubled) and not _unstorable(part.name):
+                shown = f"{where}.{part.name}" if where else part.name
+                raise InvalidInput(f"{shown}: is there twice; send it once.", field=shown)
             for key, inner in part.items():
                 shown = where if _unstorable(key) else (f"{where}.{key}" if where else key)
                 yield shown, key

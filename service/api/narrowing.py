@@ -202,7 +202,7 @@ def body_of(model: type[Narrowed], given: dict[str, Any]) -> Narrowed:
     try:
         return model(**given)
     except ValidationError as exc:
-        raise errors.invalid(exc) from None
+        raise errors.invalid(exc, model) from None
 
 
 def _json(text: str) -> Any:
@@ -211,7 +211,7 @@ def _json(text: str) -> Any:
         middleware.check_json(text.encode())
     except InvalidInput as exc:
         if exc.field is None or exc.field == "body":
-            raise InvalidInput("filters: is not JSON that can be used.", field="filters") from None
+            raise InvalidInput(f"filters: {exc.detail.removeprefix('The body ')}", field="filters") from None
         inside = "filters" if exc.field.startswith("[") else "filters."
         raise InvalidInput(f"{inside}{exc.detail}", field=f"{inside}{exc.field}") from None
     return json.loads(text)

@@ -197,7 +197,7 @@ async def test_r16_01_a_misspelt_parameter_is_refused(client: AsyncClient, metho
     await store(client, "Likes tea", channel="atlas")
     status, field, error = await refusal(client, method, path)
     assert (status, field) == (400, name)
-    assert error == f"{name}: is not a parameter of this request."
+    assert error.startswith(f"{name}: is not a parameter of this request")
     kept = await client.get("/v1/memories", params={"user_id": "alice", "channel": "atlas"})
     assert len(kept.json()["results"]) == 1
 

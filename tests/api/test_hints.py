@@ -1,0 +1,172 @@
+"""Does a refusal say what would have been right?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.api import hints
+from tests.api.helpers import store
+
+FILTER = "known are field, operator, op, value, AND, OR, NOT."
+JSON = {"Content-Type": "application/json"}
+
+
+async def told(client: AsyncClient, method: str, path: str, **sent: Any) -> tuple[int, str | None, str]:
+    answer = await client.request(method, path, **sent)
+    found = answer.json()
+    return answer.status_code, found["field"], found["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "hint"),
+    [
+        ("memories", {"userId": "alice", "content": "x"}, "userId", "; did you mean user_id?"),
+        ("memories", {"user_id": "alice", "contents": "x"}, "contents", "; did you mean content?"),
+        ("memories", {"user_id": "alice", "text": "x"}, "text", "; known are user_id, agent_id, "),
+        (
+            "memories",
+            {"user_id": "alice", "messages": [{"role": "user", "contnet": "x"}]},
+            "messages[0].contnet",
+            "; did you mean content?",
+        ),
+        (
+            "memories/batch",
+            {"items": [{"user_id": "alice", "content": "x"}, {"user_id": "alice", "tag": "x"}]},
+            "items[1].tag",
+            "; did you mean tags?",
+        ),
+        ("memories/search", {"user_id": "alice", "qeury": "x"}, "qeury", "; did you mean query?"),
+        (
+            "memories/search",
+            {"user_id": "alice", "query": "x", "techniques": {"hydee": True}},
+            "techniques.hydee",
+            "; did you mean hyde?",
+        ),
+        (
+            "memories/search",
+            {"user_id": "alice", "query": "x", "filters": {"and": []}},
+            "filters.and",
+            "; did you mean AND?",
+        ),
+        (
+            "memories/search",
+            {"user_id": "alice", "query": "x", "filters": {"AND": [{"NOT": {"user_id": "bob"}}]}},
+            "filters.AND[0].NOT.user_id",
+            f'; {FILTER} A condition is {{"field": "user_id", "operator": "eq", "value": ...}}.',
+        ),
+        ("recall", {"user_id": "alice", "query": "x", "include": {"goal": False}}, "include.goal", "mean goals?"),
+    ],
+)
+async def test_a_field_nobody_reads_is_told_its_right_name(
+    client: AsyncClient, path: str, body: Any, field: str, hint: str
+) -> None:
+    status, named, error = await told(client, "POST", f"/v1/{path}", json=body)
+    assert (status, named) == (400, field)
+    assert error.startswith(f"{field}: is not a field of this request; ")
+    assert hint in error
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "hint"),
+    [
+        ("limt=1", "limt", "; did you mean limit?"),
+        ("weights={}", "weights", "; known are "),
+        ('filters={"feld": "tag"}', "filters.feld", "; did you mean field?"),
+        ("filters={", "filters", "filters: is not valid JSON: Expecting property name"),
+        ("q=b", "q", "q: came with several values, and takes one."),
+        ("user_id=bob", "user_id", "user_id: came with several values, and takes one."),
+    ],
+)
+async def test_so_is_a_parameter(client: AsyncClient, query: str, field: str, hint: str) -> None:
+    status, named, error = await told(client, "GET", f"/v1/memories/search?user_id=alice&q=a&{query}")
+    assert (status, named) == (400, field)
+    assert error.startswith(f"{field}: ")
+    assert hint in error
+
+
+async def test_a_parameter_may_be_repeated_where_it_is_a_list_or_the_same(client: AsyncClient) -> None:
+    await store(client, "Likes tea", tags=["drink"])
+    for query in ("tags=drink&tags=food", "types=Preference&types=Context", "q=tea"):
+        answer = await client.get(f"/v1/memories/search?user_id=alice&q=tea&{query}")
+        assert answer.status_code == 200, answer.text
+
+
+async def test_a_delete_of_two_users_takes_nobody(client: AsyncClient) -> None:
+    await store(client, "Likes tea")
+    status, named, _ = await told(client, "DELETE", "/v1/memories?user_id=alice&user_id=bob")
+    assert (status, named) == (400, "user_id")
+    assert len((await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "error"),
+    [
+        ('{"user_id": "a", "content": "x", "content": "y"}', "content", "content: is there twice; send it once."),
+        (
+            '{"user_id": "a", "content": "x", "metadata": {"b": [{"c": 1, "d": 2, "c": 3}]}}',
+            "metadata.b[0].c",
+            "metadata.b[0].c: is there twice; send it once.",
+        ),
+        ("", "body", "body: is missing: send a JSON object"),
+        (
+            '{"user_id": "a",}',
+            "body",
+            "The body is not valid JSON: Illegal trailing comma before end of object (line 1, column 16).",
+        ),
+        ('{"user_id": "a", "content": ""}', "content", "content: must not be blank"),
+        ('{"user_id": "", "content": "x"}', "user_id", "user_id: must not be empty"),
+        ('{"user_id": "a", "messages": [{"content": "x"}]}', "messages[0].role", "messages[0].role: is missing"),
+    ],
+)
+async def test_what_is_wrong_with_a_body(client: AsyncClient, body: str, field: str, error: str) -> None:
+    answer = await told(client, "POST", "/v1/memories", content=body.encode(), headers=JSON)
+    if "trailing comma" in error:  # Python 3.11 and 3.12 have other words for it, of the same place or the next
+        assert answer[:2] == (400, field)
+        assert "(line 1, column 1" in answer[2]
+        return
+    assert answer == (400, field, error)
+
+
+async def test_a_key_given_twice_that_cannot_be_shown_is_refused_all_the_same(client: AsyncClient) -> None:
+    body = b'{"user_id": "a", "content": "x", "metadata": {"\\ud800": 1, "\\ud800": 2}}'
+    answer = await told(client, "POST", "/v1/memories", content=body, headers=JSON)
+    assert answer == (400, "metadata", "metadata: holds a lone surrogate.")
+
+
+async def test_a_body_without_a_content_type_is_told_how(client: AsyncClient) -> None:
+    sent = b'{"content": "x", "user_id": "alice"}'
+    _, field, error = await told(client, "POST", "/v1/memories", content=sent)
+    assert (field, error) == ("body", "body: is not said to be JSON: send Content-Type: application/json")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/v1/memories", "DELETE, GET, POST"),
+        ("GET", "/v1/recall", "POST"),
+        ("POST", "/v1/memories/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", "DELETE, GET, PATCH, PUT"),
+    ],
+)
+async def test_a_wrong_method_is_told_the_right_ones(client: AsyncClient, method: str, path: str, allowed: str) -> None:
+    answer = await client.request(method, path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+    assert answer.json()["error"] == f"This address takes {allowed}."
+
+
+async def test_an_unknown_address_is_told_where_the_known_ones_are(client: AsyncClient) -> None:
+    assert await told(client, "GET", "/v1/memorys") == (404, None, "There is no such route; /docs shows all.")
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "said"),
+    [
+        ("colour", ["color", "size"], "; did you mean color?"),
+        ("colour", ["size", "weight"], "; known are size, weight."),
+        ("colour", [], "."),
+    ],
+)
+def test_instead(name: str, known: list[str], said: str) -> None:
+    assert hints.instead(name, known) == said
