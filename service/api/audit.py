@@ -66,8 +66,8 @@ class AuditPage(Reply):
 async def list_audit(
     who: Auditor,
     res: ResourcesOf,
-    operation: Text = None,
-    memory_type: Text = None,
+    operation: Annotated[Text, Query(description="Such as store, update, delete, retrieve")] = None,
+    memory_type: Annotated[Text, Query(description="Such as semantic, episodic, procedural")] = None,
     memory_id: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
     user_id: Text = None,
     session_id: Text = None,

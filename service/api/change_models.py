@@ -43,18 +43,34 @@ NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
 class PatchFields(Body):
     """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
 
-    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT)
-    tags: list[Tag] | str | None = None
-    importance: Unit | None = None
+    content: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_TEXT,
+        description="Another text: redacted, its times and categories read anew, its vector made by a job",
+        examples=["Lives in Porto since May."],
+    )
+    tags: list[Tag] | str | None = Field(
+        None,
+        description="Instead of all tags there are; null: none. A list, or one comma-separated string",
+        examples=[["home"]],
+    )
+    importance: Unit | None = Field(None, description="0..1")
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
-    type: TypeName | None = None
-    type_confidence: Unit | None = None
+    type: TypeName | None = Field(None, description="One of seven kinds; it stays when the text changes")
+    type_confidence: Unit | None = Field(None, description="0..1: how sure the type is")
     confidence: Unit | None = Field(None, description="The same as type_confidence")
-    fact_confidence: Unit | None = None
-    metadata: Metadata | None = None
-    t_valid: Time | None = None
-    t_invalid: Time | None = None
-    ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S)
+    fact_confidence: Unit | None = Field(None, description="0..1: how sure the fact is")
+    metadata: Metadata | None = Field(
+        None,
+        description="Merged key by key; null under a key removes it, null for all removes every key",
+        examples=[{"reviewed": True}],
+    )
+    t_valid: Time | None = Field(None, description="First moment it counts; null: always did")
+    t_invalid: Time | None = Field(None, description="First moment it no longer counts; null: it goes on")
+    ttl_s: int | None = Field(
+        None, ge=1, le=MAX_TTL_S, description="Seconds from now until it is gone; instead of expires_at"
+    )
     expires_at: Time | None = Field(None, description="null: it stays for good")
     timestamp: Time | None = Field(None, description="With allow_system_fields only")
     updated_at: Time | None = Field(None, description="With allow_system_fields only")
@@ -95,8 +111,8 @@ class PutIn(Body):
         }
     )
 
-    text: str | None = Field(None, min_length=1, max_length=MAX_TEXT)
-    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT)
+    text: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The new text")
+    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The same as text")
 
     @model_validator(mode="after")
     def _one_text(self) -> Self:
@@ -108,18 +124,29 @@ class PutIn(Body):
 
 
 class PromoteIn(Body):
-    reason: str | None = Field(None, min_length=1, max_length=1_000, examples=["true in every project"])
+    reason: str | None = Field(
+        None, min_length=1, max_length=1_000, examples=["true in every project"], description="Why, for the history"
+    )
 
 
 class RelationIn(Body):
     """An edge from the memory of the path to `target_id`."""
 
-    target_id: Id = Field(examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
-    type: RelationName = Field(examples=["DERIVED_FROM"])
-    strength: Unit = 1.0
-    properties: Metadata = Field(default_factory=dict)
-    t_valid: Time | None = None
-    t_invalid: Time | None = None
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"target_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", "type": "DERIVED_FROM"}]}
+    )
+
+    target_id: Id = Field(
+        examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"], description="UUID of the memory that the edge leads to"
+    )
+    type: RelationName = Field(
+        examples=["DERIVED_FROM"],
+        description="Read from the path's memory to the target: this one is DERIVED_FROM that one",
+    )
+    strength: Unit = Field(1.0, description="0..1")
+    properties: Metadata = Field(default_factory=dict, description="Whatever you like to keep with the edge")
+    t_valid: Time | None = Field(None, description="First moment it holds")
+    t_invalid: Time | None = Field(None, description="First moment it no longer holds")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -131,11 +158,17 @@ class RelationIn(Body):
 class IdsIn(Body):
     """Ids of memories; one that is no UUID is simply not found."""
 
-    ids: list[Name] = Field(min_length=1, examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]])
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]}]})
+
+    ids: list[Name] = Field(
+        min_length=1,
+        examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]],
+        description="UUIDs of memories; 1,000 at most",
+    )
 
 
 class BatchPatch(PatchFields):
-    id: Name
+    id: Name = Field(description="UUID of the memory to change")
 
 
 BATCH_EXAMPLE: dict[str, JsonValue] = {
@@ -148,7 +181,9 @@ class BatchPatchIn(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [BATCH_EXAMPLE]})
 
-    items: list[BatchPatch] = Field(min_length=1)
+    items: list[BatchPatch] = Field(
+        min_length=1, description="Each like the body of PATCH /v1/memories/{id}, with its id; 100 at most"
+    )
 
 
 # -- answers ------------------------------------------------------------------------------------------------------

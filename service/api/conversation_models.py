@@ -25,9 +25,9 @@ class ConversationIn(ScopedBody):
     )
 
     external_id: Name | None = Field(None, description="Your own name for it; opening the same twice is fine")
-    title: Filled | None = Field(None, max_length=MAX_TITLE)
+    title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
     started_at: Time | None = Field(None, description="Default now")
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, description="Whatever you like to keep with it")
 
     @model_validator(mode="after")
     def _one_name(self) -> Self:
@@ -41,11 +41,11 @@ class ConversationPatch(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
 
-    title: Filled | None = Field(None, max_length=MAX_TITLE)
-    archived: bool | None = None
+    title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
+    archived: bool | None = Field(None, description="true: it takes no new turns, and its own are not found")
     consolidated: bool | None = Field(None, description="Facts were extracted; a new turn takes it back")
     patterns_extracted: bool | None = Field(None, description="Strategies were learned; a new turn takes it back")
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
 
 
 class TurnIn(Body):
@@ -55,14 +55,19 @@ class TurnIn(Body):
         json_schema_extra={"examples": [{"role": "user", "content": "I moved to Lisbon last week.", "turn_index": 0}]}
     )
 
-    role: str = Field(min_length=1, max_length=20, examples=["user"])
-    content: Filled = Field(min_length=1, max_length=MAX_TEXT)
+    role: str = Field(
+        min_length=1,
+        max_length=20,
+        examples=["user"],
+        description="user, assistant, system or tool; any word is taken",
+    )
+    content: Filled = Field(min_length=1, max_length=MAX_TEXT, description="What was said; secrets are cut out")
     name: str | None = Field(None, max_length=200, description="Who speaks, when the role does not say it")
     turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its place, from 0; default the end")
     timestamp: Time | None = Field(None, description="When it was said; default now")
     token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
     model: str | None = Field(None, min_length=1, max_length=100, description="Which model said it")
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, description="Whatever you like to keep with it")
     embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
 
 

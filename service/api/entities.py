@@ -133,8 +133,11 @@ async def search_entities(
     res: ResourcesOf,
     note: NoteOf,
     counts: CountsOf,
-    q: Annotated[str, Query(min_length=1, max_length=1_000, examples=["acme"])],
-    type: Annotated[str | None, Query(max_length=50)] = None,
+    q: Annotated[
+        str,
+        Query(min_length=1, max_length=1_000, description="A name or other words", examples=["acme"]),
+    ],
+    type: Annotated[str | None, Query(max_length=50, description="Such as person or project")] = None,
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 10,
     top_k: Annotated[int | None, Query(ge=1, le=100, description="The same as limit")] = None,

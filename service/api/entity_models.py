@@ -34,11 +34,17 @@ class EntityIn(ScopedBody):
         }
     )
 
-    name: Name
+    name: Name = Field(description="What it is called: known by this name, or an alias, it is the same entity")
     type: TypeWord | None = Field(None, description="Default concept; people and the like are taken as person")
-    description: Filled | None = Field(None, min_length=1, max_length=2_000)
-    aliases: list[Name] = Field(default_factory=list, max_length=MAX_ALIASES)
-    properties: Metadata = Field(default_factory=dict)
+    description: Filled | None = Field(
+        None, min_length=1, max_length=2_000, description="What it is; its vector is made of name and description"
+    )
+    aliases: list[Name] = Field(
+        default_factory=list, max_length=MAX_ALIASES, description="Other names of it, added to those there are"
+    )
+    properties: Metadata = Field(
+        default_factory=dict, description="Whatever you like to keep with it, merged key by key"
+    )
     salience: Unit | None = Field(None, description="0..1, default 0.5")
     embedding: list[float] | None = Field(None, description="Left out: made of name and description")
 
@@ -48,9 +54,9 @@ class EntityListIn(ScopedBody):
         json_schema_extra={"anyOf": SCOPE_SCHEMA, "examples": [{"user_id": "alice", "type": "person"}]}
     )
 
-    type: TypeWord | None = None
-    limit: int = Field(100, ge=1, le=1_000)
-    cursor: str | None = Field(None, max_length=2_000)
+    type: TypeWord | None = Field(None, description="Only these, such as person, organization, location, project")
+    limit: int = Field(100, ge=1, le=1_000, description="At most so many")
+    cursor: str | None = Field(None, max_length=2_000, description="next_cursor of the page before")
 
 
 class EntityRelationIn(Body):
@@ -69,12 +75,12 @@ class EntityRelationIn(Body):
         }
     )
 
-    source_id: Id
-    target_id: Id
+    source_id: Id = Field(description="UUID of the entity that the relation begins at")
+    target_id: Id = Field(description="UUID of the entity that it leads to")
     type: Label = Field(description="Kept as given, and normalised: works_at is WORKS_FOR")
-    strength: Unit = 1.0
-    confidence: Unit = 1.0
-    properties: Metadata = Field(default_factory=dict)
+    strength: Unit = Field(1.0, description="0..1")
+    confidence: Unit = Field(1.0, description="0..1: how sure it is")
+    properties: Metadata = Field(default_factory=dict, description="Whatever you like to keep with it")
     t_valid: Time | None = Field(None, description="First moment it holds")
     t_invalid: Time | None = Field(None, description="First moment it no longer holds")
 
@@ -99,8 +105,8 @@ class MergeIn(Body):
         }
     )
 
-    source_id: Id
-    target_id: Id
+    source_id: Id = Field(description="UUID of the entity that goes; its names become aliases")
+    target_id: Id = Field(description="UUID of the entity that stays")
 
 
 # -- answers ------------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.wire import Body, Channel, Filled, Id, Name, Reply, Time
+from service.api.memory_models import ScopedBody
+from service.api.wire import Body, Filled, Id, Reply, Time
 
 Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="The greater comes first")]
@@ -14,7 +15,7 @@ Ids = Annotated[list[Id], Field(max_length=100)]
 StatusName = Literal["active", "completed", "abandoned", "blocked"]
 
 
-class GoalIn(Body):
+class GoalIn(ScopedBody):
     """At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
@@ -24,13 +25,9 @@ class GoalIn(Body):
         }
     )
 
-    user_id: Name | None = None
-    agent_id: Name | None = None
-    run_id: Name | None = None
-    channel: Channel | None = None
-    description: Words
+    description: Words = Field(description="What is to be reached, in words")
     priority: Priority = 0
-    deadline: Time | None = None
+    deadline: Time | None = Field(None, description="Until when; a goal that is open after it is overdue")
     parent_id: Id | None = Field(None, description="The goal that this one is part of")
     blocked_by: Ids = Field(default_factory=list, description="Goals that must be reached first")
     memory_ids: Ids = Field(default_factory=list, description="Memories that belong to it: they rank higher")
@@ -41,11 +38,11 @@ class GoalPatch(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"priority": 9, "deadline": None}]})
 
-    description: Words | None = None
-    priority: Priority | None = None
-    deadline: Time | None = None
-    parent_id: Id | None = None
-    blocked_by: Ids | None = None
+    description: Words | None = Field(None, description="What is to be reached, in other words")
+    priority: Priority | None = Field(None, description="The greater comes first")
+    deadline: Time | None = Field(None, description="Until when; null: no matter when")
+    parent_id: Id | None = Field(None, description="The goal that this one is part of; null: of none")
+    blocked_by: Ids | None = Field(None, description="Instead of all goals that it waits for")
     status: Literal["active"] | None = Field(None, description="Takes up again what is blocked")
 
     @model_validator(mode="after")
@@ -59,14 +56,14 @@ class GoalPatch(Body):
 class CompleteIn(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The lease is signed."}]})
 
-    status: Literal["completed", "abandoned"] = "completed"
-    result: Words | None = None
+    status: Literal["completed", "abandoned"] = Field("completed", description="abandoned: it is given up instead")
+    result: Words | None = Field(None, description="How it ended, in words")
 
 
 class AbandonIn(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The offer was withdrawn."}]})
 
-    result: Words | None = None
+    result: Words | None = Field(None, description="How it ended, in words")
 
 
 class BlockIn(Body):
@@ -74,13 +71,23 @@ class BlockIn(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "Waits for the visa."}]})
 
-    result: Words | None = None
-    blocked_by: Ids = Field(default_factory=list)
+    result: Words | None = Field(None, description="What it waits for, in words")
+    blocked_by: Ids = Field(default_factory=list, description="Goals that it waits for, beside those it had")
 
 
 class MemoriesIn(Body):
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"memory_ids": ["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]}]}
+    )
+
     memory_ids: Annotated[
-        list[Id], Field(min_length=1, max_length=100, examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]])
+        list[Id],
+        Field(
+            min_length=1,
+            max_length=100,
+            description="UUIDs of memories of the goal's scope",
+            examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]],
+        ),
     ]
 
 

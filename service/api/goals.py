@@ -83,7 +83,7 @@ async def list_goals(
     who: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    status: wire.StatusName | None = None,
+    status: Annotated[wire.StatusName | None, Query(description="Only these")] = None,
     parent_id: Annotated[Id | None, Query(description="Only parts of this goal")] = None,
     due_before: Annotated[Time | None, Query(description="Only those with a deadline before it")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,

@@ -42,10 +42,19 @@ def refuse_reserved(metadata: Metadata | None) -> None:
 class MessageIn(Body):
     """One message of a conversation, as clients send them: parts without text are left out with a warning."""
 
-    role: str = Field(min_length=1, max_length=20, examples=["user"])
-    content: str | list[Any] | None = Field(None, examples=["I moved to Lisbon last week."])
+    role: str = Field(
+        min_length=1,
+        max_length=20,
+        examples=["user"],
+        description="user, assistant, system or tool; others are taken with a warning",
+    )
+    content: str | list[Any] | None = Field(
+        None,
+        examples=["I moved to Lisbon last week."],
+        description="What was said; of a list of parts those with text are kept",
+    )
     name: str | None = Field(None, max_length=200, description="Who speaks, when the role does not say it")
-    timestamp: Time | None = None
+    timestamp: Time | None = Field(None, description="When it was said; default the request's")
 
 
 class ScopedBody(Body):
@@ -60,17 +69,23 @@ class ScopedBody(Body):
 class MemoryFields(ScopedBody):
     """What a caller may set by hand; everything left out is found out."""
 
-    session_id: Name | None = None
+    session_id: Name | None = Field(
+        None, description="Your name for the session: kept, filtered by, and named in the audit"
+    )
     id: Id | None = Field(None, description="Your own UUID; an existing one in the same scope is updated")
-    type: TypeName | None = None
-    type_confidence: Unit | None = None
+    type: TypeName | None = Field(None, description="One of seven kinds; found out when left out")
+    type_confidence: Unit | None = Field(None, description="0..1: how sure the type is")
     confidence: Unit | None = Field(None, description="The same as type_confidence")
     importance: Unit | None = Field(None, description="0..1")
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
     tags: list[Tag] | str = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas", "work"]]
     )
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(
+        default_factory=dict,
+        description="Whatever you like to filter by later; not the names of a memory's own fields",
+        examples=[{"project": "atlas", "priority": 3}],
+    )
     timestamp: Time | None = Field(None, description="When it happened; default now. Relative dates count from here")
     timezone: Zone | None = Field(None, description="IANA zone in which 'tomorrow at 3' is meant")
     t_valid: Time | None = Field(None, description="First moment it counts")
@@ -108,14 +123,27 @@ class StoreIn(MemoryFields):
         }
     )
 
-    content: Filled | None = Field(None, min_length=1, max_length=MAX_TEXT)
-    messages: list[MessageIn] | str | None = None
+    content: Filled | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_TEXT,
+        description="One memory, as a text",
+        examples=["Prefers tea over coffee in the morning."],
+    )
+    messages: list[MessageIn] | str | None = Field(
+        None,
+        description="A conversation that facts are read from; a string is one message of the user",
+        examples=[[{"role": "user", "content": "I moved to Lisbon last week."}]],
+    )
     infer: bool = Field(True, description="messages only: false stores them as they are")
-    dedup: bool = True
+    dedup: bool = Field(True, description="content only: false stores it beside what says nearly the same")
     dry_run: bool = Field(False, description="Say what would happen and store nothing")
-    use_llm: bool | None = None
-    summarise: bool = False
-    limits: Literal["open", "strict"] | None = None
+    use_llm: bool | None = Field(None, description="false: by rules alone, whether or not there is a language model")
+    summarise: bool = Field(False, description="content only: keep a long text in short; needs a language model")
+    limits: Literal["open", "strict"] | None = Field(
+        None,
+        description="strict refuses a content longer than the hard limit (2,000 characters); default the workspace's",
+    )
     prompt: str | None = Field(None, min_length=1, max_length=20_000, description="messages with infer only")
     filters: FilterIn | None = Field(
         None, description="messages with infer only: which memories the new facts are compared with"
@@ -137,7 +165,7 @@ class BatchIn(Body):
         json_schema_extra={"examples": [{"items": [{"content": "Parks in bay 12.", "user_id": "alice"}]}]}
     )
 
-    items: list[StoreIn] = Field(min_length=1)
+    items: list[StoreIn] = Field(min_length=1, description="Each like the body of POST /v1/memories; 100 at most")
 
 
 # -- replies ------------------------------------------------------------------------------------------------------

@@ -30,10 +30,10 @@ Comma = Annotated[str, Field(max_length=10_000)]
 ScopeMode = Literal["given", "exact"]
 TAG_MATCH = "prefix: slack finds slack:channel:general"
 TAG_MODE = "One of the tags is enough, or all are needed"
-MIN_CONFIDENCE = "0..1: leaves out facts that are less certain; what has no confidence stays"
-TIME_QUERY = "start and end in words; ignored with a warning when no time is understood"
+MIN_CONFIDENCE = "0..1: leaves out facts of a lower fact_confidence; what has none stays"
+TIME_QUERY = "start and end in English words, such as last week or in May 2023; `window` tells what was understood"
 ARCHIVED = "Archived memories, too"
-SCOPE_MODE = "given: ids that are not named do not filter; exact: memories must not have them"
+SCOPE_MODE = "given: an id that is left out does not filter; exact: memories must not have it"
 
 
 class NarrowIn(ScopedBody):
@@ -53,8 +53,8 @@ class NarrowIn(ScopedBody):
     categories: Words = Field(default_factory=list, description="At least one of these")
     types: list[TypeName] = Field(default_factory=list, max_length=7, description="One of these")
     min_confidence: Unit | None = Field(None, description=MIN_CONFIDENCE)
-    start: Time | None = Field(None, description="Only what happened from here on")
-    end: Time | None = Field(None, description="Only what happened before")
+    start: Time | None = Field(None, description="Only what happened (`timestamp`) from this moment on")
+    end: Time | None = Field(None, description="Only what happened before this moment")
     time_query: str | None = Field(
         None,
         min_length=1,
@@ -163,8 +163,8 @@ async def parameters(
     categories: Several = None,
     types: Annotated[list[TypeName] | None, Query(description="Repeatable")] = None,
     min_confidence: Annotated[float | None, Query(ge=0, le=1, description=MIN_CONFIDENCE)] = None,
-    start: Annotated[Time | None, Query(description="Only what happened from here on")] = None,
-    end: Annotated[Time | None, Query(description="Only what happened before")] = None,
+    start: Annotated[Time | None, Query(description="Only what happened (`timestamp`) from this moment on")] = None,
+    end: Annotated[Time | None, Query(description="Only what happened before this moment")] = None,
     time_query: Annotated[
         str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, description=TIME_QUERY, examples=["last week"])
     ] = None,

@@ -19,6 +19,29 @@ Errors are `application/problem+json` and name the `field`. A trailing slash mak
 `Idempotency-Key`. Times are ISO 8601 in UTC, intervals are half-open.
 """
 
+COMMON = {
+    "id": "Its id",
+    "limit": "At most so many",
+    "cursor": "next_cursor of the page before",
+    "include_archived": "Archived ones, too",
+    "user_id": "Of this user",
+    "agent_id": "Of this agent",
+    "run_id": "Of this run",
+    "channel": "Of this channel",
+    "session_id": "Of this session",
+    "conversation_id": "Of this conversation, by its UUID",
+    "memory_id": "Of this memory",
+    "memory": "UUID of a memory",
+    "request_id": "Of this request, as in X-Request-ID",
+    "api_key_id": "Of this key",
+    "source_id": "UUID of the one it begins at",
+    "target_id": "UUID of the one it leads to",
+    "max_depth": "At most so many steps",
+    "task_type": "Of this kind of task",
+    "tool_name": "Of this tool",
+}
+"""What parameters say that mean the same everywhere and have no words of their own."""
+
 
 def install(app: FastAPI) -> None:
     original = app.openapi
@@ -42,6 +65,9 @@ def _mended(found: dict[str, Any]) -> dict[str, Any]:
             if "HTTPValidationError" in str(default):
                 del operation["responses"]["422"]
             _complete(operation)
+            for each in operation.get("parameters", []):
+                if each["name"] in COMMON:
+                    each.setdefault("description", COMMON[each["name"]])
     return found
 
 

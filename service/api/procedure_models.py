@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from service.api.memory_models import RedactionOut
-from service.api.wire import Body, Channel, Filled, Id, Name, Reply, Time, Unit
+from service.api.memory_models import RedactionOut, ScopedBody
+from service.api.wire import Body, Filled, Id, Reply, Time, Unit
 
 Label = Annotated[Filled, Field(min_length=1, max_length=100)]
 Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 
 
-class InvocationIn(Body):
+class InvocationIn(ScopedBody):
     """One use of a tool. Of user_id, agent_id, run_id and conversation_id at least one; what is left out is the
     conversation's."""
 
@@ -34,19 +34,19 @@ class InvocationIn(Body):
         }
     )
 
-    user_id: Name | None = None
-    agent_id: Name | None = None
-    run_id: Name | None = None
-    channel: Channel | None = None
-    conversation_id: Id | None = None
+    conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in")
     turn_id: Id | None = Field(None, description="A turn of the conversation, which must be given too")
-    tool_name: Label
-    task_type: Label | None = None
+    tool_name: Label = Field(description="Which tool")
+    task_type: Label | None = Field(None, description="Your word for the kind of task; statistics can be asked by it")
     tool_input: JsonValue = Field(description="What it was called with; secrets are cut out")
-    tool_output: JsonValue = None
-    success: bool
-    latency_ms: Annotated[float | None, Field(ge=0, le=1e9)] = None
-    error_message: Annotated[Filled | None, Field(min_length=1, max_length=10_000)] = None
+    tool_output: JsonValue = Field(None, description="What came back; secrets are cut out")
+    success: bool = Field(description="Whether it worked")
+    latency_ms: Annotated[float | None, Field(ge=0, le=1e9)] = Field(
+        None, description="How long it took, in milliseconds"
+    )
+    error_message: Annotated[Filled | None, Field(min_length=1, max_length=10_000)] = Field(
+        None, description="What it said when it failed"
+    )
     timestamp: Time | None = Field(None, description="When it was used; left out: now")
 
 
@@ -129,7 +129,7 @@ class ToolStatsList(Reply):
     results: list[ToolStatsOut]
 
 
-class StrategyIn(Body):
+class StrategyIn(ScopedBody):
     """At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
@@ -148,14 +148,12 @@ class StrategyIn(Body):
         }
     )
 
-    user_id: Name | None = None
-    agent_id: Name | None = None
-    run_id: Name | None = None
-    channel: Channel | None = None
-    description: Words
+    description: Words = Field(description="What to do")
     context_pattern: Words | None = Field(None, description="When it fits")
-    task_type: Label | None = None
-    tool_sequence: Annotated[list[Label], Field(max_length=50)] = Field(default_factory=list)
+    task_type: Label | None = Field(None, description="Your word for the kind of task it is for")
+    tool_sequence: Annotated[list[Label], Field(max_length=50)] = Field(
+        default_factory=list, description="Names of tools, in the order of their use"
+    )
     from_conversation_id: Id | None = Field(None, description="Where it was learned")
     success: bool | None = Field(True, description="How it went there; null: nobody tried it yet")
 
@@ -163,7 +161,7 @@ class StrategyIn(Body):
 class ReinforceIn(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"success": True}]})
 
-    success: bool
+    success: bool = Field(description="Whether it worked this time")
     conversation_id: Id | None = Field(None, description="Where it was used")
 
 

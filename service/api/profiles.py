@@ -49,10 +49,12 @@ class ProfileIn(Body):
         }
     )
 
-    preferences: dict[str, Any] = Field(default_factory=dict)
-    expertise_areas: Areas = Field(default_factory=list)
-    communication_style: dict[str, Any] = Field(default_factory=dict)
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    preferences: dict[str, Any] = Field(default_factory=dict, description="What the user likes, by names of your own")
+    expertise_areas: Areas = Field(default_factory=list, description="What the user knows well")
+    communication_style: dict[str, Any] = Field(
+        default_factory=dict, description="How the user wants to be spoken to, by names of your own"
+    )
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Whatever else you like to keep")
 
 
 class ProfilePatch(Body):
@@ -60,10 +62,12 @@ class ProfilePatch(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
 
-    preferences: dict[str, Any] | None = None
-    expertise_areas: Areas | None = None
-    communication_style: dict[str, Any] | None = None
-    metadata: dict[str, Any] | None = None
+    preferences: dict[str, Any] | None = Field(None, description="What the user likes, by names of your own")
+    expertise_areas: Areas | None = Field(None, description="What the user knows well")
+    communication_style: dict[str, Any] | None = Field(
+        None, description="How the user wants to be spoken to, by names of your own"
+    )
+    metadata: dict[str, Any] | None = Field(None, description="Whatever else you like to keep")
 
 
 class ProfileOut(Reply):

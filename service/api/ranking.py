@@ -17,7 +17,10 @@ from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 class RankIn(Body):
     """What ranks, for this request; what it leaves out is the workspace's."""
 
-    fusion: Fusion | None = Field(None, description="How signals become comparable; default weighted")
+    fusion: Fusion | None = Field(
+        None,
+        description="Sum signals by value (weighted, zscore) or by rank (rrf); default weighted",
+    )
     weights: Weights | None = Field(
         None, description="What each signal counts; the others keep theirs", examples=[{"text_vector": 2.0}]
     )
@@ -29,11 +32,13 @@ class RankIn(Body):
         description="What is done with the question; the others keep theirs",
         examples=[{"query_expansion": True}],
     )
-    diversity: Unit | None = Field(None, description="0..1: how much a hit loses for repeating one above it")
-    rerank: bool | None = Field(None, description="Let the configured reranker look at the first hits")
+    diversity: Unit | None = Field(None, description="0..1: how much a hit loses for repeating one above it; default 0")
+    rerank: bool | None = Field(None, description="Let the reranker, if there is one, look at the first hits")
     reinforce: bool = Field(True, description="Count the hits as used; false for previews")
-    explain: bool = Field(False, description="Tell how each score came about")
-    explain_id: Id | None = Field(None, description="Tell of this memory why it was found or not")
+    explain: bool = Field(False, description="Show with each hit the terms that its score is made of")
+    explain_id: Id | None = Field(
+        None, description="UUID of a memory: the answer says in `why` if it was found or why not"
+    )
 
     def ranking(self, base: Ranking) -> Ranking:
         """The workspace's ranking with what the request says."""
@@ -79,7 +84,10 @@ Switch = bool | None
 
 
 async def parameters(
-    fusion: Annotated[Fusion | None, Query(description="How signals become comparable; default weighted")] = None,
+    fusion: Annotated[
+        Fusion | None,
+        Query(description="Sum signals by value (weighted, zscore) or by rank (rrf); default weighted"),
+    ] = None,
     hybrid: Annotated[Switch, _switch("hybrid")] = None,
     entity_centric: Annotated[Switch, _switch("entity_centric")] = None,
     query_expansion: Annotated[Switch, _switch("query_expansion")] = None,
@@ -87,12 +95,14 @@ async def parameters(
     requests: Annotated[Switch, _switch("requests")] = None,
     self_query: Annotated[Switch, _switch("self_query")] = None,
     diversity: Annotated[
-        float | None, Query(ge=0, le=1, description="How much a hit loses for repeating one above it")
+        float | None, Query(ge=0, le=1, description="How much a hit loses for repeating one above it; default 0")
     ] = None,
-    rerank: Annotated[Switch, Query(description="Let the configured reranker look at the first hits")] = None,
+    rerank: Annotated[Switch, Query(description="Let the reranker, if there is one, look at the first hits")] = None,
     reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
-    explain: Annotated[bool, Query(description="Tell how each score came about")] = False,
-    explain_id: Annotated[Id | None, Query(description="Tell of this memory why it was found or not")] = None,
+    explain: Annotated[bool, Query(description="Show with each hit the terms that its score is made of")] = False,
+    explain_id: Annotated[
+        Id | None, Query(description="UUID of a memory: the answer says in `why` if it was found or why not")
+    ] = None,
 ) -> dict[str, Any]:
     switches = {
         "hybrid": hybrid,

@@ -54,7 +54,7 @@ class ScopePage(Reply):
 async def list_scopes(
     who: Reader,
     res: ResourcesOf,
-    type: KindName | None = None,
+    type: Annotated[KindName | None, Query(description="Only these")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=2_000)] = None,
 ) -> ScopePage:
@@ -81,7 +81,7 @@ async def list_scopes(
     responses={**MANY, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_scope(
-    type: KindName,
+    type: Annotated[KindName, Path(description="Whose memories go")],
     id: Annotated[str, Path(min_length=1, max_length=255)],
     request: Request,
     who: Deleter,

@@ -45,7 +45,7 @@ Limit = Annotated[int, Field(ge=1, le=1_000)]
 
 LIMIT = "At most so many hits; fewer only when fewer match"
 MIN_SCORE = "Leaves out hits that score lower"
-VALIDITY = "What happens to memories outside [t_valid, t_invalid)"
+VALIDITY = "What is over, or not valid yet: exclude leaves it out, demote ranks what is over lower, ignore shows all"
 CONNECTED = "Show with each hit the memories it is tied to, 5 by default"
 
 

@@ -122,7 +122,7 @@ async def find_strategies(
     task: Annotated[str, Query(min_length=1, max_length=4_000, description="What is to be done")],
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
     task_type: Label = None,
-    top_k: Annotated[int, Query(ge=1, le=100)] = 5,
+    top_k: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 5,
 ) -> wire.FittingList:
     """By similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
     clean = await clean_words(task, "task", res)

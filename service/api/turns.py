@@ -71,7 +71,7 @@ async def search_turns(
     res: ResourcesOf,
     note: NoteOf,
     scope: ScopeOf,
-    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY)] = None,
+    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The question")] = None,
     query: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The same as q")] = None,
     channels: Channels = None,
     time_window_hours: Hours = None,

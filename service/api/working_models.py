@@ -20,24 +20,28 @@ class ItemIn(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"step": 3}, "ttl_seconds": 600}]})
 
-    value: JsonValue
+    value: JsonValue = Field(description="Any JSON; 64 kB at most")
     ttl_seconds: Ttl = None
 
 
 class WorkingTurnIn(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
 
-    role: Annotated[str, Field(min_length=1, max_length=20)]
-    content: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)]
-    name: Annotated[Filled | None, Field(max_length=200)] = None
-    timestamp: Time | None = None
+    role: Annotated[str, Field(min_length=1, max_length=20)] = Field(description="user, assistant, system or tool")
+    content: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(description="What was said")
+    name: Annotated[Filled | None, Field(max_length=200)] = Field(
+        None, description="Who speaks, when the role does not say it"
+    )
+    timestamp: Time | None = Field(None, description="When it was said")
     ttl_seconds: Ttl = None
 
 
 class ThoughtIn(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"thought": "Ask for the passport number last."}]})
 
-    thought: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)]
+    thought: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(
+        description="What goes through the agent's mind"
+    )
     ttl_seconds: Ttl = None
 
 
@@ -46,8 +50,10 @@ class ActiveGoalIn(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
 
-    goal_id: Id | None = None
-    description: Annotated[Filled | None, Field(min_length=1, max_length=MAX_TEXT)] = None
+    goal_id: Id | None = Field(None, description="UUID of a goal")
+    description: Annotated[Filled | None, Field(min_length=1, max_length=MAX_TEXT)] = Field(
+        None, description="What is worked on, in words"
+    )
     ttl_seconds: Ttl = None
 
     @model_validator(mode="after")
@@ -62,7 +68,7 @@ class SessionIn(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"data": {"locale": "nb-NO"}}]})
 
-    data: dict[str, Any]
+    data: dict[str, Any] = Field(description="Whatever belongs to the session")
     ttl_seconds: Ttl = None
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Request
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from service.api import errors
 from service.api.auth import Admin, CallerOf, Operator
@@ -20,15 +20,20 @@ from service.settings import PER_WORKSPACE, Settings
 
 router = APIRouter(prefix="/v1", tags=["workspaces"])
 
+RIGHTS = ", ".join(sorted(Right))
 RightName = Annotated[str, Field(examples=["memory:read"])]
 
 
 class WorkspaceIn(Body):
-    name: Title = Field(examples=["acme"])
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
+
+    name: Title = Field(examples=["acme"], description="For people")
 
 
 class WorkspaceChange(Body):
-    name: Title | None = None
+    model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"timezone": "Europe/Berlin"}}]})
+
+    name: Title | None = Field(None, description="Another name")
     settings: Metadata | None = Field(
         None, description="Replaces the workspace's own settings", examples=[{"timezone": "Europe/Berlin"}]
     )
@@ -53,20 +58,28 @@ class WorkspaceMade(Reply):
 class KeyIn(Body):
     """What a key may do, until when, and the scope that its calls have when they name none."""
 
-    name: Title = Field(examples=["checkout agent"])
-    rights: list[RightName] = Field(min_length=1, examples=[["memory:read", "memory:write"]])
-    user_id: Name | None = None
-    agent_id: Name | None = None
-    run_id: Name | None = None
-    channel: Channel | None = None
-    expires_at: Time | None = None
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "checkout agent", "rights": ["memory:read", "memory:write"]}]}
+    )
+
+    name: Title = Field(examples=["checkout agent"], description="For people")
+    rights: list[RightName] = Field(
+        min_length=1,
+        examples=[["memory:read", "memory:write"]],
+        description=f"What it may: {RIGHTS}",
+    )
+    user_id: Name | None = Field(None, description="The user of its calls that name no id")
+    agent_id: Name | None = Field(None, description="The agent of its calls that name no id")
+    run_id: Name | None = Field(None, description="The run of its calls that name no id")
+    channel: Channel | None = Field(None, description="The channel of its calls that name none")
+    expires_at: Time | None = Field(None, description="From this moment on it is refused")
 
     @model_validator(mode="after")
     def _known(self) -> Self:
         known = {str(right) for right in Right}
         for right in self.rights:
             if right not in known:
-                raise ValueError(f"rights: each is one of {', '.join(sorted(known))}")
+                raise ValueError(f"rights: each is one of {RIGHTS}")
         return self
 
 

@@ -33,10 +33,10 @@ class Weights(_Part):
     `tag` and `goal`; without an active goal the latter takes no part.
     """
 
-    text_lexical: Weight = Field(default=0.2, description="BM25 over the memory's own words")
-    context_lexical: Weight = Field(default=0.8, description="BM25 over the turn and the two before it")
-    text_vector: Weight = Field(default=1.0, description="Cosine to the text")
-    context_vector: Weight = Field(default=1.0, description="Cosine to the turn with its speaker and the turn before")
+    text_lexical: Weight = Field(default=0.2, description="Words in common (BM25) with the memory's text")
+    context_lexical: Weight = Field(default=0.8, description="The same with the turn and the two before it")
+    text_vector: Weight = Field(default=1.0, description="Nearness of meaning (cosine) to the text")
+    context_vector: Weight = Field(default=1.0, description="The same to the turn with its speaker and the turn before")
     speaker: Weight = Field(default=0.5, description="Said by the role asked for; 0.6 of it: by the one named")
     telling: Weight = Field(default=0.5, description="Tells rather than asks")
     oneself: Weight = Field(default=0.5, description="Speaks of its speaker, where one is named")
@@ -52,7 +52,7 @@ class Weights(_Part):
     entity_alone: Weight = Field(default=4.0, description="The same when nothing but an entity is asked for")
     goal: Weight = Field(default=0.3, description="Belongs to an active goal of the scope, or is near to one")
     coverage: Share = Field(
-        default=0.6, description="Share of what the question's words could reach at which BM25 is full"
+        default=0.6, description="Share of what the question's words could score at which words in common count fully"
     )
 
 
@@ -69,12 +69,14 @@ class Factors(_Part):
 class Techniques(_Part):
     """What is done with a question beside embedding it. The model ones fall back to rules, or are left out."""
 
-    hybrid: bool = Field(default=True, description="Words (BM25, rare names) beside vectors")
-    entity_centric: bool = Field(default=True, description="Memories that name the question's entities")
-    query_expansion: bool = Field(default=False, description="The question as a statement, too")
-    hyde: bool = Field(default=False, description="An answer imagined by the language model, too")
-    requests: bool = Field(default=True, description="A request by what is particular to it, not by its being one")
-    self_query: bool = Field(default=False, description="Times, types and tags in the question become filters")
+    hybrid: bool = Field(default=True, description="Search by words, too (BM25, rare names); off: by meaning alone")
+    entity_centric: bool = Field(default=True, description="Lift memories that name whom and what the question names")
+    query_expansion: bool = Field(default=False, description="Search for the question rewritten as a statement, too")
+    hyde: bool = Field(default=False, description="Search for an answer that the language model imagines, too")
+    requests: bool = Field(
+        default=True, description="In 'Book me a flight', look at what is wished for, not at its being a wish"
+    )
+    self_query: bool = Field(default=False, description="Take times, types and tags in the question as filters")
 
 
 @dataclass(frozen=True, slots=True)

@@ -300,3 +300,36 @@ async def test_the_document_and_its_page_are_served(anonymous: AsyncClient) -> N
     served = await anonymous.get("/openapi.json")
     assert served.json()["info"]["title"] == "Loxodon"
     assert (await anonymous.get("/docs")).status_code == 200
+
+
+def sent(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every operation that takes a body, with the schema of it."""
+    for method, path, operation in operations(document):
+        if "requestBody" in operation:
+            yield f"{method} {path}", operation["requestBody"]["content"]["application/json"]["schema"]
+
+
+def test_everything_that_can_be_sent_is_described(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    for method, path, operation in operations(document):
+        for each in operation.get("parameters", []):
+            assert each.get("description"), f"{method} {path} {each['name']}"
+    waiting, known = set(re.findall(r"#/components/schemas/(\w+)", json.dumps([*sent(document)]))), set[str]()
+    while waiting:
+        name = waiting.pop()
+        known.add(name)
+        waiting |= set(re.findall(r"#/components/schemas/(\w+)", json.dumps(schemas[name]))) - known
+        for field, shape in schemas[name].get("properties", {}).items():
+            assert shape.get("description") or "$ref" in shape, f"{name}.{field}"
+    assert {"StoreIn", "MessageIn", "BatchPatch", "GoalIn", "KeyIn"} <= known
+
+
+def test_every_body_has_an_example_that_its_schema_takes(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    for where, shape in sent(document):
+        body = schemas[(shape.get("anyOf") or [shape])[0]["$ref"].rsplit("/", 1)[1]]
+        examples = body.get("examples", [{}] if not body.get("required") else [])
+        assert examples, where
+        for example in examples:
+            checked = {**body, "components": document["components"]}
+            assert jsonschema_rs.is_valid(checked, example), f"{where}: {example}"
