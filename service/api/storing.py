@@ -53,7 +53,11 @@ async def conversation(body: wire.StoreIn, who: Caller, res: Resources) -> tuple
 def messages(body: wire.StoreIn, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
     """The messages that have a text, in order; raises InvalidInput when none has, or there are too many."""
     given = body.messages
-    listed = [wire.MessageIn(role="user", content=given, name=None)] if isinstance(given, str) else given or []
+    listed = (
+        [wire.MessageIn(role="user", content=given, name=None, timestamp=None)]
+        if isinstance(given, str)
+        else given or []
+    )
     if len(listed) > res.settings.messages_max_items:
         raise InvalidInput(
             f"messages: {len(listed)} were sent, at most {res.settings.messages_max_items} are taken at once.",
