@@ -18,7 +18,7 @@ _MONTH_OPENER = re.compile(
     r"|previous|coming|early|late|mid|starting|beginning|as\s+of|every)[\s-]\s*$"
 )
 _SEASON_OPENER = re.compile(r"\b(?:in|during|over|by|since|until|till|before|after|of|late|early)\s+(?:the\s+)?$")
-_ON = re.compile(r"\b(?:on|by|until|till|since|before|after|from|to)\s+(?:the\s+)?$")
+_ON = re.compile(r"\b(?:week\s+of|commencing|w/[cb]|on|by|until|till|since|before|after|from|to)\s+(?:the\s+)?$")
 _TENS = ("", "", "twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
 _SOME_YEAR = rf"(?:{YEAR}|'\d\d\b)"
 _MODAL = re.compile(r"\s+(?:\d|(?:not|be|have|i|we|you|they|he|she|it|also|take|need|get|or\s+may\s+not)\b)")
@@ -32,7 +32,8 @@ def _month_first(scene: Scene, match: re.Match[str]) -> Piece | None:
 def _day_first(scene: Scene, match: re.Match[str]) -> Piece | None:
     day, of, name, year = match.groups()
     sure = of or year or day[-2:] in ("st", "nd", "rd", "th") or name not in ("may", "march", "mar")
-    if not sure and not _ON.search(scene.before(match.start())):
+    alone = scene.text.strip(" .?!") == match.group().strip(" .")
+    if not (sure or alone or _ON.search(scene.before(match.start()))):
         return None  # "room 3 may be free"
     return _dated(scene, match, words.month(name), words.day(day), year)
 
@@ -155,6 +156,12 @@ def _decade(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.span_months(int(full or 190 + digit) * 10, 1, 120), "decade")
 
 
+def _century(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "the 19th century", of a question: a note that names one speaks of style or history."""
+    first = int(match.group(1)) * 100 - 99
+    return whole(match, calendar.span_months(first, 1, 1200), "century") if scene.asked else None
+
+
 RULES = (
     Rule(
         rf"({MONTH})\s+({DAY})\s*(?:-|–|to|through|thru|until|till|and)\s*(?:the\s+)?({DAY})(?!:)(?:,?\s+({YEAR}))?",
@@ -190,8 +197,9 @@ RULES = (
     Rule(
         rf"(?:(?:the\s+)?\b((?:1[89]|20)\d)0['\u2019]?s"
         r"|(?:the\s+['\u2019]?|['\u2019]|(?<=early )|(?<=late )|(?<=mid[ -]))([2-9])0['\u2019]?s"
-        rf"|the\s+({'|'.join(_TENS[2:])}))\b",
+        rf"|(?:the\s+|(?<=early )|(?<=late )|(?<=mid[ -]))({'|'.join(_TENS[2:])}))\b",
         _decade,
     ),
+    Rule(r"(?:the\s+)?(1[5-9]|20|21)(?:st|th)[\s-]century\b", _century),
 )
 LATE = (Rule(rf"(?:(last|past|previous|next|coming|upcoming|this)\s+)?({MONTH})", _bare_month),)

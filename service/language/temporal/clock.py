@@ -11,6 +11,7 @@ import re
 from datetime import datetime, timedelta
 
 from service.language.temporal import calendar, words
+from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import Piece, Rule, Scene
 from service.language.temporal.words import DAYPART
 
@@ -21,11 +22,15 @@ _CLOCK_OPENER = re.compile(
 _EVENING = re.compile(
     r"\b(?:dinner|supper|drinks|party|concert|movies?|pub|bedtime|tonight)\b"
 )  # dinner at 7 is no breakfast
+NIGHT_RUNS_TO = 5  # hours after midnight in which "tonight" is still the night that began the day before
+_NIGHTS = ("night", "tonight", "tonite")
 _NAMED = {"noon": (12, 0), "midday": (12, 0), "midnight": (0, 0)}
 
 
 def afternoon(hour: int, minute: int, daypart: str | None = None) -> tuple[int, int]:
     """The hour of 0..23 that a bare hour of 1..12 means."""
+    if daypart in _NIGHTS and 1 <= hour < NIGHT_RUNS_TO:
+        return hour, minute
     if daypart in ("afternoon", "evening", "night", "tonight", "tonite"):
         return (hour % 12 + 12 if not (daypart.endswith("night") and hour == 12) else 0), minute
     if daypart == "morning":
@@ -110,9 +115,17 @@ def _named(scene: Scene, match: re.Match[str]) -> Piece | None:
 def _this_part(scene: Scene, match: re.Match[str]) -> Piece | None:
     """ "this morning", "tonight", "late this evening", "last night"."""
     edge, which, part, tonight = match.groups()
-    day = scene.today - timedelta(days=1 if which == "last" else 0)
-    begins, ends = hours(day, part or tonight)
-    if edge == "early":
+    ago = 1 if which == "last" else 0
+    if match.group().startswith("the"):
+        ago = 2
+    elif ago == 0 and scene.asked and (tonight or part == "night") and scene.now.hour < NIGHT_RUNS_TO:
+        ago = 1 if scene.lean(match.start()) is Lean.PAST else 0  # asked at 2 at night
+    begins, ends = hours(scene, scene.today - timedelta(days=ago), part or tonight)
+    if edge and scene.asked:
+        length = ends - begins
+        late = timedelta(hours=2) if length > timedelta(hours=8) else length / 2  # "late last night" is from 10 pm on
+        begins, ends = (begins, begins + length / 2) if edge == "early" else (begins + late, ends)
+    elif edge == "early":
         ends = begins + timedelta(hours=2)
     elif edge == "late":
         begins = ends - timedelta(hours=2)
@@ -124,8 +137,12 @@ def _part(scene: Scene, match: re.Match[str]) -> Piece | None:
     return Piece(*match.span(), "time", unit="part", daypart=match.group(1), weak=True)
 
 
-def hours(day: datetime, part: str) -> calendar.Interval:
-    """The hours of a part of a day; the night ends with the day's last second, as corpora have it."""
+def hours(scene: Scene, day: datetime, part: str) -> calendar.Interval:
+    """The hours of a part of a day. The night of a note ends with the day's last second, as corpora have it; that of
+    a question goes on to the next morning."""
+    if scene.asked:
+        first, last = words.ASKED_DAYPARTS[part]
+        return day + timedelta(hours=first), day + timedelta(hours=last)
     first, last = words.DAYPARTS[part]
     ends = day + (timedelta(days=1) - calendar.LAST_SECOND if last == 24 else timedelta(hours=last))
     return day + timedelta(hours=first), ends
@@ -135,6 +152,7 @@ _WORD_HOUR = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve
 _HOUR = rf"(?:{_WORD_HOUR}|\d\d?\b)"
 RULES = (
     Rule(rf"(?:(early|late)\s+)?(?:(this|last)\s+({DAYPART})|(tonight|tonite)\b)", _this_part),
+    Rule(r"()()the\s+(night|evening)()\s+before\s+last\b", _this_part),
     Rule(rf"(half|quarter|five|ten|twenty|twenty-five)\s+(past|to)\s+({_HOUR})", _past),
     Rule(r"(?<![\d:.,$€£#])(\d\d?)(?:[:.](\d\d)(?::\d\d)?)?\s?([ap]\.?m\b\.?)", _digits),
     Rule(r"(?<![\d:.,$€£#])(\d\d?):(\d\d)(?::\d\d)?()\b(?![:.]\d|%)", _digits),

@@ -21,6 +21,7 @@ MAX_ASKED = 4  # handed to the recogniser, 10 to 15 ms each and five times that 
 
 _TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop behind "Friday", not that of "Oct." or "p.m."
 _LOOKS_BACK = re.compile(r"\bsince\s+(?:the\s+)?(?:\w+\s+of\s+)?(?:the\s+)?$")
+_COUNTS_ON = re.compile(r"\b(?:day|week|fortnight|month|year)s?\s+from\s+(?:the\s+)?$")  # "two weeks from Friday"
 _LOOKS_AHEAD = re.compile(
     r"\b(?:until|till|by|through|thru|starting|due|before|expires)\s+(?:on\s+)?(?:the\s+)?(?:\w+\s+of\s+)?$"
 )
@@ -38,20 +39,23 @@ def find(text: str, reference: datetime, zone: ZoneInfo) -> tuple[Mention, ...]:
     return mentions(text, reference, zone, tense.leaning)
 
 
-def mentions(text: str, reference: datetime, zone: ZoneInfo, leaning: Leaning) -> tuple[Mention, ...]:
-    """As `find`, with the direction of dates without a year decided by `leaning(sentence)(position)`."""
+def mentions(
+    text: str, reference: datetime, zone: ZoneInfo, leaning: Leaning, *, asked: bool = False
+) -> tuple[Mention, ...]:
+    """As `find`, with the direction of dates without a year decided by `leaning(sentence)(position)`; `asked`: the
+    text is a question."""
     if reference.tzinfo is None:
         raise ValueError("the reference time must be aware")
     found: list[Mention] = []
-    asked = 0
+    consulted = 0
     for count, (start, end) in enumerate(gate.sentences(text)):
         if count == MAX_SENTENCES:
             break
         raw, low = text[start:end], _lower(text[start:end])
-        scene = Scene(low, raw, reference.astimezone(UTC), zone, _guided(low, leaning(low)))
+        scene = Scene(low, raw, reference.astimezone(UTC), zone, _guided(low, leaning(low)), asked)
         pieces = own(scene)
-        if asked < MAX_ASKED and recogniser.worth_asking(_rest(scene.text, pieces)):
-            asked += 1
+        if consulted < MAX_ASKED and recogniser.worth_asking(_rest(scene.text, pieces)):
+            consulted += 1
             pieces = _merge(pieces, recogniser.read(scene))
         found += [m for piece in pieces if (m := _mention(scene, piece, text, start))]
     return tuple(found)
@@ -87,6 +91,8 @@ def _guided(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]
         before = sentence[max(0, position - 32) : position]
         if _LOOKS_BACK.search(before):
             return Lean.PAST
+        if _COUNTS_ON.search(before):
+            return Lean.FUTURE
         direction = lean(position)
         return Lean.FUTURE if direction is Lean.NONE and _LOOKS_AHEAD.search(before) else direction
 

@@ -35,7 +35,8 @@ _CUES = frozenset(
         *words.listed(
             "daily weekly monthly quarterly yearly hourly nightly annually biweekly bimonthly fortnightly century"
         ),
-        *words.listed("centuries hundred thousand oclock clock eod eow eom eoq eoy cob business now "),
+        *words.listed("centuries hundred thousand oclock clock eod eow eom eoq eoy cob business"),
+        *words.listed("now kw cw wk overnight"),
         *words.listed(
             "twenty nineteen thirteenth twentieth thirtieth twenties thirties forties fifties sixties seventies"
         ),

@@ -85,6 +85,12 @@ def _key(words: str) -> str:
     return re.sub(r"^(valentine|new year|april fool|mother|father|st patrick)s? (?=day|eve)", r"\1s ", name)
 
 
+def in_year(text: str, year: int) -> datetime | None:
+    """The day of the holiday that a match of ours names, in that year."""
+    name = re.search(_NAMES, text)
+    return date_of(_key(name.group()), year) if name else None
+
+
 def _holiday(scene: Scene, match: re.Match[str]) -> Piece | None:
     which, words, year = match.groups()
     name = _key(words)

@@ -16,7 +16,7 @@ from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import Piece, Scene
 
 _WEEK_OF = re.compile(
-    r"(?:the\s+)?\b(?:week|w/c|w/b)(?:\s+(?:of|starting|beginning|commencing|ending))?(?:\s+on)?\s+(?:the\s+)?(?:of\s+)?$"
+    r"(?:the\s+)?\b(?:week(?:end)?|w/c|w/b)(?:\s+(?:of|starting|beginning|commencing|ending))?(?:\s+on)?\s+(?:the\s+)?(?:of\s+)?$"
     r"|\bw/[cb]\s+$"
 )
 _PART = re.compile(
@@ -109,7 +109,8 @@ def _week_of(scene: Scene, piece: Piece) -> Piece:
     if not match or piece.kind != "date" or not piece.begins:
         return piece
     start = piece.start - (match.end() - match.start())
-    return Piece(start, piece.end, "range", *calendar.period(piece.begins, "week"), unit="week")
+    unit = "weekend" if "weekend" in match.group() else "week"
+    return Piece(start, piece.end, "range", *calendar.period(piece.begins, unit), unit=unit)
 
 
 def _part_of(scene: Scene, piece: Piece) -> Piece:

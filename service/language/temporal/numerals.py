@@ -30,6 +30,7 @@ _COUNTED = re.compile(
     r"|times|rows|users|items|files|tokens|words|lines|steps|calories|cases|points|meters|requests|customers|hours"
     r"|minutes|seconds|days|weeks|months|years|records|entries|tickets|copies|units|pieces|employees|students)\b"
 )
+_VERSION = re.compile(r"\b(?:version|v\.?)\s*$")
 _SEPARATED = r"(?<![\d./-])(?:{})(?![\d/]|-\d|\.\d)"
 
 
@@ -47,6 +48,8 @@ def _iso(scene: Scene, match: re.Match[str]) -> Piece | None:
 
 def _numeric(scene: Scene, match: re.Match[str]) -> Piece | None:
     first, mark, second, digits = match.groups()
+    if mark == "." and _VERSION.search(scene.before(match.start())):
+        return None
     month, day = int(first), int(second)
     if month > 12 or mark == ".":
         month, day = day, month
@@ -56,6 +59,11 @@ def _numeric(scene: Scene, match: re.Match[str]) -> Piece | None:
 
 def _iso_month(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.span_months(int(match.group(1)), int(match.group(2)), 1), "month")
+
+
+def _month_of_year(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "04/2023"."""
+    return whole(match, calendar.span_months(int(match.group(2)), int(match.group(1)), 1), "month")
 
 
 def _fraction(scene: Scene, match: re.Match[str]) -> Piece | None:
@@ -121,7 +129,8 @@ RULES = (
     Rule(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])()()()()\b", _iso),
 )
 LATE = (
-    Rule(_SEPARATED.format(r"((?:19|20)\d\d)-(0[1-9]|1[0-2])"), _iso_month),
+    Rule(_SEPARATED.format(r"((?:19|20)\d\d)[-/](0[1-9]|1[0-2])"), _iso_month),
+    Rule(_SEPARATED.format(r"(0?[1-9]|1[0-2])/((?:19|20)\d\d)"), _month_of_year),
     Rule(rf"(?<!\d-)({YEAR})\s*(?:-|–|~|to|until|through)\s*({YEAR})(?!-)", _years),
     Rule(rf"(?<!\d-)((?:the\s+)?\byear\s+)?({YEAR})(?![-/:.]?\d|\.\w)", _year),
     Rule(words.SPOKEN_YEAR, _spoken_year),

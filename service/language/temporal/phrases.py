@@ -11,13 +11,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from service.language.temporal import calendar, clock, ranges
+from service.language.temporal import beside, calendar, clock, holidays, ranges
 from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import Piece, Scene
+from service.language.temporal.words import LAST, NEXT, WEEKDAY
 
 _AT = re.compile(r"\s*[,(-]?\s*(?:at|@|around|about|from|in\s+the|on|of|the|between|for\s+(?=\d))?\s*")
 _COMMA = re.compile(r"\s*[,(-]?\s*(?:on\s+|the\s+)?")
 _LIMIT = re.compile(r"\s*,?\s+(by|before|after|until|till|from)\s+")
+_ON = re.compile(r"\s*,?\s+(?:on\s+)?")
+_IN = re.compile(r"\s*,?\s+(?:in|on|at|around|during)\s+(?:the\s+)?|\s+(?:of\s+)?")
+_WEEKDAY_FIRST = re.compile(rf"{WEEKDAY}\s+\w")
+_BESIDE_THIS = re.compile(rf"(?:the\s+)?(?:{LAST}|{NEXT})\b")
 _OFFSET = re.compile(r"\s*(from|after|before)\s+")
 _LASTING = re.compile(r"\s*,?\s*(?:for|lasting)\s+(?:about\s+|the\s+)?")
 _STARTING = re.compile(r"\s*(?:starting|beginning|commencing)\s+(?:from\s+|on\s+)?")
@@ -30,10 +35,10 @@ def join(scene: Scene, pieces: Iterable[Piece]) -> list[Piece]:
     found = list(pieces)
     for joins in (
         (ranges.hours,),
-        (_dates, _hours),
+        (_dates, _day_of_month, _hours),
         (_hours, _sets),
         (ranges.between, _year),
-        (_hours, _lengths, _year),
+        (_hours, _lengths, beside.join, _in_week, _year),
         (_dates,),
     ):
         found = _pass(scene, _listed(scene, found), joins)
@@ -80,6 +85,15 @@ def _dates(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     return replace(b, start=a.start, end=b.end) if a.sort == "near" and not b.sort else None
 
 
+def _day_of_month(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+    """ "last month on the 20th", "the 20th last month"."""
+    for month, day in ((a, b), (b, a)):
+        if month.unit == "month" and month.begins and day.sort == "ordinal" and day.begins and _ON.fullmatch(gap):
+            date = month.begins.replace(day=day.begins.day)
+            return Piece(a.start, b.end, "date", *calendar.day(date))
+    return None
+
+
 def _on_weekday(scene: Scene, weekday: Piece, other: Piece) -> Piece:
     """The date that a weekday goes with: in the year or month where they agree, or in the week of "in two weeks"."""
     assert weekday.begins
@@ -101,14 +115,31 @@ def _on_weekday(scene: Scene, weekday: Piece, other: Piece) -> Piece:
     return replace(other, sort="")
 
 
+def _in_week(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+    """ "on Saturday night last week"."""
+    if b.unit != "week" or not b.begins or not a.begins or not a.ends or gap.strip(" ,"):
+        return None
+    if not _WEEKDAY_FIRST.match(scene.text, a.start) or not _BESIDE_THIS.match(scene.text, b.start):
+        return None
+    days = calendar.midnight(b.begins) + timedelta(days=a.begins.weekday()) - calendar.midnight(a.begins)
+    return replace(a, end=b.end, begins=a.begins + days, ends=a.ends + days, sort="")
+
+
 def _year(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
-    """ "26 June to 28 June in 2020", "2007 and 2009"."""
+    """ "26 June to 28 June in 2020", "Christmas last year", "last year in March"."""
+    if a.unit == "year" and b.unit != "year" and _IN.fullmatch(gap):
+        a, b, gap, start, end = b, a, " ", a.start, b.end
+    else:
+        start, end = a.start, b.end
     if b.unit != "year" or b.kind != "range" or b.begins is None or a.begins is None or a.ends is None:
         return None
+    if a.sort == "holiday" and _IN.fullmatch(gap):
+        day = holidays.in_year(scene.text[a.start : a.end], b.begins.year)
+        return Piece(start, end, "date", *calendar.day(day)) if day else None
     if a.partial and re.fullmatch(r"\s*,?\s*(?:in|of)?\s*", gap):
         months = 12 * (b.begins.year - a.begins.year)
         begins, ends = calendar.add_months(a.begins, months), calendar.add_months(a.ends, months)
-        return replace(a, end=b.end, begins=begins, ends=ends, partial=None)
+        return replace(a, start=start, end=end, begins=begins, ends=ends, partial=None, weak=False)
     return None
 
 
@@ -117,7 +148,7 @@ def _hours(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     if a.kind == "date" and b.kind == "time":
         limit = _LIMIT.fullmatch(gap)
         if limit and limit.group(1) != "from" and b.clock:
-            return _limited(_at(scene, a, b), limit.group(1))
+            return _limited(scene, a, _at(scene, a, b), limit.group(1))
         return _at(scene, a, b) if _AT.fullmatch(gap) or limit else None
     if not _AT.fullmatch(gap):
         return None
@@ -142,7 +173,7 @@ def _at(scene: Scene, date: Piece, time: Piece, start: int | None = None, end: i
     assert date.begins
     start, end = date.start if start is None else start, time.end if end is None else end
     if time.clock is None:
-        begins, ends = clock.hours(date.begins, time.daypart or "morning")
+        begins, ends = clock.hours(scene, date.begins, time.daypart or "morning")
         return Piece(start, end, "range", begins, ends, unit="part", daypart=time.daypart)
     hour, minute = clock.sharp(scene, time, time.daypart)
     moment = date.begins.replace(hour=hour, minute=minute)
@@ -155,17 +186,18 @@ def _at_part(scene: Scene, part: Piece, time: Piece, start: int, end: int) -> Pi
     assert part.begins
     hour, minute = clock.sharp(scene, time, part.daypart)
     moment = part.begins.replace(hour=hour, minute=minute)
-    if hour == 0 and part.daypart != "morning":  # "tonight at 12" is the end of that night
+    if hour < clock.NIGHT_RUNS_TO and part.daypart != "morning":  # "tonight at 12", "last night at 2"
         moment += timedelta(days=1)
     return Piece(start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute))
 
 
-def _limited(moment: Piece | None, word: str) -> Piece | None:
+def _limited(scene: Scene, date: Piece, moment: Piece | None, word: str) -> Piece | None:
+    """ "yesterday after 6pm": a question means the rest of that day, a note what holds from then on."""
     if moment is None:
         return None
     if word == "after":
-        return replace(moment, kind="range", ends=None, clock=None)
-    return replace(moment, kind="range", begins=None, clock=None)
+        return replace(moment, kind="range", ends=date.ends if scene.asked else None, clock=None)
+    return replace(moment, kind="range", begins=date.begins if scene.asked else None, clock=None)
 
 
 def _shifted(date: Piece, hours: Piece, start: int, end: int) -> Piece:

@@ -14,13 +14,17 @@ from service.language.temporal.calendar import Interval, Lean
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A sentence, lower-cased and `raw`, and the reader's clock: `now` is naive local time, `instant` its UTC."""
+    """A sentence, lower-cased and `raw`, and the reader's clock: `now` is naive local time, `instant` its UTC.
+
+    `asked`: it asks for what lies in a time, and is no note that says when.
+    """
 
     text: str
     raw: str
     instant: datetime
     zone: ZoneInfo
     lean: Callable[[int], Lean]
+    asked: bool = False
 
     @property
     def now(self) -> datetime:

@@ -97,6 +97,8 @@ def _agree(scene: Scene, a: Piece, b: Piece) -> tuple[datetime, datetime]:
         ends = calendar.add_months(ends, -12) if calendar.add_months(ends, -12) > begins else ends
     elif a.sort == b.sort == "weekday":
         begins, ends = _week(scene, a, b)
+    elif a.sort == "weekday" and ends <= begins:  # "from Monday to Wednesday last week"
+        begins = b.begins - timedelta(days=(b.begins.weekday() - begins.weekday()) % 7)
     elif "weekday" in b.sort and ends <= begins:
         ends += timedelta(days=7 * (((begins - ends).days // 7) + 1))
     return begins, ends

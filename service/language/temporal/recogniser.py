@@ -59,6 +59,8 @@ _OPENED = re.compile(
     r"\b(?:in|on|by|at|for|from|since|until|till|through|before|after|during|over|between|around|this|last|next"
     r"|early|late|of|and|to|is|was|be)\s+(?:the\s+)?$|^\W*$"
 )
+_BESIDE_UNKNOWN = re.compile(r"(?:the\s+)?(?:day|week|weekend|month|year|night|morning)\s+(?:before|after|of)")
+_NUMBERED_WEEK = re.compile(r"(?:the\s+)?week\s+\d+")
 _BARE = re.compile(
     r"(?:the\s+)?(?:now|right now|recently|currently|lately|soon|previously|once|\d+|\d+\s*/\s*\d+|second|the time|time"
     r"|day|week|weekend|month|year|hour|minute|may|march|mar|dec|sat|sun|wed|sec|sep|jan|feb|past|future|present|night"
@@ -114,6 +116,8 @@ def _piece(scene: Scene, result: Any) -> Piece | None:
     words = scene.text[start:end].strip()
     if _BARE.fullmatch(words) or kind not in _KINDS or (kind == "time" and not re.search(r"[a-z]", words)):
         return None
+    if scene.asked and (_BESIDE_UNKNOWN.fullmatch(words) or _NUMBERED_WEEK.fullmatch(words)):
+        return None  # "the day before my birthday" is not yesterday, "week 12 of pregnancy" is none that we know
     if not _OPENED.search(scene.before(start)) and _HOLIDAY.match(words) and not re.search(r"\d{4}", words):
         return None
     if kind in ("duration", "set"):

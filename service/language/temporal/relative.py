@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import lru_cache
 
-from service.language.temporal import calendar, words
+from service.language.temporal import calendar, tense, words
 from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import Piece, Rule, Scene, instant, whole
-from service.language.temporal.words import HALF, LAST, NEXT, NUMBER, UNIT, WEEKDAY
+from service.language.temporal.words import HALF, LAST, MONTH, NEXT, NUMBER, UNIT, WEEKDAY, YEAR
 
 _ORDINAL_OPENER = re.compile(
     r"\b(?:on|by|since|until|till|through|before|after|from|week\s+of|due|starting|between|and|to)\s+$"
 )
+_OF = re.compile(r"\s+of\s")
 _SPOKEN = sorted((w.replace(" ", r"[\s-]") for w in words.DAY_WORDS if re.search(r"(?:st|nd|rd|th)$", w)), key=len)[
     ::-1
 ]
 _DAYS = {"today": 0, "tomorrow": 1, "yesterday": -1}
 _THE = re.compile(r"\b(?:for|in|during|over|on|at|of|by|before|after|until|till|through)\s+$")
+_LAST_OF = re.compile(
+    rf"\s+(?:of|in)\s+(?:the\s+)?(?:{MONTH}|{YEAR}|(?:(?:{LAST}|{NEXT}|this)\s+)?(?:month|quarter|year)\b)"
+)
 _BARE_WEEKDAY = re.compile(
     r"\b(?:on|by|since|until|till|through|thru|before|after|from|to|between|and|or|for|of|due|starting|every|each)\s+$"
     r"|[-–/,(]\s*$"
@@ -50,6 +55,10 @@ def _period(scene: Scene, match: re.Match[str]) -> Piece | None:
     """ "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
     which, unit = match.group(1), words.unit(match.group(2))
     offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
+    if which == "last" and unit in ("week", "weekend", "month") and _LAST_OF.match(scene.text, match.end()):
+        return None  # "the last week of 2023"
+    if scene.asked and which.endswith("past") and unit not in ("weekend", *calendar.SECONDS_OF):
+        return _counted_range(scene, match, -1, 1, unit)
     if unit in calendar.SECONDS_OF:
         if offset == 0 or (unit != "hour" and _idle(scene, match)):
             return None
@@ -58,6 +67,8 @@ def _period(scene: Scene, match: re.Match[str]) -> Piece | None:
         return _counted_range(scene, match, offset, words.VAGUE["few"], unit)  # "in the coming weeks"
     if unit == "day" and which not in ("next", "following", "previous"):
         return None  # "the last day", "this day": not a day one can name
+    if unit == "weekend" and "coming" in which and calendar.period(scene.now, unit)[1] > scene.now:
+        offset = 0
     return whole(match, calendar.period(scene.now, unit, offset), unit)
 
 
@@ -72,6 +83,8 @@ def _the_period(scene: Scene, match: re.Match[str]) -> Piece | None:
     begins, ends = calendar.period(scene.now, unit)
     if rest:
         return Piece(*match.span(), "range", scene.now if unit == "day" else scene.today, ends, unit=unit)
+    if unit == "weekend" and _OF.match(scene.text, match.end()):
+        return None  # "the weekend of May 4"
     if unit == "weekend" and scene.lean(match.start()) is Lean.PAST and begins > scene.now:
         begins, ends = calendar.period(scene.now, unit, -1)
     opened = re.search(r"\bfor\s+$|\bin\s+$" if unit == "year" else r"\bfor\s+$", scene.before(match.start()))
@@ -139,14 +152,26 @@ def _ago(scene: Scene, match: re.Match[str]) -> Piece | None:
 
 
 def _in(scene: Scene, match: re.Match[str]) -> Piece | None:
-    if scene.lean(match.start()) is Lean.PAST and not match.group(3):
+    if _looks_back(scene, match) and not match.group(3):
         return None  # "ran it in 3 hours" is how long it took
     return _away(scene, match, 1, match.group(1), match.group(2))
 
 
+def _looks_back(scene: Scene, match: re.Match[str]) -> bool:
+    """A question leans back of itself: only its verb makes "in 3 hours" a length."""
+    if scene.lean(match.start()) is not Lean.PAST:
+        return False
+    return not scene.asked or _has_past_verb(scene.text)
+
+
+@lru_cache(maxsize=1)  # a sentence may hold forty such expressions
+def _has_past_verb(sentence: str) -> bool:
+    return Lean.PAST in tense.verbs(sentence)
+
+
 def _within(scene: Scene, match: re.Match[str]) -> Piece | None:
     count, unit = words.number(match.group(1)), words.unit(match.group(2))
-    if unit == "weekend" or scene.lean(match.start()) is Lean.PAST:
+    if unit == "weekend" or _looks_back(scene, match):
         return None
     if unit in calendar.SECONDS_OF:
         return _counted_range(scene, match, 1, count, unit)
@@ -192,7 +217,8 @@ def _day_of_month(scene: Scene, match: re.Match[str]) -> Piece | None:
 
 def _ordinal(scene: Scene, match: re.Match[str]) -> Piece | None:
     """ "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
-    opened = _ORDINAL_OPENER.search(scene.before(match.start()))
+    alone = match.group().startswith("the") and scene.text.strip(" .?!") == match.group()
+    opened = alone or _ORDINAL_OPENER.search(scene.before(match.start()))
     day, lean = words.day(match.group(1)), scene.lean(match.start())
     months = range(0, -12, -1) if lean is Lean.PAST else range(12)
     for offset in months:
@@ -223,13 +249,6 @@ def _edge(scene: Scene, match: re.Match[str]) -> Piece | None:
     return Piece(*match.span(), "range", *part, unit="part-of")
 
 
-def _week_number(scene: Scene, match: re.Match[str]) -> Piece | None:
-    """ "week 23", "week 3 of 2027": ISO weeks."""
-    year = int(match.group(2) or scene.now.year)
-    begins = datetime.fromisocalendar(year, int(match.group(1)), 1)
-    return whole(match, (begins, begins + timedelta(days=7)), "week")
-
-
 _REF = rf"(?:this|the\s+same|the\s+current|current|{LAST}|{NEXT})"
 RULES = (
     Rule(r"(?:the\s+)?day\s+(after\s+tomorrow|before\s+yesterday)\b", _day_after),
@@ -245,7 +264,11 @@ RULES = (
     Rule(rf"(?:the\s+)?({NUMBER})\s+({LAST}|{NEXT})()\s+({UNIT})", _counted),
     Rule(rf"(?:the\s+)?({_REF})\s+({UNIT})", _period),
     Rule(r"(?:the\s+)?(week|month|quarter|year)\s+to\s+date\b", _to_date),
-    Rule(rf"({NUMBER}|{HALF})\s*({UNIT})\s+(ago|back|earlier|later|hence|from\s+now|from\s+today)\b", _ago),
+    Rule(
+        rf"({NUMBER}|{HALF})\s*({UNIT})\s+(ago|back|earlier|later|hence|from\s+now|from\s+today)\b"
+        r"(?:\s+(?:today|to\s+the\s+day)\b)?",
+        _ago,
+    ),
     Rule(
         rf"in\s+(?:about\s+|around\s+|another\s+)?({NUMBER}|{HALF})\s*({UNIT})(['\u2019]?s?['\u2019]?\s+time\b)?(?!\s+of\s)",
         _in,
@@ -258,7 +281,6 @@ RULES = (
         r"\b(?!\s+(?:of\b|\d))",
         _edge,
     ),
-    Rule(rf"(?:the\s+)?week\s+#?(\d\d?)\b(?!\s+of\s+(?!{words.YEAR}))(?:(?:\s+of|,)?\s+({words.YEAR}))?", _week_number),
     Rule(r"the\s+()(day|week|month|quarter|year|weekend)\b(?!['\u2019])", _the_period),
     Rule(r"(?:eo([dbwmqy])|cob|close\s+of\s+business)\b", _deadline),
     Rule(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from service.language.temporal import absolute, clock, holidays, numerals, recurring, relative, words
+from service.language.temporal import absolute, beside, clock, holidays, numerals, recurring, relative, weeks, words
 from service.language.temporal.pieces import Piece, Scene
 
 _RULES = (
     *holidays.RULES,
     *recurring.RULES,
+    *weeks.RULES,
     *numerals.RULES,
     *absolute.RULES,
     *numerals.LATE,
+    *beside.RULES,
     *relative.RULES,
     *clock.RULES,
     *recurring.LATE,
@@ -57,7 +59,10 @@ _STARTS = frozenset(
         *words.listed(
             "thanksgiving black cyber labor labour memorial mother mothers father fathers women womens good easter"
         ),
-        *words.listed("seventy eighty same year fy "),
+        *words.listed(
+            "seventy eighty twenties thirties forties fifties sixties seventies eighties nineties same year fy"
+        ),
+        *words.listed("kw cw wk w weeks calendar"),
     ]
 )
 

@@ -12,12 +12,13 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
-from service.language.temporal import tense
+from service.language.temporal import calendar, tense
 from service.language.temporal.calendar import Lean
 from service.language.temporal.find import mentions
 from service.language.temporal.gate import may_have_time
 from service.language.temporal.rewording import reworded
-from service.language.temporal.words import DAY_WORDS, WEEKDAYS
+from service.language.temporal.words import MONTH, NUMBER, WEEKDAY, WEEKDAYS
+from service.language.temporal.words import day as day_of_month
 
 Window = tuple[datetime | None, datetime | None]
 
@@ -26,18 +27,28 @@ _AHEAD = re.compile(
     r"|(?:am|are|is)\s+(?:i|we|you|he|she|they|it|\w+)\s+\w+ing|need\s+to|have\s+to|should|what['\u2019]s\s+(?:on|next))\b"
 )
 _ROLLING = re.compile(
-    r"(?:the\s+)?(?:last|past|previous)\s+(?:few|couple|\d|two|three|four|five|six|seven|ten)|(?:the\s+)?past\s|to\s+date"
+    rf"(?:the\s+)?(?:last|past|previous)\s+(?:few|couple|\d|two|three|four|five|six|seven|ten)|past\s+(?!weekend|{WEEKDAY}|{MONTH})|to\s+date"
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SINCE = re.compile(r"\b(?:(?:less|fewer|no(?:t)?\s+more)\s+than|under|within|at\s+most)\s*$")
 _BEYOND = re.compile(r"\b(?:(?:more|longer)\s+than|over|at\s+least)\s*$")
 _NTH_WEEKDAY = re.compile(
-    rf"\b(?P<nth>first|second|third|fourth|fifth|last)\s+(?P<day>{'|'.join(WEEKDAYS)})\s+(?:of|in)\s+", re.IGNORECASE
+    rf"\b(?P<nth>first|second|third|fourth|fifth|last|1st|2nd|3rd|4th|5th)\s+(?P<day>{'|'.join(WEEKDAYS)})"
+    r"\s+(?:of|in)\s+",
+    re.IGNORECASE,
 )
 MONTH_CHARS = 40
 """Behind "the last Friday of" the month is told within so many."""
 _WEEK, _YEARS = timedelta(days=7), timedelta(days=366)
 _INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
+_NEAREST, _FARTHEST = timedelta(minutes=5), timedelta(minutes=30)
+_HOURS_AWAY = re.compile(
+    r"\b(?:hour|hr|minute|min|sec|second)s?['\u2019]?\s*(?:ago|back|hence|later|from\s+now|time)?$"
+)
+_MONTHS_AWAY = re.compile(
+    rf"(?:in\s+)?(?:about\s+|around\s+|another\s+)?{NUMBER}\s*(?P<unit>month|year|decade)s?['\u2019]?"
+    r"(?:\s+(?:ago|back|earlier|later|hence|from\s+now|from\s+today|time))?"
+)
 
 
 def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
@@ -50,8 +61,8 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     query = reworded(query)
     if (day := _nth_weekday(query, reference, zone)) is not None:
         return day
-    named = [m for m in mentions(query, reference, zone, _leaning) if m.begins_at or m.ends_at]
-    found = [_ago(m, query[: m.start].lower()) or _bounds(m, reference) for m in named]
+    named = [m for m in mentions(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
+    found = [_ago(m, query[: m.start].lower()) or _bounds(m, reference, zone) for m in named]
     if not found:
         return None
     starts, ends = [b for b, e in found if e is None], [e for b, e in found if b is None]
@@ -73,7 +84,7 @@ def _nth_weekday(query: str, reference: datetime, zone: ZoneInfo) -> Window | No
     first = begins.astimezone(zone)
     first += timedelta(days=(WEEKDAYS.index(asked["day"].lower()) - first.weekday()) % 7)
     days = [day for week in range(-((first - ends) // _WEEK)) if (day := first + week * _WEEK).astimezone(UTC) < ends]
-    place = -1 if asked["nth"].lower() == "last" else DAY_WORDS[asked["nth"].lower()] - 1
+    place = -1 if asked["nth"].lower() == "last" else day_of_month(asked["nth"].lower()) - 1
     if not -1 <= place < len(days):
         return None
     return days[place].astimezone(UTC), (days[place] + timedelta(days=1)).astimezone(UTC)
@@ -101,13 +112,37 @@ def _ago(mention: Mention, before: str) -> Window | None:
     return (None, moment) if _BEYOND.search(before) else None
 
 
-def _bounds(mention: Mention, reference: datetime) -> Window:
+def _bounds(mention: Mention, reference: datetime, zone: ZoneInfo) -> Window:
     begins, ends = mention.begins_at, mention.ends_at
+    text = mention.text.lower()
+    try:
+        around = _around(text, begins, ends, reference, zone) if begins else None
+    except (ValueError, OverflowError):  # at the edges of the calendar
+        around = None
+    if around:
+        return around
     if begins and begins == ends:
         return begins, begins + _INSTANT
-    if ends and ends <= reference and _ROLLING.search(mention.text.lower()):
+    if ends and ends <= reference and _ROLLING.search(text):
         ends = max(ends, reference)  # "the last three days" run up to now
     return begins, ends
+
+
+def _around(text: str, there: datetime, ends: datetime | None, reference: datetime, zone: ZoneInfo) -> Window | None:
+    """What "two hours ago" or "in three months" takes in around the moment they name: nobody counts the minutes or
+    days. None for any other expression."""
+    if away := _MONTHS_AWAY.fullmatch(text):
+        return _period(there, "year" if away["unit"] == "decade" else away["unit"], zone)
+    if ends != there or not _HOURS_AWAY.search(text):
+        return None
+    about = min(max(abs(there - reference) / 4, _NEAREST), _FARTHEST)
+    return there - about, there + about
+
+
+def _period(day: datetime, unit: str, zone: ZoneInfo) -> Window:
+    """The calendar month or year, on the clock of `zone`, that holds a day."""
+    begins, ends = calendar.period(day.astimezone(zone).replace(tzinfo=None), unit)
+    return begins.replace(tzinfo=zone).astimezone(UTC), ends.replace(tzinfo=zone).astimezone(UTC)
 
 
 def _latest(moments: Sequence[datetime | None]) -> datetime | None:

@@ -32,6 +32,14 @@ DAYPARTS = {  # hours; the ends that common corpora give to them
     "tonight": (20, 24),
     "tonite": (20, 24),
 }
+ASKED_DAYPARTS = {  # hours since midnight, as people use the words: a night goes on
+    "morning": (5, 12),
+    "afternoon": (12, 18),
+    "evening": (17, 24),
+    "night": (20, 30),
+    "tonight": (20, 30),
+    "tonite": (20, 30),
+}
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # first month, northern hemisphere
 
 MONTH = (
