@@ -38,7 +38,7 @@ ResourcesOf = Annotated[Resources, Depends(_resources)]
 
 UserId = Annotated[Name | None, Query(description="End user; a hard filter", examples=["alice"])]
 AgentId = Annotated[Name | None, Query(description="Agent or persona; a hard filter")]
-RunId = Annotated[Name | None, Query(description="One conversation or session; a hard filter")]
+RunId = Annotated[Name | None, Query(description="One run, whose facts are its own; a hard filter")]
 ChannelName = Annotated[Channel | None, Query(description="Soft scope; reads also look at _global")]
 
 

@@ -123,7 +123,7 @@ async def _service_error(request: Request, exc: Exception) -> JSONResponse:
 async def _validation(request: Request, exc: Exception) -> JSONResponse:
     """FastAPI's 422 becomes a 400 that names the field and never repeats the input (B14)."""
     assert isinstance(exc, RequestValidationError)
-    found = exc.errors()
+    found = _misnamed_first(exc.errors())
     if found[0]["type"] == "scope_error":
         return of(request, errors.ScopeMissing(field="user_id"))
     if found[0]["type"] == "json_invalid":
@@ -136,6 +136,14 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     elif found[0]["type"] == "extra_forbidden":
         message += hints.of_field(hints.body_model(request), found[0]["loc"][1:])
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
+
+
+def _misnamed_first(found: Sequence[Any]) -> Sequence[Any]:
+    """Where something is missing and its neighbour is a name that nobody reads, that name is what is wrong."""
+    if found[0]["type"] != "missing":
+        return found
+    outside = found[0]["loc"][:-1]
+    return [each for each in found if each["type"] == "extra_forbidden" and each["loc"][:-1] == outside] or found
 
 
 def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:

@@ -62,7 +62,7 @@ class ScopedBody(Body):
 
     user_id: Name | None = Field(None, description="End user; a hard filter", examples=["alice"])
     agent_id: Name | None = Field(None, description="Agent or persona; a hard filter")
-    run_id: Name | None = Field(None, description="One conversation or session; a hard filter")
+    run_id: Name | None = Field(None, description="One run, whose facts are its own; a hard filter")
     channel: Channel | None = Field(None, description="Soft scope such as a project; default _global")
 
 
@@ -70,7 +70,8 @@ class MemoryFields(ScopedBody):
     """What a caller may set by hand; everything left out is found out."""
 
     session_id: Name | None = Field(
-        None, description="Your name for the session: kept, filtered by, and named in the audit"
+        None,
+        description="Your name for the chat, whose facts are the user's; with messages also the conversation's name",
     )
     id: Id | None = Field(None, description="Your own UUID; an existing one in the same scope is updated")
     type: TypeName | None = Field(None, description="One of seven kinds; found out when left out")

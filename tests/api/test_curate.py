@@ -76,6 +76,17 @@ async def test_the_same_fact_twice_is_none(client: AsyncClient) -> None:
     assert [(each["event"], each["id"]) for each in again] == [("NONE", first[0]["id"])]
 
 
+@pytest.mark.parametrize(("name", "events"), [("session_id", ["NONE"]), ("run_id", ["ADD"])])
+async def test_facts_of_a_session_are_the_users_and_those_of_a_run_its_own(
+    client: AsyncClient, name: str, events: list[str]
+) -> None:
+    await tell(client, "My name is Bob", **{name: "chat-1"})
+    again = await tell(client, "My name is Bob", **{name: "chat-2"})
+    assert [each["event"] for each in again] == events
+    listed = (await client.get("/v1/conversations", params={"user_id": "bob"})).json()["results"]
+    assert {each["external_id"] for each in listed} == {"chat-1", "chat-2"}
+
+
 async def test_a_move_updates_the_home(client: AsyncClient, embedder: AngleEmbedder) -> None:
     first = await tell(client, "I live in New York")
     later = await tell(client, "I moved to San Francisco")

@@ -57,6 +57,8 @@ async def told(client: AsyncClient, method: str, path: str, **sent: Any) -> tupl
             "filters.AND[0].NOT.user_id",
             f'; {FILTER} A condition is {{"field": "user_id", "operator": "eq", "value": ...}}.',
         ),
+        ("goals", {"user_id": "alice", "title": "x"}, "title", ", channel, description, priority, "),
+        ("memories/batch", {"memories": []}, "memories", "; known are items."),
         ("recall", {"user_id": "alice", "query": "x", "include": {"goal": False}}, "include.goal", "mean goals?"),
     ],
 )
