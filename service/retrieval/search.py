@@ -84,7 +84,9 @@ async def search(query: Query, res: Resources) -> Found:
         # what was read out of the question matches nothing: better an answer than a clever silence
         note = f"{used['self_query'].note}; nothing matched, so left out"
         used["self_query"] = replace(used["self_query"], note=note)
+        in_vain_ms = sum(ready.watch.ms.values())
         ready, answer = await _answered(query, res, used)
+        ready.watch.ms["in_vain"] = round(in_vain_ms, 3)
     return await finish(ready, answer, res)
 
 
