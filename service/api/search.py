@@ -169,7 +169,7 @@ class SearchOut(Reply):
     )
     metrics: MetricsOut = Field(description="What each technique took and gave")
     timings_ms: dict[str, float] = Field(
-        description="The total, with explain every stage; in_vain: a search with the filters that self_query read out of "
+        description="The total, with explain every stage; in_vain: a search with filters that self_query read out of "
         "the question, which matched nothing",
         examples=[{"total": 14.2, "embed": 4.1}],
     )
