@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from service.language.temporal import calendar, clock, weeks, words
 from service.language.temporal.calendar import Interval, Lean
 from service.language.temporal.pieces import Piece, Rule, Scene, whole
-from service.language.temporal.words import LAST, NEXT, NUMBER, WEEKDAY
+from service.language.temporal.words import LAST, MONTH, NEXT, NUMBER, WEEKDAY
 
 ABOUT = timedelta(days=7)
 """'This time last year' begins and ends so far from the start of that day."""
@@ -31,6 +31,14 @@ def _same(scene: Scene, match: re.Match[str]) -> Piece | None:
     count = words.number(groups["count"]) if groups["count"] else 1
     direction = 1 if which and re.fullmatch(NEXT, which) else -1
     return _grain(scene, match, grain, calendar.shift(scene.today, direction * count, unit), unit)
+
+
+def _ago_same(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "two years ago this month"."""
+    count, unit, grain = words.number(match.group(1)), words.unit(match.group(2)), match.group(3)
+    if _GRAINS.index(unit) <= _GRAINS.index(grain):
+        return None
+    return _grain(scene, match, grain, calendar.shift(scene.today, -count, unit), unit)
 
 
 def _same_behind(scene: Scene, match: re.Match[str]) -> Piece | None:
@@ -131,6 +139,11 @@ RULES = (
         _same,
     ),
     Rule(
+        r"(a|an|\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten)\s+((?:week|month|quarter|year)s?)"
+        r"\s+ago\s+(?:at\s+)?(?:this|the\s+same)\s+(time|day|week|weekend|month|quarter)\b",
+        _ago_same,
+    ),
+    Rule(
         rf"({LAST}|{NEXT})\s+(week|month|quarter|year)\s*,?\s+(?:(?:at|around|about|on|in)\s+)?(?:this|(?:the\s+)?same)\s+"
         r"(time|day|week|weekend|month|quarter)\b",
         _same_behind,
@@ -138,5 +151,9 @@ RULES = (
     Rule(rf"(?:the\s+)?({WEEKDAY})\s+(after\s+next|before\s+last)\b", _weekday_after_next),
     Rule(rf"({NUMBER})\s+({_FULL})s\s+(ago|from\s+now|hence)\b", _weekdays_away),
     Rule(rf"({_FULL})\s+week\b(?!\s*[\d-])(?=\s*(?:$|[?.!,;]))", _weekday_week),
-    Rule(rf"{_NAMED}(?=\s+(?:after|following|before|preceding|prior\s+to)\s+(?!last\b|next\b|that\b))", _opening),
+    Rule(
+        rf"{_NAMED}(?=\s+(?:(?:after|following)\s+(?!next\b|that\b)"
+        rf"|(?:before|preceding|prior\s+to)\s+(?!that\b|last\b(?!\s+(?:{MONTH}|christmas|easter|thanksgiving)))))",
+        _opening,
+    ),
 )

@@ -164,7 +164,8 @@ RULES = (
     Rule(rf"(?:in\s+the\s+|at\s+)?({DAYPART})(?!s)", _part),
     Rule(
         r"(?:(?<=\bat )|(?<=\bfrom )|(?<=\band )|(?<=\bto )|(?<=\bbetween )|(?<=\bbefore )|(?<=\bafter )|(?<=\bby )"
-        r"|(?<=\buntil )|(?<=[-–@]))(\d\d?)\b(?![\d:/%]|[.,]\d|-[a-z]|\s*(?:st|nd|rd|th|percent|dollars)\b)",
+        r"|(?<=\buntil )|(?<=\baround )|(?<=[-–@]))(\d\d?)\b(?![\d:/%]|[.,]\d|-[a-z]"
+        r"|\s*(?:st|nd|rd|th|percent|dollars)\b)",
         _bare,
     ),
     Rule(r"(?<=\bfrom )(\d\d?)\b(?=\s?(?:-|–|to\b))", _bare),

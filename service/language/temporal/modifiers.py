@@ -90,7 +90,10 @@ def _nth_of(scene: Scene, piece: Piece) -> Piece:
     start, unit = piece.start - (match.end() - match.start()), match.group(2)
     if match.group(1) == "last":
         days = 4 if piece.unit == "year" and unit == "week" else 1
-        return _within(piece, start, unit, calendar.period(piece.ends - timedelta(days=days), unit))
+        interval = calendar.period(piece.ends - timedelta(days=days), unit)
+        if unit == "weekend" and interval[0] >= piece.ends:
+            interval = calendar.period(piece.ends - timedelta(days=days), unit, -1)
+        return _within(piece, start, unit, interval)
     index = _COUNT[match.group(1)]
     if unit == "week":
         interval = calendar.period(piece.begins + timedelta(days=3 + 7 * index), unit)

@@ -46,12 +46,15 @@ def join(scene: Scene, pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _listed(scene: Scene, pieces: list[Piece]) -> list[Piece]:
-    """ "in 2007 and 2009": what is listed behind a sure year is one too."""
+    """ "in 2007 and 2009": what is listed behind a sure year is one too; "last Thursday and Friday": in one week."""
     for index in range(1, len(pieces)):
         a, b = pieces[index - 1], pieces[index]
         listed = re.fullmatch(r"\s*(?:,|and|or|&|vs\.?|,\s*and)\s*", scene.text[a.end : b.start])
         if listed and b.weak and b.unit == a.unit == "year" and not a.weak:
             pieces[index] = replace(b, weak=False)
+        elif listed and a.sort == "fixed weekday" and b.sort == "weekday" and a.begins and b.begins:
+            day = a.begins + timedelta(days=(b.begins - a.begins).days % 7)
+            pieces[index] = replace(b, begins=day, ends=calendar.day(day)[1], sort="fixed weekday", weak=False)
     return pieces
 
 
@@ -150,8 +153,13 @@ def _hours(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
         if limit and limit.group(1) != "from" and b.clock:
             return _limited(scene, a, _at(scene, a, b), limit.group(1))
         return _at(scene, a, b) if _AT.fullmatch(gap) or limit else None
+    if a.unit == "part" and a.begins and b.clock and (limit := _LIMIT.fullmatch(gap)) and scene.asked:
+        moment = _at_part(scene, a, b, a.start, b.end)
+        return _limited(scene, a, moment, limit.group(1)) if limit.group(1) != "from" else None
     if not _AT.fullmatch(gap):
         return None
+    if a.kind == "datetime" and a.clock and not a.meridiem and b.unit == "part" and b.daypart and not b.begins:
+        return _told_apart(a, b)
     if a.kind == "time" and b.kind == "date":
         return _at(scene, b, a, start=a.start, end=b.end)
     if a.unit == "part" and a.begins and b.kind == "range" and b.clock:
@@ -189,6 +197,15 @@ def _at_part(scene: Scene, part: Piece, time: Piece, start: int, end: int) -> Pi
     if hour < clock.NIGHT_RUNS_TO and part.daypart != "morning":  # "tonight at 12", "last night at 2"
         moment += timedelta(days=1)
     return Piece(start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute))
+
+
+def _told_apart(a: Piece, b: Piece) -> Piece:
+    """ "yesterday at 7 in the evening"."""
+    assert a.begins
+    assert a.clock
+    hour, minute = clock.afternoon(a.clock[0] % 12 or 12, a.clock[1], b.daypart)
+    moment = a.begins.replace(hour=hour, minute=minute)
+    return replace(a, end=b.end, begins=moment, ends=moment, clock=(hour, minute), meridiem=True)
 
 
 def _limited(scene: Scene, date: Piece, moment: Piece | None, word: str) -> Piece | None:

@@ -148,7 +148,11 @@ def _away(scene: Scene, match: re.Match[str], direction: int, amount: str, unit:
 
 def _ago(scene: Scene, match: re.Match[str]) -> Piece | None:
     direction = -1 if match.group(3) in ("ago", "back", "earlier") else 1
-    return _away(scene, match, direction, match.group(1), match.group(2))
+    piece = _away(scene, match, direction, match.group(1), match.group(2))
+    days = timedelta(days=_DAYS.get(match.group(4) or "", 0))  # "a week ago yesterday"
+    if not piece or not piece.begins or not piece.ends:
+        return None
+    return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
 
 
 def _in(scene: Scene, match: re.Match[str]) -> Piece | None:
@@ -171,7 +175,7 @@ def _has_past_verb(sentence: str) -> bool:
 
 def _within(scene: Scene, match: re.Match[str]) -> Piece | None:
     count, unit = words.number(match.group(1)), words.unit(match.group(2))
-    if unit == "weekend" or _looks_back(scene, match):
+    if unit == "weekend" or scene.lean(match.start()) is Lean.PAST:
         return None
     if unit in calendar.SECONDS_OF:
         return _counted_range(scene, match, 1, count, unit)
@@ -266,7 +270,7 @@ RULES = (
     Rule(r"(?:the\s+)?(week|month|quarter|year)\s+to\s+date\b", _to_date),
     Rule(
         rf"({NUMBER}|{HALF})\s*({UNIT})\s+(ago|back|earlier|later|hence|from\s+now|from\s+today)\b"
-        r"(?:\s+(?:today|to\s+the\s+day)\b)?",
+        r"(?:\s+(today|tomorrow|yesterday|to\s+the\s+day)\b)?",
         _ago,
     ),
     Rule(

@@ -61,7 +61,7 @@ _OF = (
     rf"(?:(?:\s+(?:of|in)|\s*[,/]|-)?\s*({YEAR}|'\d\d\b)"
     rf"|\s+(?:of\s+)?(?:the\s+)?(this|current|{LAST}|{NEXT})\s+year\b)"
 )
-_SPAN = r"(\d\d?)\b(?:\s*(?:-|\u2013|to|through)\s*(?:week\s+|kw\s*)?(\d\d?)\b)?"
+_SPAN = r"(\d\d?)\b(?:(?:\s*(?:-|\u2013|to|through)\s*|\s+and\s+(?=week|kw))(?:week\s+|kw\s*)?(\d\d?)\b)?"
 RULES = (
     Rule(r"((?:19|20)\d\d)-?w(\d\d)(?:-?([1-7]))?\b", _iso),
     Rule(

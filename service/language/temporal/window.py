@@ -42,6 +42,7 @@ MONTH_CHARS = 40
 _WEEK, _YEARS = timedelta(days=7), timedelta(days=366)
 _INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
 _NEAREST, _FARTHEST = timedelta(minutes=5), timedelta(minutes=30)
+_EXACTLY = re.compile(r"\b(?:exactly|precisely)\s+$")
 _HOURS_AWAY = re.compile(
     r"\b(?:hour|hr|minute|min|sec|second)s?['\u2019]?\s*(?:ago|back|hence|later|from\s+now|time)?$"
 )
@@ -62,7 +63,7 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     if (day := _nth_weekday(query, reference, zone)) is not None:
         return day
     named = [m for m in mentions(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
-    found = [_ago(m, query[: m.start].lower()) or _bounds(m, reference, zone) for m in named]
+    found = [_ago(m, query[: m.start].lower()) or _bounds(m, query[: m.start].lower(), reference, zone) for m in named]
     if not found:
         return None
     starts, ends = [b for b, e in found if e is None], [e for b, e in found if b is None]
@@ -112,11 +113,11 @@ def _ago(mention: Mention, before: str) -> Window | None:
     return (None, moment) if _BEYOND.search(before) else None
 
 
-def _bounds(mention: Mention, reference: datetime, zone: ZoneInfo) -> Window:
+def _bounds(mention: Mention, before: str, reference: datetime, zone: ZoneInfo) -> Window:
     begins, ends = mention.begins_at, mention.ends_at
     text = mention.text.lower()
     try:
-        around = _around(text, begins, ends, reference, zone) if begins else None
+        around = _around(text, begins, ends, reference, zone) if begins and not _EXACTLY.search(before) else None
     except (ValueError, OverflowError):  # at the edges of the calendar
         around = None
     if around:
