@@ -58,6 +58,7 @@ _LOOKS_BACK = re.compile(
     r"|did|was|were|had|has|have)\b",
     re.IGNORECASE,
 )
+_JOINTS: Final = re.compile(r"[ ._-]+")
 _HOLLOW: Final = frozenset(
     lexemes("happen go do say tell talk mention discuss discussion conversation event thing something anything new")
     + lexemes("happened went said told memory memories note notes remember recall know there")
@@ -106,13 +107,16 @@ class Question:
     when: bool = False
 
 
-def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] = ()) -> Question:
-    """Returns the question taken apart; `people`: speakers of the scope, as stored. `reference` must be aware.
+def read(
+    text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] = (), subject: str | None = None
+) -> Question:
+    """Returns the question taken apart; `people`: speakers of the scope, as stored; `subject`: the id of the user whose
+    memories they are. `reference` must be aware.
 
     Some tens of microseconds, up to 15 ms when the text may hold a time.
     """
     spans = _names(text, people)
-    bare = _without(text, [(start, end) for start, end, _ in spans])
+    bare = _without(text, [(start, end) for start, end, _ in spans] or _subjects(text, subject))
     terms = _different(bare)
     asked = _asked(text, reference, zone)
     named = frozenset(name for _, _, name in spans)
@@ -135,10 +139,10 @@ def read(text: str, reference: datetime, zone: ZoneInfo, people: Iterable[str] =
     )
 
 
-def unnamed(text: str, people: Iterable[str]) -> str:
+def unnamed(text: str, people: Iterable[str], subject: str | None = None) -> str:
     """Returns the text without the names of speakers, as `read` takes them out of what is embedded; the text itself
     when nothing else is left."""
-    return _without(text, [(start, end) for start, end, _ in _names(text, people)]) or text
+    return _without(text, [(start, end) for start, end, _ in _names(text, people)] or _subjects(text, subject)) or text
 
 
 def speaker_match(question: Question, speaker: str | None, role: str | None) -> float:
@@ -185,6 +189,17 @@ def _names(text: str, people: Iterable[str]) -> list[tuple[int, int, str]]:
                 taken[start:end] = b"\1" * (end - start)
                 found.append((start, end, name))
     return found
+
+
+def _subjects(text: str, subject: str | None) -> list[tuple[int, int]]:
+    """Spans where the user is named whose memories these are, when the id is a name (alice, alice.smith@example.com)
+    and the question asks for more than that. All of them are about the user, and few say the name: those would be
+    first whatever is asked ("Where does Alice live?")."""
+    words = _JOINTS.split((subject or "").split("@")[0])
+    if not all(word.isalpha() and len(word) > 1 and not _ordinary(word) for word in words):
+        return []
+    spans = [(start, end) for start, end, _ in _names(text, (" ".join(words),)) if text[start].isupper()]
+    return spans if set(lexemes(_without(text, spans))) - _HOLLOW else []
 
 
 def _forms(name: str) -> set[str]:

@@ -208,10 +208,10 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
 
 async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, Used], watch: Watch) -> Prepared:
     people, widened = await _people(query, where, res), await techniques.widened(query, res)
-    timezone = query.timezone or res.settings.timezone
-    read = await techniques.read(query.text, query.reference or res.clock(), timezone, people, res)
+    timezone, subject = query.timezone or res.settings.timezone, query.scope.user_id
+    read = await techniques.read(query.text, query.reference or res.clock(), timezone, people, subject, res)
     watch.lap("read")
-    more = [CleanText(question.unnamed(text, people)) for text in widened.texts]
+    more = [CleanText(question.unnamed(text, people, subject)) for text in widened.texts]
     embedded = await techniques.embedded(query, CleanText(read.embed), more, res, request=read.request)
     watch.lap("embed")
     terms = {term: lexemes.term_id(term) for term in read.terms}

@@ -141,13 +141,14 @@ holds a time: less than it takes to hand it to a thread."""
 
 
 async def read(
-    text: CleanText, reference: datetime, timezone: str, people: Sequence[str], res: Resources
+    text: CleanText, reference: datetime, timezone: str, people: Sequence[str], subject: str | None, res: Resources
 ) -> question.Question:
-    """The question taken apart; off the event loop if that may take long. `people`: who speaks in the scope."""
+    """The question taken apart; off the event loop if that may take long. `people`: who speaks in the scope; `subject`:
+    the user whose it is."""
     zone = ZoneInfo(timezone)
     if len(text) <= QUICK_CHARS and len(people) <= QUICK_PEOPLE and not temporal.may_have_time(text):
-        return question.read(text, reference, zone, people)
-    return await res.threads.run(question.read, text, reference, zone, people)
+        return question.read(text, reference, zone, people, subject)
+    return await res.threads.run(question.read, text, reference, zone, people, subject)
 
 
 async def widened(query: Query, res: Resources) -> Widened:

@@ -53,7 +53,7 @@ async def prepare(wanted: Turns, text: CleanText, res: Resources) -> Prepared:
     """The question taken apart and embedded."""
     async with res.db.read(wanted.scope.workspace_id) as session:
         people = await turn_search.speakers(session, wanted)
-    read = await techniques.read(text, res.clock(), res.settings.timezone, people, res)
+    read = await techniques.read(text, res.clock(), res.settings.timezone, people, wanted.scope.user_id, res)
     vector, warnings = await _vector(wanted, CleanText(read.embed), res)
     terms = {term: lexemes.term_id(term) for term in read.terms}
     asked = read.asked

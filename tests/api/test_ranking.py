@@ -687,3 +687,14 @@ async def test_a_question_is_never_a_statement(boats: AsyncClient, question: str
     on = {"query_expansion": True, "hyde": True, "self_query": True}
     found = await ask(boats, question, techniques=on, diversity=0.5, explain=True, factors={"importance": 1})
     assert len(found["results"]) == len(BOATS)
+
+
+async def test_the_users_own_name_decides_nothing(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """Of a user's memories few say the name, and all are about the user."""
+    embedder.place("Where is tent?", 1.0)  # what is left of the question
+    tent = await store(client, embedder, "The tent lies in the attic", 0.8)
+    await store(client, embedder, "Iris turns forty in May", 0.7)
+    best, other = (await ask(client, "Where is Iris's tent?", explain=True))["results"]
+    assert best["id"] == tent
+    assert other["explain"]["terms"]["text_lexical"]["value"] == 0.0
+    assert other["explain"]["terms"]["rare"]["value"] == 0.0

@@ -54,6 +54,38 @@ def test_names_of_speakers_leave_the_terms_unless_nothing_else_is_asked() -> Non
     assert read("Where did Ines buy the kayak?", ()).named == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("text", "user_id", "embed"),
+    [
+        ("Where does Alice live?", "alice", "Where does live?"),
+        ("What is Alice's job?", "alice", "What is job?"),
+        ("Where does Alice Moreau live?", "alice.moreau@example.com", "Where does live?"),
+        ("Where does Alice live?", "alice_moreau", "Where does live?"),
+        ("Who is Alice?", "alice", "Who is Alice?"),
+        ("Tell me about Alice", "alice", "Tell me about Alice"),
+        ("Where does Alicia live?", "alice", "Where does Alicia live?"),
+        ("Where does Alice live?", "user-4711", "Where does Alice live?"),
+        ("Where does Alice live?", None, "Where does Alice live?"),
+        ("Support is open when?", "support", "Support is open when?"),
+        ("does she like maple syrup?", "maple", "does she like maple syrup?"),
+    ],
+)
+def test_the_name_of_the_user_whose_memories_they_are_is_no_part_of_what_is_asked(
+    text: str, user_id: str | None, embed: str
+) -> None:
+    found = question.read(text, NOW, ZONE, (), user_id)
+    assert found.embed == embed
+    assert found.named == frozenset()
+    assert question.unnamed(text, (), user_id) == embed
+    if embed != text:
+        assert found.rare == ()
+        assert not {"alic", "alice"} & set(found.terms)
+
+
+def test_a_speaker_of_that_name_is_one_who_is_asked_about() -> None:
+    assert question.read("Where does Ines live?", NOW, ZONE, PEOPLE, "ines").named == {"Ines"}
+
+
 def test_a_term_counts_once() -> None:
     assert read("kayak, kayaks and a kayak").terms == ("kayak",)
 
