@@ -195,102 +195,126 @@ class TemporalOut(Reply):
 class DedupOut(Reply):
     """`similarity`: calibrated cosine 0..1 to the nearest memory of the scope; null when nothing was compared."""
 
-    action: DedupAction
-    existing_id: Id | None = None
-    similarity: float | None = None
+    action: DedupAction = Field(description="Stored as new, merged into one there was, or known already")
+    existing_id: Id | None = Field(
+        default=None, description="The memory that it was merged into, or that says it already"
+    )
+    similarity: float | None = Field(
+        default=None,
+        description="0..1 to the nearest memory of the scope; null when nothing was compared",
+        examples=[0.42],
+    )
 
 
 class RedactionOut(Reply):
-    label: str
-    count: int
+    label: str = Field(description="What was cut out", examples=["API_KEY"])
+    count: int = Field(description="How often", examples=[1])
 
 
 class PiiOut(Reply):
-    redactions: list[RedactionOut] = Field(default_factory=list)
+    redactions: list[RedactionOut] = Field(
+        default_factory=list, description="Secrets and personal data that were cut out, by kind"
+    )
 
 
 class JudgementOut(Reply):
     """Who decided about a near neighbour, and why."""
 
-    source: str = Field(examples=["rules"])
-    model: str
-    verdict: str
-    reason: str
-    rejected: bool
+    source: str = Field(examples=["rules"], description="rules or llm")
+    model: str = Field(description="Which model, or which version of the rules", examples=["rules:1"])
+    verdict: str = Field(description="ADD, UPDATE, DELETE or NONE", examples=["UPDATE"])
+    reason: str = Field(description="Why, in words", examples=["a newer value of the same attribute"])
+    rejected: bool = Field(description="The model's answer could not be used, and the rules decided")
 
 
 class ResultOut(Reply):
     """What became of one text. `event` says it in one word: ADD, UPDATE, NONE."""
 
-    event: Event
-    id: Id | None
-    memory: str | None
-    old_memory: str | None = None
-    dedup: DedupOut
-    decision: JudgementOut | None = None
-    importance: float | None
-    importance_level: int | None
-    importance_band: str | None
-    temporal: TemporalOut | None
-    categories: list[str]
-    tags: list[str]
-    tag_prefixes: list[str]
-    type: MemoryType | None
-    type_confidence: float | None
-    classification_source: KindSource | None
-    pii: PiiOut
+    event: Event = Field(
+        description="ADD: a new memory; UPDATE: one that was there has changed; NONE: nothing new", examples=["ADD"]
+    )
+    id: Id | None = Field(description="UUID of the memory; null when nothing was stored")
+    memory: str | None = Field(
+        description="Its text now, secrets cut out", examples=["Prefers tea over coffee in the morning"]
+    )
+    old_memory: str | None = Field(default=None, description="Its text before an UPDATE")
+    dedup: DedupOut = Field(description="What it was compared with")
+    decision: JudgementOut | None = Field(
+        default=None, description="Who decided about a near neighbour; null when nobody had to"
+    )
+    importance: float | None = Field(description="0..1", examples=[0.6])
+    importance_level: int | None = Field(description="The same as 1..10", examples=[6])
+    importance_band: str | None = Field(
+        description="Critical, Important, Standard, Minor or Low", examples=["Standard"]
+    )
+    temporal: TemporalOut | None = Field(description="Which times it names, and until when it counts")
+    categories: list[str] = Field(description="What it is about", examples=[["food"]])
+    tags: list[str] = Field(description="In lower case", examples=[["drink"]])
+    tag_prefixes: list[str] = Field(description="The tags and what stands before each : or /", examples=[["drink"]])
+    type: MemoryType | None = Field(description="One of seven kinds", examples=["Preference"])
+    type_confidence: float | None = Field(description="0..1: how sure the type is", examples=[0.85])
+    classification_source: KindSource | None = Field(description="Who named the type", examples=["regex"])
+    pii: PiiOut = Field(description="What was cut out")
     entities: dict[str, list[str]] = Field(default_factory=dict, description="Found by enrichment, shortly after")
-    embedding: EmbeddingStatus
-    enrichment: Literal["queued", "none"]
-    summarized: bool = False
-    original_length: int | None = None
-    summarized_length: int | None = None
-    role: str | None = None
-    conversation_id: Id | None = None
-    turn_index: int | None = None
-    warnings: list[str] = Field(default_factory=list)
+    embedding: EmbeddingStatus = Field(description="stored, or queued: found by its words until its vector is made")
+    enrichment: Literal["queued", "none"] = Field(
+        description="queued: entities and relations come shortly after", examples=["queued"]
+    )
+    summarized: bool = Field(default=False, description="It is kept in short")
+    original_length: int | None = Field(default=None, description="Characters before that")
+    summarized_length: int | None = Field(default=None, description="Characters after that")
+    role: str | None = Field(default=None, description="Who said it, of a message that is kept as it is")
+    conversation_id: Id | None = Field(default=None, description="UUID of the conversation it came from")
+    turn_index: int | None = Field(default=None, description="Its place there, from 0")
+    warnings: list[str] = Field(
+        default_factory=list, description="What was left out or cut short, each as `code: sentence`"
+    )
     timings_ms: dict[str, float] = Field(default_factory=dict, description="Per stage")
 
 
 class UsageOut(Reply):
-    llm_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    embedded_texts: int = 0
-    cached: int = 0
+    llm_calls: int = Field(default=0, description="Questions to the language model")
+    prompt_tokens: int = Field(default=0, description="Tokens sent")
+    completion_tokens: int = Field(default=0, description="Tokens of its answers")
+    embedded_texts: int = Field(default=0, description="Texts that were embedded")
+    cached: int = Field(default=0, description="Answers that were known from before")
 
 
 class StoreOut(Reply):
     """One result per text, in the order they were sent."""
 
-    results: list[ResultOut]
-    warnings: list[str] = Field(default_factory=list)
-    usage: UsageOut
-    timings_ms: dict[str, float]
-    dry_run: bool = False
+    results: list[ResultOut] = Field(description="What became of each text or fact, in order")
+    warnings: list[str] = Field(
+        default_factory=list, description="Of the request as a whole; no_facts says why nothing was stored"
+    )
+    usage: UsageOut = Field(description="What models were asked for")
+    timings_ms: dict[str, float] = Field(
+        description="By stage, and the total", examples=[{"embed": 7.8, "total": 34.1}]
+    )
+    dry_run: bool = Field(default=False, description="Nothing was stored")
 
 
 class ItemErrorOut(Reply):
-    status: int
-    code: str
-    detail: str
-    field: str | None = None
+    status: int = Field(description="The HTTP status it would have alone", examples=[400])
+    code: str = Field(description="What is wrong, for programs", examples=["invalid_input"])
+    detail: str = Field(description="What is wrong, for people")
+    field: str | None = Field(default=None, description="Where, inside the item")
 
 
 class BatchItemOut(Reply):
     """How one item of a batch fared: its results or its error."""
 
-    index: int
-    status: int
-    results: list[ResultOut] = Field(default_factory=list)
-    error: ItemErrorOut | None = None
+    index: int = Field(description="Its place in the request, from 0")
+    status: int = Field(description="The HTTP status it would have alone", examples=[201])
+    results: list[ResultOut] = Field(default_factory=list, description="As of a single store; none when it failed")
+    error: ItemErrorOut | None = Field(default=None, description="Why it failed; null when it did not")
 
 
 class BatchOut(Reply):
-    results: list[BatchItemOut]
-    succeeded: int
-    failed: int
-    usage: UsageOut
+    results: list[BatchItemOut] = Field(description="One for each item, in order")
+    succeeded: int = Field(description="So many were stored, or known already")
+    failed: int = Field(description="So many were not")
+    usage: UsageOut = Field(description="What models were asked for, all items together")
 
 
 class MemoryOut(Reply):

@@ -21,9 +21,9 @@ router = APIRouter(prefix="/v1/operations", tags=["operations"])
 class Accepted(Reply):
     """The work is safe and will be done; ask `url` how far it is."""
 
-    operation_id: Id
-    status: Literal["queued"] = "queued"
-    url: str = Field(examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
+    operation_id: Id = Field(description="UUID to ask by")
+    status: Literal["queued"] = Field(default="queued", description="Always queued: `url` says how it goes on")
+    url: str = Field(description="Where to ask", examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
 
 
 class ProgressOut(Reply):

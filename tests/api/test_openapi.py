@@ -177,10 +177,16 @@ def test_what_must_be_given_is_in_the_schema(document: dict[str, Any]) -> None:
         assert schemas[name]["additionalProperties"] is False
 
 
-ASKED = (("post", "/v1/memories/search"), ("get", "/v1/memories/search"), ("get", "/v1/memories/by-tag"))
+ASKED = (
+    ("post", "/v1/memories"),
+    ("post", "/v1/memories/batch"),
+    ("post", "/v1/memories/search"),
+    ("get", "/v1/memories/search"),
+    ("get", "/v1/memories/by-tag"),
+)
 
 
-def test_everything_that_a_search_takes_and_gives_is_described(document: dict[str, Any]) -> None:
+def test_everything_that_a_store_or_a_search_takes_and_gives_is_described(document: dict[str, Any]) -> None:
     """Every parameter and field down to the last one, and between what numbers a field lies that is sent."""
     schemas = document["components"]["schemas"]
     told = [document["paths"][path][method] for method, path in ASKED]
