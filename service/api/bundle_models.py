@@ -96,6 +96,9 @@ class RecallIn(ScopedBody):
     )
     min_confidence: Unit | None = Field(None, description="0..1: of facts that have a confidence")
     techniques: Techniques | None = Field(None, description="What is done with the question; others keep their setting")
+    diversity: Unit | None = Field(
+        None, description="0..1: how much a fact loses for repeating one above it; default 0"
+    )
     reinforce: bool = Field(True, description="Count facts and entities as used; false for previews")
     format: Literal["json", "markdown"] = Field("json", description="markdown: also as one block to paste in a prompt")
 

@@ -52,7 +52,11 @@ async def recall_bundle(
         since=None if hours is None else res.clock() - timedelta(hours=hours),
         min_confidence=body.min_confidence,
         shares=Shares(weights.turns, weights.facts, weights.entities, weights.strategies, weights.recency),
-        ranking=base if body.techniques is None else replace(base, techniques=over(base.techniques, body.techniques)),
+        ranking=replace(
+            base,
+            techniques=over(base.techniques, body.techniques),
+            diversity=base.diversity if body.diversity is None else body.diversity,
+        ),
     )
     async with in_time(res, request):
         found = await recall(asked, res)

@@ -50,6 +50,19 @@ async def furnished(client: AsyncClient, embedder: AngleEmbedder) -> dict[str, s
     return {"turn": turn, "fact": fact, "goal": goal.json()["id"], "strategy": learned.json()["id"]}
 
 
+async def test_facts_that_repeat_one_another_make_room_for_others(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    alike = ["Wants to live by the sea", "Wants to live by the open sea", "Likes mountains", "Owns a cat"]
+    for side, (text, cosine) in enumerate(zip(alike, (0.9, 0.88, 0.8, 0.1), strict=True), start=2):
+        embedder.place(text, cosine, side=side)
+        await store(client, text, dedup=False)
+    embedder.place(ASKED, 1.0)
+    assert [each["memory"] for each in (await recalled(client))["facts"]] == alike
+    spread = await recalled(client, diversity=1.0)
+    assert [each["memory"] for each in spread["facts"]] == [alike[0], alike[2], alike[1], alike[3]]
+    refused = await client.post("/v1/recall", json={"query": ASKED, "user_id": "alice", "diversity": 2})
+    assert (refused.status_code, refused.json()["field"]) == (400, "diversity")
+
+
 async def test_r7_14_the_bundle_has_every_part(client: AsyncClient, embedder: AngleEmbedder) -> None:
     ids = await furnished(client, embedder)
     found = await recalled(client)
