@@ -36,6 +36,10 @@ _MONTH = re.compile(
     r"|(?:\b(?:in|of|during|last|since|late|early|mid|this)[\s-]+|\d(?:st|nd|rd|th)?\s+(?:of\s+)?)may\b",
     re.IGNORECASE,
 )
+_TELLS_YEAR = re.compile(
+    r"\b(?:last|previous|past|next|this|current|same)\s+year\b|\byears?\s+(?:ago|before\s+last|from\s+now)\b",
+    re.IGNORECASE,
+)
 _RELATIVE = re.compile(
     r"\b(?:last|previous|past|next|this)\s+(?:week|weekend|month|year|night|monday|tuesday|wednesday|thursday|friday"
     r"|saturday|sunday)\b|\b(?:yesterday|today|tomorrow|recently)\b",
@@ -268,4 +272,5 @@ def _asked(text: str, reference: datetime, zone: ZoneInfo) -> Asked | None:
     if found is None or found == (None, None):
         return None
     spans = tuple((mention.start, mention.end) for mention in find(text, reference, zone))
-    return Asked(found[0], found[1], any_year=not dated and _MONTH.search(text) is not None, spans=spans)
+    any_year = not dated and _MONTH.search(text) is not None and _TELLS_YEAR.search(text) is None
+    return Asked(found[0], found[1], any_year=any_year, spans=spans)

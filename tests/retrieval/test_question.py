@@ -164,6 +164,20 @@ def test_the_speaker_fits_or_not(text: str, speaker: str | None, role: str, matc
     assert question.speaker_match(read(text), speaker, role) == match
 
 
+@pytest.mark.parametrize(
+    ("text", "any_year"),
+    [
+        ("What did Ines do in March?", True),
+        ("What did Ines do in March last year?", False),
+        ("What did Ines do two years ago in March?", False),
+    ],
+)
+def test_a_year_may_be_told_from_here(text: str, any_year: bool) -> None:
+    asked = read(text).asked
+    assert asked is not None
+    assert asked.any_year is any_year
+
+
 def test_a_date_with_a_year_is_that_date_alone() -> None:
     asked = read("What did Ines do on 3 May 2023?").asked
     assert asked is not None

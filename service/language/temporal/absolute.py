@@ -17,8 +17,11 @@ _MONTH_OPENER = re.compile(
     r"\b(?:in|on|by|for|of|from|since|until|till|through|thru|before|after|during|between|around|this|last|next|past"
     r"|previous|coming|early|late|mid|starting|beginning|as\s+of|every)[\s-]\s*$"
 )
-_SEASON_OPENER = re.compile(r"\b(?:in|during|over|by|since|until|till|before|after|of|late|early)\s+(?:the\s+)?$")
+_SEASON_OPENER = re.compile(
+    r"\byear['\u2019]s\s+$|\b(?:in|during|over|by|since|until|till|before|after|of|late|early)\s+(?:the\s+)?$"
+)
 _ON = re.compile(r"\b(?:week\s+of|commencing|w/[cb]|on|by|until|till|since|before|after|from|to)\s+(?:the\s+)?$")
+_OF_YEAR = re.compile(r"\s+(?:of\s+)?(?:last|this|next)\s+year\b")
 _TENS = ("", "", "twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
 _SOME_YEAR = rf"(?:{YEAR}|'\d\d\b)"
 _MODAL = re.compile(r"\s+(?:\d|(?:not|be|have|i|we|you|they|he|she|it|also|take|need|get|or\s+may\s+not)\b)")
@@ -138,7 +141,7 @@ def _season(scene: Scene, match: re.Match[str]) -> Piece | None:
     if year:
         return whole(match, calendar.span_months(int(year), first, 3), "quarter")
     if which is None:
-        opened = _SEASON_OPENER.search(scene.before(match.start()))
+        opened = _SEASON_OPENER.search(scene.before(match.start())) or _OF_YEAR.match(scene.text, match.end())
         return yearless(scene, match, first, None, 3) if opened else None
     begins, _ = calendar.yearless(scene.now, first, None, Lean.FUTURE, 3)
     running = begins <= scene.now

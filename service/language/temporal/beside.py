@@ -106,6 +106,7 @@ def join(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     return Piece(a.start, b.end, kind, *interval, unit="day" if kind == "date" else "span")
 
 
+_SOME = {"days": (7, "day"), "weeks": (4, "week"), "months": (3, "month")}  # "the days before Easter"
 _AFTER = ("after", "following")
 
 
@@ -124,13 +125,20 @@ def _nearest(scene: Scene, name: str, there: Interval, *, after: bool) -> tuple[
         length = 1 if after else -1
         other = calendar.shift(there[1] if after else there[0], length, name)
         return "range", (there[1], other) if after else (other, there[0])
+    if name in _SOME:
+        length, unit = _SOME[name]
+        other = calendar.shift(there[1] if after else there[0], length if after else -length, unit)
+        return "range", (there[1], other) if after else (other, there[0])
     index = words.weekday(name)
     away = (index - day.weekday()) % 7 if after else -((day.weekday() - index) % 7)
     return "date", calendar.day(day + timedelta(days=away))
 
 
 _FULL = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-_NAMED = rf"(?:(?:the\s+)?(?:day|week|weekend|month|quarter|year)|the\s+(?:night|evening|morning|afternoon|{_FULL}))\b"
+_NAMED = (
+    r"(?:(?:the\s+)?(?:day|week|weekend|month|quarter|year)"
+    rf"|the\s+(?:days|weeks|months|night|evening|morning|afternoon|{_FULL}))\b"
+)
 RULES = (
     Rule(
         r"(?:(?:(?:the\s+)?same|this)\s+(?P<grain>time|day|week|weekend|month|quarter)|today)\s+(?:of\s+|in\s+)?(?:the\s+)?"

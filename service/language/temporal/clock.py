@@ -132,6 +132,12 @@ def _this_part(scene: Scene, match: re.Match[str]) -> Piece | None:
     return Piece(*match.span(), "range", begins, ends, unit="part", daypart=part or tonight)
 
 
+def _parts_ago(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "two nights ago"."""
+    day, part = scene.today - timedelta(days=words.number(match.group(1))), match.group(2)
+    return Piece(*match.span(), "range", *hours(scene, day, part), unit="part", daypart=part)
+
+
 def _part(scene: Scene, match: re.Match[str]) -> Piece | None:
     """ "morning", "in the evening", "at night": weak, it qualifies the day or hour beside it."""
     return Piece(*match.span(), "time", unit="part", daypart=match.group(1), weak=True)
@@ -153,6 +159,7 @@ _HOUR = rf"(?:{_WORD_HOUR}|\d\d?\b)"
 RULES = (
     Rule(rf"(?:(early|late)\s+)?(?:(this|last)\s+({DAYPART})|(tonight|tonite)\b)", _this_part),
     Rule(r"()()the\s+(night|evening)()\s+before\s+last\b", _this_part),
+    Rule(rf"({words.NUMBER})\s+(morning|afternoon|evening|night)s?\s+ago\b", _parts_ago),
     Rule(rf"(half|quarter|five|ten|twenty|twenty-five)\s+(past|to)\s+({_HOUR})", _past),
     Rule(r"(?<![\d:.,$€£#])(\d\d?)(?:[:.](\d\d)(?::\d\d)?)?\s?([ap]\.?m\b\.?)", _digits),
     Rule(r"(?<![\d:.,$€£#])(\d\d?):(\d\d)(?::\d\d)?()\b(?![:.]\d|%)", _digits),

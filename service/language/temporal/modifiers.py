@@ -85,7 +85,9 @@ def apply(scene: Scene, piece: Piece, day: datetime | None) -> Piece | None:
 def _nth_of(scene: Scene, piece: Piece) -> Piece:
     """ "the last week of May": the one with its last day; "the first week of May": that of its first Thursday."""
     match = _NTH.search(scene.before(piece.start, 40))
-    if not match or not piece.begins or not piece.ends or piece.unit not in ("month", "quarter", "year"):
+    if not match or not piece.begins or not piece.ends or piece.unit not in ("week", "month", "quarter", "year"):
+        return piece
+    if piece.unit == "week" and match.group(2) != "day":
         return piece
     start, unit = piece.start - (match.end() - match.start()), match.group(2)
     if match.group(1) == "last":

@@ -46,6 +46,12 @@ def _iso(scene: Scene, match: re.Match[str]) -> Piece | None:
     return instant(match, moment)
 
 
+def _iso_range(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "2024-01-01..2024-01-31", "2024-01-01/2024-01-31": both days belong to it."""
+    first, last = (datetime.fromisoformat(day) for day in match.groups())
+    return Piece(*match.span(), "range", first, last + timedelta(days=1), unit="days") if first <= last else None
+
+
 def _numeric(scene: Scene, match: re.Match[str]) -> Piece | None:
     first, mark, second, digits = match.groups()
     if mark == "." and _VERSION.search(scene.before(match.start())):
@@ -116,6 +122,7 @@ def _spoken_year(scene: Scene, match: re.Match[str]) -> Piece | None:
 
 
 RULES = (
+    Rule(r"(?<![\d./-])(\d{4}-\d\d-\d\d)\s?(?:\.{2,3}|/|--)\s?(\d{4}-\d\d-\d\d)(?![\d/-])", _iso_range),
     Rule(
         _SEPARATED.format(
             r"(\d{4})-(\d\d)-(\d\d)(?:(?:t|,?\s)(\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s?(z\b|[+-]\d\d:?\d\d)?)?"

@@ -20,7 +20,7 @@ _AT = re.compile(r"\s*[,(-]?\s*(?:at|@|around|about|from|in\s+the|on|of|the|betw
 _COMMA = re.compile(r"\s*[,(-]?\s*(?:on\s+|the\s+)?")
 _LIMIT = re.compile(r"\s*,?\s+(by|before|after|until|till|from)\s+")
 _ON = re.compile(r"\s*,?\s+(?:on\s+)?")
-_IN = re.compile(r"\s*,?\s+(?:in|on|at|around|during)\s+(?:the\s+)?|\s+(?:of\s+)?")
+_IN = re.compile(r"\s*,?\s+(?:in|on|at|around|during)\s+(?:the\s+)?|(?:['\u2019]s)?\s+(?:of\s+)?")
 _WEEKDAY_FIRST = re.compile(rf"{WEEKDAY}\s+\w")
 _BESIDE_THIS = re.compile(rf"(?:the\s+)?(?:{LAST}|{NEXT})\b")
 _OFFSET = re.compile(r"\s*(from|after|before)\s+")
@@ -55,6 +55,9 @@ def _listed(scene: Scene, pieces: list[Piece]) -> list[Piece]:
         elif listed and a.sort == "fixed weekday" and b.sort == "weekday" and a.begins and b.begins:
             day = a.begins + timedelta(days=(b.begins - a.begins).days % 7)
             pieces[index] = replace(b, begins=day, ends=calendar.day(day)[1], sort="fixed weekday", weak=False)
+        elif listed and a.sort == "weekday" and b.sort == "of week" and a.begins and b.begins:
+            day = calendar.period(b.begins, "week")[0] + timedelta(days=a.begins.weekday())
+            pieces[index - 1] = replace(a, begins=day, ends=calendar.day(day)[1], sort="of week", weak=False)
     return pieces
 
 

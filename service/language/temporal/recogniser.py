@@ -47,7 +47,9 @@ _NEIGHBOURS = re.compile(
 MAX_UNITS = 8
 MAX_NUMBERS = 24
 _UNIT = re.compile(
-    r"(?:century|centurie|decade|year|quarter|month|week|day|fortnight|weekend|hour|minute|second)s?\b|\d[ymwd]\b"
+    r"(?:century|centurie|decade|year|quarter|month|week|day|fortnight|weekend|hour|minute|second"
+    r"|morning|afternoon|evening|night)s?\b"
+    r"|\b(?:today|tomorrow|yesterday|tonight)\b|\d[ymwd]\b"
 )
 _NUMBER = re.compile(r"\d+")
 _HOLIDAY = re.compile(

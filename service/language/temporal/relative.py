@@ -208,7 +208,7 @@ def _weekday_of_week(scene: Scene, match: re.Match[str]) -> Piece | None:
     which, name = which_a or which_b, first or last
     offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
     monday, _ = calendar.period(scene.today, "week", offset)
-    return whole(match, calendar.day(monday + timedelta(days=words.weekday(name))), "day")
+    return whole(match, calendar.day(monday + timedelta(days=words.weekday(name))), "day", sort="of week")
 
 
 def _day_of_month(scene: Scene, match: re.Match[str]) -> Piece | None:

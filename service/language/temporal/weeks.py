@@ -34,6 +34,12 @@ def _numbered(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _weeks(scene, match, int(first), int(last or first), year, beside)
 
 
+def _behind_year(scene: Scene, match: re.Match[str]) -> Piece | None:
+    """ "2023 week 22"."""
+    first, last = int(match.group(2)), int(match.group(3) or match.group(2))
+    return _weeks(scene, match, first, last, match.group(1), None)
+
+
 def _counted(scene: Scene, match: re.Match[str]) -> Piece | None:
     """ "the 12th week of 2024"; "the first week of May" is told by where it lies."""
     index = int(match.group(1))
@@ -64,6 +70,7 @@ _OF = (
 _SPAN = r"(\d\d?)\b(?:(?:\s*(?:-|\u2013|to|through)\s*|\s+and\s+(?=week|kw))(?:week\s+|kw\s*)?(\d\d?)\b)?"
 RULES = (
     Rule(r"((?:19|20)\d\d)-?w(\d\d)(?:-?([1-7]))?\b", _iso),
+    Rule(rf"({YEAR})[\s,/-]+(?:calendar[\s-]+)?(?:weeks?|kw|cw|wk)\.?\s*{_SPAN}", _behind_year),
     Rule(
         rf"(?:the\s+)?(?:calendar[\s-]+)?weeks?\s+(?:#|no\.?\s*|nr\.?\s*|number\s+)?{_SPAN}(?!\s+of\s+(?!{YEAR}|the\s+year|this|last|next))"
         rf"{_OF}?",
