@@ -155,9 +155,16 @@ def _ago(scene: Scene, match: re.Match[str]) -> Piece | None:
     return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
 
 
+_CLAUSE = 80  # characters in which the verb of a clause stands
+
+
 def _in(scene: Scene, match: re.Match[str]) -> Piece | None:
     if _looks_back(scene, match) and not match.group(3):
         return None  # "ran it in 3 hours" is how long it took
+    if not scene.asked and words.unit(match.group(2)) in calendar.SECONDS_OF:
+        before = scene.before(match.start(), chars=_CLAUSE)
+        if tense.tells_how_long(before, scene.lean(match.start())):
+            return None
     return _away(scene, match, 1, match.group(1), match.group(2))
 
 

@@ -38,6 +38,7 @@ _NOW = re.compile(
     r"(?P<base>[a-z]+)"
     r"|(?:user|he|she)\s+(?:(?:never|always|only|also|still|really|usually|often|rarely)\s+)*"
     r"(?!(?:was|thinks|knows|hopes|plans|intends|remembers|says)\b)(?P<other>[a-z]+(?<!s)s))\b(?!['\u2019])"
+    r"|^\W*(?P<alone>[a-z]+(?<!s)s)\s+(?:a|an|the|his|her|their|its)\b"  # "Drives a Skoda": the user's, told shortly
 )
 _UNWILLING = re.compile(r"\b(?:do\s+not|does\s+not|don['\u2019]t|doesn['\u2019]t)\s+want\s+to\b")
 
@@ -58,7 +59,9 @@ def tag(text: str, mentions: Sequence[Mention], reference: datetime) -> Temporal
     ):
         return TemporalTag.CURRENT
     if times and all(m.ends_at is not None and m.ends_at <= reference for m in times):
-        lasting = re.search(r"\bborn\b", lowered) or (Lean.PAST not in tenses and _LASTING.search(lowered))
+        lasting = re.search(r"\bborn\b", lowered) or (
+            Lean.PAST not in tenses and (_LASTING.search(lowered) or _acts_now(lowered))
+        )
         return TemporalTag.CURRENT if lasting else TemporalTag.PAST
     if _AHEAD.search(lowered) and Lean.PAST not in tenses:
         return TemporalTag.FUTURE

@@ -24,6 +24,7 @@ _VERBS = re.compile(
     r"(?:be\s+)?(?:\w+)?|\bto\s+be\s+\w+ed\b"
     r"|\b(?:booked|planned|scheduled|reserved|registered|signed\s+up|rescheduled|postponed|invited|enrolled)\b"
     r"|\bis\s+coming\b|\b(?:is|are|am|['\u2019]m|['\u2019]re)\s+(?:not\s+)?(?!being\b|during\b|working\b|living\b)\w{2,}ing\b"
+    r"(?:\s+(?:married|engaged|divorced|promoted|tested)\b)?"
     r"|\bremind\b|\bdon['\u2019]t\s+forget\b|\bsee\s+you\b|\bdue\b)"
     r"|(?P<none>\b(?:is|are|am|be|been|being|['\u2019]m|['\u2019]re)\s+(?:\w+ly\s+)?\w+ed\b"
     r"|\b(?:i|we|you|they)\s+(?:use|need)\b)"
@@ -50,6 +51,25 @@ _HABIT = re.compile(
     r"|enjoys?|favou?rite|tends?\s+to|every|each|birthday|anniversary|(?:was|were)\s+born|wakes?\s+up|gets?\s+up"
     r"|goes\s+to\s+bed|opens|closes|tradition|annual(?:ly)?|daily|weekly|monthly|yearly)\b"
 )
+
+
+_DOING = re.compile(  # what somebody does, and does in so long
+    r"\b(?:runs?|walks?|cycles?|bikes?|swims?|rows?|rides?|drives?|climbs?|jogs?|hikes?|commutes?|gets?\s+(?:to|from)"
+    r"|reach(?:es)?|covers?|solves?|finishes|completes?|cooks?|bakes?|boils?|brews?|reads?|types?|recites?|does|do"
+    r"|makes?|eats?|drinks?|dries|dry|charges?|heats?|builds?|compiles?|sorts?|answers?|repl(?:y|ies)|responds?)\b"
+)
+_ABLE = re.compile(r"\b(?:can|could|able\s+to|manages?\s+to|takes)\b")
+_HOWEVER = re.compile(r"\b(?:will|shall|gonna|going|must|should|let|please|meet|leav\w+|due|remind)\b|['\u2019]ll\b")
+
+
+def tells_how_long(before: str, lean: Lean) -> bool:
+    """Whether "in 52 minutes" behind these lower-cased words is how long something takes: somebody does it, or can do
+    it, and nothing there speaks of a plan. An order ("solve it in two hours") is one."""
+    doing = _DOING.search(before)
+    if doing is None or _HOWEVER.search(before):
+        return False
+    told = re.search(r"\w", before[: doing.start()]) or doing[0].split()[0].endswith("s")
+    return bool(told) and (lean is Lean.NONE or _ABLE.search(before) is not None)
 
 
 def is_habit(sentence: str) -> bool:

@@ -38,6 +38,8 @@ def expiry(text: str, zone: ZoneInfo = LONDON) -> datetime | None:
         ("We will migrate the cluster in Q1 2027", "2027-04-01T00:00"),
         ("Choir every Tuesday until December 15", "2026-12-16T00:00"),
         ("Call the bank at 5pm", "2026-11-11T18:00"),
+        ("The ferry leaves in 20 minutes", "2026-11-11T15:50"),
+        ("Solve the captcha in two hours", "2026-11-11T17:30"),
         ("Dinner with Ada tomorrow at 7. Bring wine.", "2026-11-12T20:00"),
     ],
 )
@@ -83,6 +85,11 @@ def test_documents_do_not_expire() -> None:
     ("text", "expected"),
     [
         ("Works at Acme", TemporalTag.CURRENT),
+        ("Plays a cello from 1911", TemporalTag.CURRENT),
+        ("She rides a motorbike from 2015", TemporalTag.CURRENT),
+        ("Rows two kilometres in nine minutes", TemporalTag.CURRENT),
+        ("Milo is getting engaged on 2 May", TemporalTag.FUTURE),
+        ("Played a concert in 2015", TemporalTag.PAST),
         ("Has lived in Oslo since 2019", TemporalTag.CURRENT),
         ("Was born in 1990", TemporalTag.CURRENT),
         ("This week she is in Porto", TemporalTag.CURRENT),
