@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
+from service.domain.kinds import KindSource, MemoryType
+from service.domain.temporal import TemporalTag, TemporalType
 from service.errors import InvalidInput
 
 Operator = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains"]
@@ -84,6 +86,14 @@ FIELDS: Final[Mapping[str, Kind]] = {
     "last_accessed": "time",
 }
 """Fields with a column of their own; every other name is a path into metadata."""
+
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "type": tuple(MemoryType),
+    "classification_source": tuple(KindSource),
+    "temporal_type": tuple(TemporalType),
+    "temporal_tag": tuple(TemporalTag),
+}
+"""Fields with few values: eq, ne, in and nin take no other, which could only be a misspelling."""
 
 ALIASES: Final[Mapping[str, str]] = {
     "content": "memory",
@@ -282,7 +292,7 @@ def _value(raw: object, field: Field, operator: str, where: str) -> Value | tupl
     if operator in LISTS:
         if not isinstance(raw, list):
             raise _bad(where, f"{operator} takes a list")
-        return tuple(_single(each, field.kind, f"{where}[{place}]") for place, each in enumerate(raw))
+        return tuple(_chosen(each, field, f"{where}[{place}]") for place, each in enumerate(raw))
     if isinstance(raw, list | dict):
         raise _bad(where, f"{operator} takes a single value; a list belongs to in or nin")
     if raw is None:
@@ -293,7 +303,16 @@ def _value(raw: object, field: Field, operator: str, where: str) -> Value | tupl
         raise _bad(where, f"{operator} takes a text")
     if operator in ORDER and isinstance(raw, bool):
         raise _bad(where, f"{operator} takes a number, a text or a time")
-    return _single(raw, field.kind, where)
+    return _chosen(raw, field, where) if operator in EQUALITY else _single(raw, field.kind, where)
+
+
+def _chosen(raw: object, field: Field, where: str) -> Value:
+    """One value of a field, one of its CHOICES where it has any."""
+    value = _single(raw, field.kind, where)
+    choices = CHOICES.get(field.name)
+    if choices is not None and value not in choices:
+        raise _bad(where, f"must be one of {', '.join(choices)}")
+    return value
 
 
 def _single(raw: object, kind: Kind, where: str) -> Value:

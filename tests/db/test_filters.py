@@ -14,7 +14,7 @@ from service.db.conditions import typed
 from service.db.engine import Database
 from service.db.filters import COLUMNS, any_case, compiled
 from service.domain import filters
-from service.domain.filters import FIELDS, OPERATORS, Kind
+from service.domain.filters import CHOICES, FIELDS, OPERATORS, Kind
 from service.domain.scope import Scope
 
 SAMPLE: dict[Kind, Any] = {
@@ -33,7 +33,8 @@ EMPTY = """jsonb_populate_record(NULL::memory, '{"tags": [], "tag_prefixes": [],
 
 
 def every_operator(field: str, kind: Kind) -> list[dict[str, Any]]:
-    asked = [{"field": field, "operator": each, "value": SAMPLE[kind]} for each in sorted(OPERATORS[kind])]
+    value = CHOICES[field][0] if field in CHOICES else SAMPLE[kind]
+    asked = [{"field": field, "operator": each, "value": value} for each in sorted(OPERATORS[kind])]
     listed = [{**each, "value": [each["value"]] * 2} if each["operator"] in ("in", "nin") else each for each in asked]
     return [*listed, {"field": field, "operator": "eq", "value": None}]
 

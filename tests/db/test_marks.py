@@ -130,7 +130,7 @@ LEAF = (
     st.builds(check, PATHS | st.sampled_from(["tag", "category"]), st.just("eq"), st.sampled_from(["a", "b", "B "]))
     | st.builds(check, PATHS, st.sampled_from(["eq", "ne"]), SINGLE)
     | st.builds(check, PATHS, st.sampled_from(["in", "nin"]), st.lists(ASKED, max_size=3))
-    | st.builds(check, st.just("type"), st.just("eq"), st.sampled_from("ab"))
+    | st.builds(check, st.just("type"), st.just("eq"), st.sampled_from(["Habit", "Style"]))
     | st.builds(check, PATHS, st.sampled_from(["gt", "gte", "lt", "lte"]), st.sampled_from([*NUMBERS, *TIMES, "a"]))
 )
 TREE = st.recursive(
@@ -145,7 +145,7 @@ ROW = st.fixed_dictionaries(
     {
         "tag": st.lists(st.sampled_from("ab")),
         "category": st.lists(st.sampled_from("ab")),
-        "type": st.sampled_from("ab"),
+        "type": st.sampled_from(["Habit", "Style"]),
         "metadata": METADATA,
     }
 )
