@@ -1,8 +1,7 @@
 """Which time does an expression name that counts from now?
 
-"tomorrow", "last week", "the next three days", "2 weeks ago", "in half an hour", "the week after next",
-"later this month". Weeks start on Monday; "last Friday" is the Friday of the week before, "next Friday" that of the
-week to come. Days and longer units are counted on the local calendar, hours and minutes in real time.
+"tomorrow", "last week", "the week after next", "later this month"; for "2 weeks ago" and its likes see offsets.py. Weeks
+start on Monday; "last Friday" is the Friday of the week before, "next Friday" that of the week to come.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import timedelta
-from functools import lru_cache
 
-from service.language.temporal import calendar, tense, words
+from service.language.temporal import calendar, offsets, words
 from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import Piece, Rule, Scene, instant, whole
 from service.language.temporal.words import HALF, LAST, MONTH, NEXT, NUMBER, UNIT, WEEKDAY, YEAR
@@ -24,7 +22,6 @@ _OF = re.compile(r"\s+of\s")
 _SPOKEN = sorted((w.replace(" ", r"[\s-]") for w in words.DAY_WORDS if re.search(r"(?:st|nd|rd|th)$", w)), key=len)[
     ::-1
 ]
-_DAYS = {"today": 0, "tomorrow": 1, "yesterday": -1}
 _THE = re.compile(r"\b(?:for|in|during|over|on|at|of|by|before|after|until|till|through)\s+$")
 _LAST_OF = re.compile(
     rf"\s+(?:of|in)\s+(?:the\s+)?(?:{MONTH}|{YEAR}|(?:(?:{LAST}|{NEXT}|this)\s+)?(?:month|quarter|year)\b)"
@@ -37,7 +34,7 @@ _BARE_WEEKDAY = re.compile(
 
 def _named_day(scene: Scene, match: re.Match[str]) -> Piece | None:
     word = match.group(1)
-    days = _DAYS.get(word, 1)  # every other spelling is one of tomorrow
+    days = offsets.DAYS.get(word, 1)  # every other spelling is one of tomorrow
     return whole(match, calendar.day(scene.today + timedelta(days=days)), "day", sort="near")
 
 
@@ -58,13 +55,13 @@ def _period(scene: Scene, match: re.Match[str]) -> Piece | None:
     if which == "last" and unit in ("week", "weekend", "month") and _LAST_OF.match(scene.text, match.end()):
         return None  # "the last week of 2023"
     if scene.asked and which.endswith("past") and unit not in ("weekend", *calendar.SECONDS_OF):
-        return _counted_range(scene, match, -1, 1, unit)
+        return offsets.counted_range(scene, match, -1, 1, unit)
     if unit in calendar.SECONDS_OF:
         if offset == 0 or (unit != "hour" and _idle(scene, match)):
             return None
-        return _counted_range(scene, match, offset, 1, unit)
+        return offsets.counted_range(scene, match, offset, 1, unit)
     if offset and match.group(2).endswith("s") and unit != "weekend":
-        return _counted_range(scene, match, offset, words.VAGUE["few"], unit)  # "in the coming weeks"
+        return offsets.counted_range(scene, match, offset, words.VAGUE["few"], unit)  # "in the coming weeks"
     if unit == "day" and which not in ("next", "following", "previous"):
         return None  # "the last day", "this day": not a day one can name
     if unit == "weekend" and "coming" in which and calendar.period(scene.now, unit)[1] > scene.now:
@@ -106,87 +103,6 @@ def _within_period(scene: Scene, match: re.Match[str]) -> Piece | None:
     else:
         ends = scene.now if unit == "day" else scene.today
     return Piece(*match.span(), "range", begins, ends, unit=unit)
-
-
-def _counted(scene: Scene, match: re.Match[str]) -> Piece | None:
-    """ "the last three weeks", "2 upcoming months"."""
-    count, which, unit = match.group(1), match.group(2), words.unit(match.group(4))
-    count = count or match.group(3)
-    direction = -1 if re.fullmatch(LAST, which) else 1
-    if words.number(count) == 0 or unit == "weekend" or (match.group(3) == "" and not match.group(4).endswith("s")):
-        return None  # "13 last minute"
-    return _counted_range(scene, match, direction, words.number(count), unit)
-
-
-def _counted_range(scene: Scene, match: re.Match[str], direction: int, count: int, unit: str) -> Piece:
-    if unit in calendar.SECONDS_OF:
-        other = scene.later(direction * count * calendar.SECONDS_OF[unit])
-        begins, ends = (scene.now, other) if direction > 0 else (other, scene.now)
-        return Piece(*match.span(), "range", begins, ends, unit=unit)
-    if direction > 0:
-        start = scene.today + timedelta(days=1)
-        return Piece(*match.span(), "range", start, calendar.shift(start, count, unit), unit="day")
-    return Piece(*match.span(), "range", calendar.shift(scene.today, -count, unit), scene.today, unit="day")
-
-
-def _away(scene: Scene, match: re.Match[str], direction: int, amount: str, unit: str) -> Piece | None:
-    """A point so many units away: a day for days and longer, else an instant."""
-    unit = words.unit(unit)
-    half = re.match(HALF, amount)
-    if unit == "weekend" and not half:
-        return whole(match, calendar.period(scene.now, unit, direction * words.number(amount)), unit)
-    if half and unit not in ("hour", "day", "year"):
-        return None
-    if unit in calendar.SECONDS_OF or (half and unit == "day"):
-        seconds = calendar.SECONDS_OF["hour"] * 12 if unit == "day" else calendar.SECONDS_OF[unit]
-        return instant(match, scene.later(direction * (seconds / 2 if half else seconds * words.number(amount))))
-    if half:
-        return whole(match, calendar.day(calendar.add_months(scene.today, direction * 6)), "day", sort="offset")
-    date = calendar.shift(scene.today, direction * words.number(amount), unit)
-    return whole(match, calendar.day(date), "day", sort="offset")
-
-
-def _ago(scene: Scene, match: re.Match[str]) -> Piece | None:
-    direction = -1 if match.group(3) in ("ago", "back", "earlier") else 1
-    piece = _away(scene, match, direction, match.group(1), match.group(2))
-    days = timedelta(days=_DAYS.get(match.group(4) or "", 0))  # "a week ago yesterday"
-    if not piece or not piece.begins or not piece.ends:
-        return None
-    return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
-
-
-_CLAUSE = 80  # characters in which the verb of a clause stands
-
-
-def _in(scene: Scene, match: re.Match[str]) -> Piece | None:
-    if _looks_back(scene, match) and not match.group(3):
-        return None  # "ran it in 3 hours" is how long it took
-    if not scene.asked and words.unit(match.group(2)) in calendar.SECONDS_OF:
-        before = scene.before(match.start(), chars=_CLAUSE)
-        if tense.tells_how_long(before, scene.lean(match.start())):
-            return None
-    return _away(scene, match, 1, match.group(1), match.group(2))
-
-
-def _looks_back(scene: Scene, match: re.Match[str]) -> bool:
-    """A question leans back of itself: only its verb makes "in 3 hours" a length."""
-    if scene.lean(match.start()) is not Lean.PAST:
-        return False
-    return not scene.asked or _has_past_verb(scene.text)
-
-
-@lru_cache(maxsize=1)  # a sentence may hold forty such expressions
-def _has_past_verb(sentence: str) -> bool:
-    return Lean.PAST in tense.verbs(sentence)
-
-
-def _within(scene: Scene, match: re.Match[str]) -> Piece | None:
-    count, unit = words.number(match.group(1)), words.unit(match.group(2))
-    if unit == "weekend" or scene.lean(match.start()) is Lean.PAST:
-        return None
-    if unit in calendar.SECONDS_OF:
-        return _counted_range(scene, match, 1, count, unit)
-    return Piece(*match.span(), "range", scene.today, calendar.shift(scene.today, count, unit), unit="day")
 
 
 def _weekday(scene: Scene, match: re.Match[str]) -> Piece | None:
@@ -271,20 +187,20 @@ RULES = (
     ),
     Rule(rf"(?:the\s+)?({words.DAY})(?:\s+day)?\s+of\s+(?:the\s+)?({_REF})\s+month\b", _day_of_month),
     Rule(r"(later|earlier)\s+(?:in\s+)?(?:this\s+|the\s+)?(today|day|week|month|quarter|year)\b", _within_period),
-    Rule(rf"(?:the\s+)?()({LAST}|{NEXT})\s+({NUMBER})\s*({UNIT})", _counted),
-    Rule(rf"(?:the\s+)?({NUMBER})\s+({LAST}|{NEXT})()\s+({UNIT})", _counted),
+    Rule(rf"(?:the\s+)?()({LAST}|{NEXT})\s+({NUMBER})\s*({UNIT})", offsets.counted),
+    Rule(rf"(?:the\s+)?({NUMBER})\s+({LAST}|{NEXT})()\s+({UNIT})", offsets.counted),
     Rule(rf"(?:the\s+)?({_REF})\s+({UNIT})", _period),
     Rule(r"(?:the\s+)?(week|month|quarter|year)\s+to\s+date\b", _to_date),
     Rule(
         rf"({NUMBER}|{HALF})\s*({UNIT})\s+(ago|back|earlier|later|hence|from\s+now|from\s+today)\b"
         r"(?:\s+(today|tomorrow|yesterday|to\s+the\s+day)\b)?",
-        _ago,
+        offsets.ago,
     ),
     Rule(
         rf"in\s+(?:about\s+|around\s+|another\s+)?({NUMBER}|{HALF})\s*({UNIT})(['\u2019]?s?['\u2019]?\s+time\b)?(?!\s+of\s)",
-        _in,
+        offsets.ahead,
     ),
-    Rule(rf"within\s+(?:the\s+)?({NUMBER})\s*({UNIT})(?!\s+of\b)", _within),
+    Rule(rf"within\s+(?:the\s+)?({NUMBER})\s*({UNIT})(?!\s+of\b)", offsets.within),
     Rule(rf"(?:\b({LAST}|{NEXT}|this)\s+)?({WEEKDAY})", _weekday),
     Rule(r"(?:the\s+)?(rest|remainder)\s+of\s+(?:the|this)\s+(day|week|month|quarter|year)\b", _the_period),
     Rule(
