@@ -107,10 +107,11 @@ def cells(size: int) -> list[Cell]:
     return [*others, *(Cell("big", percent) for percent in PERCENT), *equal]
 
 
-def asks(found: Sources, count: int) -> list[Ask]:
+def asks(found: Sources, count: int, texts: Sequence[str] | None = None) -> list[Ask]:
+    """The statements with their vectors; `texts`: the words of these instead."""
     return [
         Ask(sorted({lexemes.term_id(term) for term in lexemes.lexemes(words)}), vector)
-        for words, vector in zip(found.questions[:count], found.asked, strict=False)
+        for words, vector in zip((texts or found.questions)[:count], found.asked, strict=False)
     ]
 
 
@@ -195,10 +196,13 @@ async def latency(store: Store, found: Sources, count: int) -> str:
         for cell in cells(store.size):
             where = cell.where(store.workspace)
             way = await find_way(database, where)
-            few = asks(found, count if cell.percent == 100 else max(4, count // 8))
-            service, floor = await _timed(database, where, few, way)
-            rows.append([cell.user, cell.shown, *_percentiles(service), *_percentiles(floor)])
-    head = ["user", "of the rows", "service p50", "p95", "p99", "floor p50", "p95", "p99"]
+            kinds = {"statements": asks(found, count if cell.percent == 100 else max(4, count // 8))}
+            if cell.percent == 100:
+                kinds["questions"] = asks(found, count, sentences.questions(count, 3))
+            for kind, few in kinds.items():
+                service, floor = await _timed(database, where, few, way)
+                rows.append([cell.user, cell.shown, kind, *_percentiles(service), *_percentiles(floor)])
+    head = ["user", "of the rows", "asked with", "service p50", "p95", "p99", "floor p50", "p95", "p99"]
     return table(head, rows)
 
 
