@@ -142,18 +142,18 @@ def test_weights_are_those_of_bm25() -> None:
     ids=lambda text: ascii(text[:4]),
 )
 def test_a_megabyte_is_never_slow(text: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     assert len(weights(text, avgdl=12.0)) <= analyser.MAX_TERMS
-    assert time.process_time() - started < 2.0
+    assert time.thread_time() - started < 2.0
 
 
 def test_a_megabyte_of_words_never_seen_is_cut_at_the_largest_number_of_terms() -> None:
     draw = random.Random(7)
     text = " ".join("".join(draw.choices(string.ascii_lowercase, k=8)) for _ in range(110_000))
-    started = time.process_time()
+    started = time.thread_time()
     found = weights(text, avgdl=12.0)
     assert 3_900 <= len(found) <= analyser.MAX_TERMS
-    assert time.process_time() - started < 2.0
+    assert time.thread_time() - started < 2.0
 
 
 def test_threads_do_not_mix_up_their_stems() -> None:

@@ -63,8 +63,8 @@ def test_thousands_are_spread_in_no_time() -> None:
     dice = Random(5)
     texts = [dice.sample(range(2_000), 30) for _ in range(4_000)]
     ranked = [Ranked(at, 1 - at / 4_000, 1.0, {}) for at in range(4_000)]
-    began = time.process_time()
+    began = time.thread_time()
     found = fusion.spread_out(ranked, likeness(texts), 0.5, limit=1_000, deep=400)
-    assert time.process_time() - began < 1.5
+    assert time.thread_time() - began < 1.5
     assert len(found) == 1_000
     assert np.all(np.diff([hit.score for hit in found]) <= 1e-12)

@@ -305,8 +305,8 @@ def test_a_long_question_is_read_in_a_time_that_grows_with_its_length() -> None:
     """20,000 times the name of a speaker took 20 s when each was compared with all before it."""
 
     def cpu_s(times: int) -> float:
-        began_s = time.process_time()
+        began_s = time.thread_time()
         assert read("Ana " * times, ("Ana",)).named == {"Ana"}
-        return time.process_time() - began_s
+        return time.thread_time() - began_s
 
     assert cpu_s(20_000) < max(cpu_s(5_000), 0.05) * 10

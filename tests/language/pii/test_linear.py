@@ -24,9 +24,9 @@ UNITS = [
 
 
 def _cpu_s(text: str) -> float:
-    began_s = time.process_time()
+    began_s = time.thread_time()
     pii.find(text)
-    return time.process_time() - began_s
+    return time.thread_time() - began_s
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -18,9 +18,6 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
 WEDNESDAY = datetime(2024, 5, 15, 14, 30, tzinfo=BERLIN)
 SUNDAY = datetime(2025, 3, 2, 9, 15, tzinfo=NEW_YORK)
-NO_TIME_NEEDED_S = 0.02
-"""Of CPU for a phrase that our own rules read alone; they take a tenth of it."""
-
 Case = tuple[str, str | None, str | None]
 NIGHTS: list[Case] = [
     ("tonight", "2024-05-15T20:00", "2024-05-16T06:00"),
@@ -519,15 +516,15 @@ def test_a_note_keeps_its_readings() -> None:
 @pytest.mark.parametrize("query", [case[0] for table in (NIGHTS, AHEAD, SAME, WEEKS) for case in table])
 def test_our_own_rules_read_it_alone(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The recogniser takes 10 ms and more, ours a fraction of one."""
+    asked: list[object] = []
 
-    def model() -> None:
-        raise AssertionError
+    def read(scene: object) -> list[object]:
+        asked.append(scene)
+        return []
 
-    temporal.window(query, WEDNESDAY, BERLIN)
-    monkeypatch.setattr(recogniser, "read", lambda scene: model())
-    began = time.process_time()
+    monkeypatch.setattr(recogniser, "read", read)
     assert temporal.window(query, WEDNESDAY, BERLIN) is not None
-    assert time.process_time() - began < NO_TIME_NEEDED_S
+    assert asked == []
 
 
 @pytest.mark.parametrize("year", [1, 9999])
@@ -550,6 +547,6 @@ def test_the_edges_of_the_calendar(query: str, year: int) -> None:
     ],
 )
 def test_repeats_are_read_in_no_time(phrase: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     temporal.window(phrase * 5_000, WEDNESDAY, BERLIN)
-    assert time.process_time() - began < 3
+    assert time.thread_time() - began < 3

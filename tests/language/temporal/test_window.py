@@ -91,6 +91,6 @@ def test_a_day_of_a_month_is_local() -> None:
     ],
 )
 def test_floods_are_read_in_no_time(flood: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     temporal.window(flood, WEDNESDAY, ZoneInfo("UTC"))
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2
