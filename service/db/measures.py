@@ -119,10 +119,8 @@ async def read(
 ) -> Measures:
     """The measures of the candidates that the scope and the rules let through; `own` and `near`: IDF by term,
     `wanted`: which of SOMETIMES, and SPOKEN."""
-    if ask.plain is not None:
-        wanted |= {"plain"}
     shape, values = statement(where, ids, ask, wanted, own=own, near=near)
-    found: dict[str, Any] = await direct.columns(session, shape, values) or dict.fromkeys(_names(wanted), ())
+    found: dict[str, Any] = await direct.columns(session, shape, values) or dict.fromkeys(ALWAYS, ())
     for name in NUMBERS:
         found[name] = np.array(found[name], dtype=np.float64)
     found["text_lexical"] = np.fmax(found["text_lexical"], 0.0)  # a text without words: 0
@@ -139,6 +137,8 @@ def statement(
     near: Mapping[int, float],
 ) -> tuple[TextClause, dict[str, Any]]:
     """The statement and its values, so that tests can EXPLAIN it."""
+    if ask.plain is not None:
+        wanted |= {"plain"}
     values = {
         **where.scope.values,
         **where.rows.values,
@@ -155,17 +155,13 @@ def statement(
 NUMBERS = ("text_lexical", "context_lexical", "text_vector", "context_vector")
 
 
-def _names(wanted: frozenset[str]) -> list[str]:
-    return [*ALWAYS, *(name for name in SOMETIMES if name in wanted)]
-
-
 @lru_cache(maxsize=1024)
 def _shape(scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
     chosen = {**ALWAYS, **SOMETIMES}
     if SPOKEN in wanted:
         chosen["asking"] = f"CASE WHEN octet_length(m.content) <= {SPOKEN_BYTES} OR {ASKS} THEN m.content END"
     shape = MEASURED.format(
-        columns=", ".join(f"{chosen[name]} AS {name}" for name in _names(wanted)),
+        columns=", ".join(f"{each} AS {name}" for name, each in chosen.items() if name in ALWAYS or name in wanted),
         scope=scope,
         rows=rows,
         generation=int(generation),
