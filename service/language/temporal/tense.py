@@ -53,6 +53,11 @@ _HABIT = re.compile(
 )
 
 
+def is_habit(sentence: str) -> bool:
+    """Whether a lower-cased sentence tells what holds again and again: a preference, a routine, a birthday."""
+    return _HABIT.search(sentence) is not None
+
+
 _DOING = re.compile(  # what somebody does, and does in so long
     r"\b(?:runs?|walks?|cycles?|bikes?|swims?|rows?|rides?|drives?|climbs?|jogs?|hikes?|commutes?|gets?\s+(?:to|from)"
     r"|reach(?:es)?|covers?|solves?|finishes|completes?|cooks?|bakes?|boils?|brews?|reads?|types?|recites?|does|do"
@@ -70,11 +75,6 @@ def tells_how_long(before: str, lean: Lean) -> bool:
         return False
     told = re.search(r"\w", before[: doing.start()]) or doing[0].split()[0].endswith("s")
     return bool(told) and (lean is Lean.NONE or _ABLE.search(before) is not None)
-
-
-def is_habit(sentence: str) -> bool:
-    """Whether a lower-cased sentence tells what holds again and again: a preference, a routine, a birthday."""
-    return _HABIT.search(sentence) is not None
 
 
 def leaning(sentence: str) -> Callable[[int], Lean]:
