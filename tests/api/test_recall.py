@@ -14,6 +14,8 @@ from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
 
 ASKED = "Where does Alice want to live?"
+SEARCHED = "Where does want to live?"
+"""What search embeds of it: the user's own name tells nothing among her own facts."""
 
 
 async def recalled(client: AsyncClient, query: str = ASKED, **fields: Any) -> dict[str, Any]:
@@ -25,7 +27,12 @@ async def recalled(client: AsyncClient, query: str = ASKED, **fields: Any) -> di
 
 async def furnished(client: AsyncClient, embedder: AngleEmbedder) -> dict[str, str]:
     """One thing of each part, near to the question."""
-    for text, cosine in ((ASKED, 1.0), ("Wants to live by the sea", 0.9), ("Lisbon is where I want to be", 0.8)):
+    for text, cosine in (
+        (ASKED, 1.0),
+        (SEARCHED, 1.0),
+        ("Wants to live by the sea", 0.9),
+        ("Lisbon is where I want to be", 0.8),
+    ):
         embedder.place(text, cosine)
     there = await opened(client, "chat-1")
     await said(client, there, "Where would you go?", role="assistant", name="Hal")
@@ -55,7 +62,7 @@ async def test_facts_that_repeat_one_another_make_room_for_others(client: AsyncC
     for side, (text, cosine) in enumerate(zip(alike, (0.9, 0.88, 0.8, 0.1), strict=True), start=2):
         embedder.place(text, cosine, side=side)
         await store(client, text, dedup=False)
-    embedder.place(ASKED, 1.0)
+    embedder.place(SEARCHED, 1.0)
     assert [each["memory"] for each in (await recalled(client))["facts"]] == alike
     spread = await recalled(client, diversity=1.0)
     assert [each["memory"] for each in spread["facts"]] == [alike[0], alike[2], alike[1], alike[3]]

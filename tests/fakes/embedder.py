@@ -13,9 +13,14 @@ from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.providers.protocols import Vector
 
+CHOSEN = 4
+"""Dimensions in which the chosen vectors live."""
+
 
 class AngleEmbedder:
-    """Vectors with chosen cosines to one axis; a text nobody chose gets a stable direction of its own.
+    """Vectors with chosen cosines to one axis; a text nobody chose gets a stable direction of its own, as good as
+    orthogonal to these. Not exactly so: where all vectors are equally far, a walk through the graph goes nowhere (with
+    700 of them it missed the near ones in 13 of 60 graphs, and in none of 120 since they differ).
 
     `place("a", 1.0); place("b", 0.85)` makes cosine(a, b) = 0.85. `down = True` makes it fail, `seen` records texts.
     """
@@ -40,7 +45,7 @@ class AngleEmbedder:
             return self._chosen[text]
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
         vector = np.random.default_rng(seed).standard_normal(self.dimension).astype(np.float32)
-        vector[:4] = 0  # the chosen ones live there
+        vector[:CHOSEN] *= 0.1
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
