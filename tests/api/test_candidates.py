@@ -179,12 +179,14 @@ async def test_marks_in_the_callers_workspace_and_scope_only(
 async def test_more_rows_than_it_may_look_at_say_nothing(
     client: AsyncClient, database: Database, tenant: Tenant
 ) -> None:
-    """Never a part of the rows for all of them, not even where only others' are too many."""
+    """Never a part of the rows for all of them. Where others' are too many, those of the scope are looked up alone."""
     mine = [await _store(client, f"Boat {number}", tags=["boat"]) for number in range(3)]
     await _store(client, "Boat 4", user="noor", tags=["boat"])
     here = tenant.workspace_id
     assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=4) == sorted(mine)
-    assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=3) is None
+    assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=3) == sorted(mine)
+    assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=2) is None
+    assert await _marked(database, here, {"tags": ["boat"]}, reach=3) is None
     assert await _marked(database, here, {"tags": ["boat"]}, user="nobody", reach=4) == []
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 
 from service.db import direct, hybrid, large, marked, measures, nearest, neighbours, scopes, termstats, visible
-from service.db.conditions import Condition
+from service.db.conditions import Condition, typed
 from service.db.engine import Database, Session, driver
 from service.db.hybrid import Ask, Where
 from service.domain import bounds, filters, marks
@@ -452,6 +452,22 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Store
             assert after == [before[0] + 1, before[1]], narrow
 
 
+@pytest.mark.parametrize("reach", [250, 50, 14, 13, 5])
+async def test_or_by_the_scope_and_the_marks_together(database: Database, store: Store, reach: int) -> None:
+    """240 rows bear one of these, and mostly that is more than are few; 14 are of the user who asks."""
+    narrow = Narrow(tags=tuple(f"t{number}" for number in range(8)))
+    where = replace(store.where("small"), exact_rows=reach, marks=marks.needed(narrow))
+    where = replace(where, rows=visible.narrowed("m", narrow, Window(), where.rows))
+    async with database.snapshot(store.workspace) as session:
+        before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
+        found = await session.scalar(typed(text(f"SELECT {marked.IDS}")), marked.values(where))
+        assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + 1
+        rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}")
+        there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.rows.values})}
+    assert len(there) == 14
+    assert found is None if reach < len(there) else set(found) == there
+
+
 async def test_or_by_the_btree_of_a_column(database: Database, store: Store) -> None:
     async with database.read(store.workspace) as session:
         for narrow, index in zip(BOUNDED, ("timestamp", "timestamp", "importance", "pk"), strict=True):
@@ -466,9 +482,9 @@ async def test_or_by_the_btree_of_a_column(database: Database, store: Store) -> 
 
 
 async def test_conditions_that_leave_many_change_nothing(database: Database, store: Store) -> None:
-    """Known from ANALYZE without a look at the index, or after a look at as many rows as a small scope has."""
+    """Known after a look at the marks of the scope's rows, and before that, where ANALYZE expects few, at all rows."""
     tens = tuple(f"t{number}" for number in range(20))
-    for narrow, looks in ((Narrow(tags=tens), 1), (Narrow(tags=tuple(f"t{number}" for number in range(60))), 0)):
+    for narrow, looks in ((Narrow(tags=tens), 2), (Narrow(tags=tuple(f"t{number}" for number in range(60))), 1)):
         where = _borne(store, narrow)
         async with database.snapshot(store.workspace) as session:
             before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)

@@ -127,6 +127,8 @@ CALLERS = {
     "purge_episodes": {APP},
     "purge_subject": {APP},
     "queue_depth": {APP},
+    "scope_marked_ids": set(),
+    "scope_rows": set(),
     "sweep_working": {WORKER},
     "tag_ids": {APP},
     "workspace_terms": {APP},
