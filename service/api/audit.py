@@ -6,11 +6,12 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from service.api import cursors, errors
 from service.api.auth import Auditor
 from service.api.deps import ResourcesOf
-from service.api.wire import Id, Reply, Time
+from service.api.wire import Id, NextCursor, OfUser, Reply, Time
 from service.db import audit
 from service.db.audit import Filter, Logged
 from service.errors import InvalidInput
@@ -24,36 +25,60 @@ class AuditOut(Reply):
     """One operation. `metadata` holds ids, counts and thresholds, never memory text; `query_text` is redacted and there
     from level `reads` on."""
 
-    id: Id
-    recorded_at: Time
-    operation: str
-    memory_type: str | None
-    affected_ids: list[Id]
-    request_id: str | None
-    api_key_id: Id | None
-    user_id: str | None
-    session_id: str | None
-    conversation_id: Id | None
-    source_channel: str | None
-    target_channels: list[str]
-    query_text: str | None
-    result_count: int | None
-    latency_ms: float | None
-    success: bool
-    error_message: str | None
-    promoted_from_channel: str | None
-    promotion_confidence: float | None
-    promotion_access_count: int | None
-    promotion_conversation_count: int | None
-    config_snapshot: dict[str, Any]
-    metadata: dict[str, Any]
+    id: Id = Field(description="UUID of the entry")
+    recorded_at: Time = Field(
+        description="When it was written: a change with its own transaction, a read within a second"
+    )
+    operation: str = Field(description="What was done; one of the words that the parameter of this name takes")
+    memory_type: str | None = Field(
+        description="What it was done to: semantic, episodic, procedural, goal, profile, entity or timeline"
+    )
+    affected_ids: list[Id] = Field(
+        description="UUIDs of what was changed or found; none where a whole scope or workspace was meant"
+    )
+    request_id: str | None = Field(
+        description="X-Request-ID of the request; begins with job: or operation: where a job did it"
+    )
+    api_key_id: Id | None = Field(description="UUID of the key of the call; null: a job did it")
+    user_id: OfUser
+    session_id: str | None = Field(
+        description="The `session_id` that a store names, else the X-Session-Id of its request; null: none"
+    )
+    conversation_id: Id | None = Field(
+        description="UUID of the conversation that was opened, changed or added to; null: none"
+    )
+    source_channel: str | None = Field(description="The channel of what it was done to, or of the request")
+    target_channels: list[str] = Field(description="Of a read: every channel that was looked at; else empty")
+    query_text: str | None = Field(
+        description="Of a read at level `reads` or `verbose`: the question, secrets cut out; else null"
+    )
+    result_count: int | None = Field(description="Of a read: how many were found, from 0; else null")
+    latency_ms: float | None = Field(description="Of a read: milliseconds it took; else null")
+    success: bool = Field(description="Always true: what fails is not written")
+    error_message: str | None = Field(description="Always null: what fails is not written")
+    promoted_from_channel: str | None = Field(description="Of a promotion: the channel of the original; else null")
+    promotion_confidence: float | None = Field(
+        description="Of a promotion: fact_confidence of the original, else its type_confidence, 0..1; else null"
+    )
+    promotion_access_count: int | None = Field(
+        description="Of a promotion: how often it had been found, from 0; else null"
+    )
+    promotion_conversation_count: int | None = Field(
+        description="Of a promotion: conversations that the original was read from, from 0; else null"
+    )
+    config_snapshot: dict[str, Any] = Field(
+        description="The thresholds in force: audit_level, contradiction_policy, dedup_exact, dedup_near"
+    )
+    metadata: dict[str, Any] = Field(
+        description="Ids, counts and names of fields, depending on the operation; never memory text"
+    )
 
 
 class AuditPage(Reply):
     """Newest first; hand `next_cursor` back to read on."""
 
-    results: list[AuditOut]
-    next_cursor: str | None = None
+    results: list[AuditOut] = Field(description="At most `limit` entries")
+    next_cursor: NextCursor = None
 
 
 @router.get(

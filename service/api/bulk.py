@@ -40,6 +40,7 @@ AT_ONCE = 4
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def get_memories(body: wire.IdsIn, who: Reader, res: ResourcesOf, note: NoteOf) -> wire.GotOut:
+    """Archived ones too, not those that have expired; counts as no use."""
     found = await _found(body.ids, who, res)
     listed = [found[each] for each in dict.fromkeys(body.ids) if each in found]
     note("batch/get", Scope(who.workspace_id), listed, ids=len(body.ids))
@@ -55,6 +56,7 @@ async def get_memories(body: wire.IdsIn, who: Reader, res: ResourcesOf, note: No
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def memories_exist(body: wire.IdsIn, who: Reader, res: ResourcesOf) -> wire.ExistsOut:
+    """Archived ones do, those that have expired do not."""
     found = await _found(body.ids, who, res)
     return wire.ExistsOut(results=[wire.ExistsItem(id=each, exists=each in found) for each in body.ids])
 

@@ -119,73 +119,79 @@ class RecallIn(ScopedBody):
 class BundleTurnOut(TurnOut):
     """`match` 0..1: how well it answers; `around`: it does not, but stands next to one that does."""
 
-    score: float
-    match: float
-    around: bool
+    score: float = Field(description="By this parts compete for room: share times `match`, and its share of recency")
+    match: float = Field(description="0..1: how well it answers; 0 with `around`")
+    around: bool = Field(description="It does not answer, but stands next to one that does, whose score it has")
 
 
 class BundleFactOut(MemoryOut):
     """`match`: its score as a search hit; `similarity` 0..1: the calibrated cosine."""
 
-    score: float
-    match: float
-    similarity: float | None
+    score: float = Field(description="By this parts compete for room: share times `match`, and its share of recency")
+    match: float = Field(description="Its score as a hit of a search: 0..1, times the factors")
+    similarity: float | None = Field(description="The calibrated cosine to the question, 0..1; null without a vector")
 
 
 class BundleEntityOut(Reply):
     """An entity that the question names."""
 
-    id: Id
-    name: str
-    type: str
-    aliases: list[str]
-    description: str | None
-    salience: float
-    score: float
+    id: Id = Field(description="UUID")
+    name: str = Field(description="What it is called")
+    type: str = Field(description="Lower-case and singular, such as person or project")
+    aliases: list[str] = Field(description="Its other names")
+    description: str | None = Field(description="What it is; null: nobody said")
+    salience: float = Field(description="0..1, 0.5 unless somebody said otherwise")
+    score: float = Field(description="Always 1: the question names it")
 
 
 class BundleRelationOut(Reply):
     """An edge of the graph around these entities: read it from source to target. `strength` 0..1."""
 
-    source: str
-    relation: str
-    target: str
-    strength: float
+    source: str = Field(description="Name of the entity that it begins at")
+    relation: str = Field(description="The type as it was given, such as works_at")
+    target: str = Field(description="Name of the entity that it leads to")
+    strength: float = Field(description="0..1")
 
 
 class PartOut(Reply):
-    """`found`: what could have been told; `kept`: what fitted; `tokens` it takes; `ms` to read it."""
+    """What one part took and gave."""
 
-    found: int
-    kept: int
-    tokens: int
-    ms: float
+    found: int = Field(description="What could have been told, from 0")
+    kept: int = Field(description="What fitted, from 0")
+    tokens: int = Field(description="What it takes of the room: bytes of UTF-8 / 4, its heading included")
+    ms: float = Field(description="Milliseconds to read it")
 
 
 class BundleMetricsOut(Reply):
     """What each part took and gave."""
 
-    parts: dict[str, PartOut]
-    tokens: int
-    max_tokens: int
-    vector_path: Literal["exact", "signs", "hnsw", "fallback", "none"]
-    techniques: dict[str, TechniqueOut]
-    ms: float
+    parts: dict[str, PartOut] = Field(description="By the name of the part; only those that were wanted")
+    tokens: int = Field(description="Of the whole bundle as text, estimated: bytes of UTF-8 / 4")
+    max_tokens: int = Field(description="As it was asked for")
+    vector_path: Literal["exact", "signs", "hnsw", "fallback", "none"] = Field(
+        description="How the vectors of memories were searched; none without an embedder"
+    )
+    techniques: dict[str, TechniqueOut] = Field(description="By name; only those that were on")
+    ms: float = Field(description="Milliseconds from the request to the answer")
 
 
 class BundleOut(Reply):
     """What is remembered that helps to answer, each part best first, as much as fits."""
 
-    turns: list[BundleTurnOut]
-    facts: list[BundleFactOut]
-    entities: list[BundleEntityOut]
-    graph: list[BundleRelationOut]
-    strategies: list[FittingOut]
-    goals: list[goal_models.GoalOut]
-    user_context: ProfileOut | None
+    turns: list[BundleTurnOut] = Field(description="What was said")
+    facts: list[BundleFactOut] = Field(description="Memories that are no turns")
+    entities: list[BundleEntityOut] = Field(description="What the question names")
+    graph: list[BundleRelationOut] = Field(
+        description="The strongest relations of these entities, five in each direction, each once"
+    )
+    strategies: list[FittingOut] = Field(description="What worked in tasks like this")
+    goals: list[goal_models.GoalOut] = Field(description="Active goals of the scope, by priority")
+    user_context: ProfileOut | None = Field(
+        description="The profile of the user; null: there is none, or it was not wanted"
+    )
     markdown: str | None = Field(None, description="With format=markdown: the same as one block")
-    metrics: BundleMetricsOut
-    warnings: list[str] = Field(default_factory=list)
+    metrics: BundleMetricsOut = Field(description="What each part took and gave")
+    warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
 
 
 def shown(found: Bundle, asked: RecallIn, *, ms: float, include: frozenset[PartName], now: datetime) -> BundleOut:

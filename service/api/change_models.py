@@ -16,7 +16,7 @@ from service.api.memory_models import (
     TypeName,
     refuse_reserved,
 )
-from service.api.wire import Body, Id, Metadata, Name, Reply, Time, Unit
+from service.api.wire import Body, Id, Metadata, Name, OnePage, Reply, Time, Unit
 from service.domain.relation import RelationType
 from service.domain.text import is_blank
 
@@ -98,6 +98,8 @@ class PatchFields(Body):
 
 
 class PatchIn(PatchFields):
+    """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
+
     model_config = ConfigDict(json_schema_extra={"examples": [{"importance": 0.9, "metadata": {"reviewed": True}}]})
 
 
@@ -124,6 +126,8 @@ class PutIn(Body):
 
 
 class PromoteIn(Body):
+    """Why a memory is to be known in every channel."""
+
     reason: str | None = Field(
         None, min_length=1, max_length=1_000, examples=["true in every project"], description="Why, for the history"
     )
@@ -168,6 +172,8 @@ class IdsIn(Body):
 
 
 class BatchPatch(PatchFields):
+    """One change of a batch. Only what is named changes."""
+
     id: Name = Field(description="UUID of the memory to change")
 
 
@@ -192,104 +198,122 @@ class BatchPatchIn(Body):
 class DeletedOut(Reply):
     """`already_deleted`: it had been deleted before; nothing was there to do."""
 
-    id: Id
-    deleted: bool
-    already_deleted: bool
-    message: str = Field(examples=["Memory 0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c deleted"])
+    id: Id = Field(description="UUID of the memory")
+    deleted: bool = Field(description="Always true: it is gone, now or since before")
+    already_deleted: bool = Field(description="true: it had been deleted before, and nothing was done")
+    message: str = Field(
+        description="The same in words", examples=["Memory 0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c deleted"]
+    )
 
 
 class DeletedManyOut(Reply):
-    deleted: int
+    """How many memories a deletion took."""
+
+    deleted: int = Field(description="How many memories went, from 0")
 
 
 class PromotedOut(MemoryOut):
     """The memory in `_global`."""
 
-    promoted_from: Id
+    promoted_from: Id = Field(description="UUID of the original, which stays in its channel")
 
 
 class RelationOut(Reply):
     """`direction`, seen from the memory that was asked about: `out` leads away from it."""
 
-    source_id: Id
-    target_id: Id
-    type: RelationType
-    strength: float
-    properties: dict[str, Any]
-    t_valid: Time | None
-    t_invalid: Time | None
-    created_at: Time | None
-    direction: Literal["out", "in"]
+    source_id: Id = Field(description="UUID of the memory that the edge begins at")
+    target_id: Id = Field(description="UUID of the memory that it leads to")
+    type: RelationType = Field(description="Read from source to target")
+    strength: float = Field(description="0..1")
+    properties: dict[str, Any] = Field(description="Yours; of an edge that came by itself what drew it")
+    t_valid: Time | None = Field(description="First moment it holds; null: always did")
+    t_invalid: Time | None = Field(description="First moment it no longer holds; null: it goes on")
+    created_at: Time | None = Field(description="When the edge was made")
+    direction: Literal["out", "in"] = Field(
+        description="Seen from the memory that was asked about: out leads away from it, in towards it"
+    )
 
 
 class RelationsOut(Reply):
     """The strongest first."""
 
-    results: list[RelationOut]
-    next_cursor: str | None = None
+    results: list[RelationOut] = Field(description="At most `limit` edges")
+    next_cursor: OnePage = None
 
 
 class UntiedOut(Reply):
-    deleted: int
+    """How many edges between memories an untying took."""
+
+    deleted: int = Field(description="How many edges went, from 0")
 
 
 class RelatedOut(MemoryOut):
     """A memory that a walk came to, `depth` edges away, by the edge `relation`."""
 
-    depth: int
-    relation: RelationOut
+    depth: int = Field(description="Edges from the memory that was asked about: 1..3")
+    relation: RelationOut = Field(description="The edge by which the walk came, seen from the memory before it")
 
 
 class RelatedPage(Reply):
     """The nearest first, then the strongest. `truncated`: there was more than the limits let through."""
 
-    results: list[RelatedOut]
-    truncated: bool
-    next_cursor: str | None = None
+    results: list[RelatedOut] = Field(description="At most `limit` memories, each once")
+    truncated: bool = Field(
+        description="true: a memory had more than its 50 strongest edges, or more memories were found than `limit`"
+    )
+    next_cursor: OnePage = None
 
 
 class GotOut(Reply):
     """The memories in the order of their ids; `missing`: ids without a memory."""
 
-    results: list[MemoryOut]
-    missing: list[str]
-    next_cursor: str | None = None
+    results: list[MemoryOut] = Field(description="The memories there are, each once")
+    missing: list[str] = Field(description="Ids without a memory, as they were sent")
+    next_cursor: OnePage = None
 
 
 class ExistsItem(Reply):
-    id: str
-    exists: bool
+    """Whether one id is that of a memory."""
+
+    id: str = Field(description="As it was sent")
+    exists: bool = Field(description="Whether there is such a memory, archived ones included")
 
 
 class ExistsOut(Reply):
-    results: list[ExistsItem]
-    next_cursor: str | None = None
+    """Whether each id is that of a memory."""
+
+    results: list[ExistsItem] = Field(description="One for each id, in order")
+    next_cursor: OnePage = None
 
 
 class DeletedItem(Reply):
     """`status` 200: deleted now or before; 404: never seen."""
 
-    id: str
-    status: int
-    deleted: bool
-    already_deleted: bool
+    id: str = Field(description="As it was sent")
+    status: int = Field(description="200: gone, now or since before; 404: never seen")
+    deleted: bool = Field(description="Whether it is gone, now or since before")
+    already_deleted: bool = Field(description="true: it had been deleted before")
 
 
 class DeletedItemsOut(Reply):
-    results: list[DeletedItem]
-    deleted: int
+    """What became of each id."""
+
+    results: list[DeletedItem] = Field(description="One for each id, in order")
+    deleted: int = Field(description="How many went with this request, from 0")
 
 
 class PatchedItem(Reply):
     """How one item fared: the memory or its error."""
 
-    index: int
-    status: int
-    memory: MemoryOut | None = None
-    error: ItemErrorOut | None = None
+    index: int = Field(description="Its place in the request, from 0")
+    status: int = Field(description="The HTTP status it would have alone")
+    memory: MemoryOut | None = Field(default=None, description="The memory as it is now; null when it failed")
+    error: ItemErrorOut | None = Field(default=None, description="Why it failed; null when it did not")
 
 
 class PatchedItemsOut(Reply):
-    results: list[PatchedItem]
-    succeeded: int
-    failed: int
+    """How each item fared."""
+
+    results: list[PatchedItem] = Field(description="One for each item, in order")
+    succeeded: int = Field(description="So many were changed, or stayed as they were asked to be")
+    failed: int = Field(description="So many were not")

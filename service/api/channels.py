@@ -7,11 +7,12 @@ import binascii
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import AgentId, ResourcesOf, RunId, UserId
-from service.api.wire import Reply, Time
+from service.api.wire import NextCursor, Reply, Time
 from service.db import channels
 from service.domain.scope import Scope
 from service.errors import InvalidInput
@@ -22,18 +23,18 @@ router = APIRouter(prefix="/v1/channels", tags=["scopes"])
 class ChannelOut(Reply):
     """What a search of this channel can find; every search also looks at `_global`."""
 
-    channel: str
-    memories: int
-    turns: int
-    conversations: int
-    last_used: Time
+    channel: str = Field(description="Its name")
+    memories: int = Field(description="Live ones: not archived, expired or waiting for a review")
+    turns: int = Field(description="Turns that are not of archived conversations")
+    conversations: int = Field(description="Conversations of these turns")
+    last_used: Time = Field(description="Last write of such a memory or turn")
 
 
 class ChannelPage(Reply):
     """By name; hand `next_cursor` back to read on."""
 
-    results: list[ChannelOut]
-    next_cursor: str | None = None
+    results: list[ChannelOut] = Field(description="At most `limit` channels")
+    next_cursor: NextCursor = None
 
 
 @router.get(

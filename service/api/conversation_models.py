@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api.memory_models import MAX_TEXT, SCOPE_SCHEMA, MemoryOut, RedactionOut, ScopedBody
-from service.api.wire import Body, Filled, Id, Metadata, Name, Reply, Time
+from service.api.wire import Body, Filled, Id, Metadata, Name, NextCursor, OfAgent, OfChannel, OfUser, Reply, Time
 from service.domain.conversation import Conversation, Turn, TurnHit
 
 MAX_TITLE = 500
@@ -72,111 +72,123 @@ class TurnIn(Body):
 
 
 class ConversationOut(Reply):
-    """`turn_count`: turns there are; `next_index`: the number of the next. `version` is the ETag."""
+    """A conversation without its turns."""
 
-    id: Id
-    external_id: str
-    user_id: str | None
-    agent_id: str | None
-    run_id: str
-    channel: str
-    title: str | None
-    started_at: Time
-    turn_count: int
-    next_index: int
-    consolidated: bool
-    consolidated_at: Time | None
-    patterns_extracted: bool
-    archived: bool
-    metadata: dict[str, Any]
-    version: int
-    created_at: Time
-    updated_at: Time
+    id: Id = Field(description="UUID")
+    external_id: str = Field(description="The name you gave it, or the one it got")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: str = Field(description="The same as external_id")
+    channel: OfChannel
+    title: str | None = Field(description="For people; null: none")
+    started_at: Time = Field(description="When it began, as it was opened with; default the moment of opening")
+    turn_count: int = Field(description="How many turns it has, from 0")
+    next_index: int = Field(
+        description="The `turn_index` of the next turn without one; above turn_count where indexes leave gaps"
+    )
+    consolidated: bool = Field(description="Whether the facts of all its turns are extracted; a new turn takes it back")
+    consolidated_at: Time | None = Field(description="Since when; null: they are not")
+    patterns_extracted: bool = Field(description="Whether strategies were learned from it; a new turn takes it back")
+    archived: bool = Field(description="true: it takes no new turns, and its own are not found")
+    metadata: dict[str, Any] = Field(description="Yours")
+    version: int = Field(description="From 1, one more with each change of it or of its turns; the ETag")
+    created_at: Time = Field(description="When it was opened")
+    updated_at: Time = Field(description="When it or its turns last changed")
 
 
 class TurnOut(Reply):
     """A turn as it is kept, redacted. `embedding`: queued until the vector is there; found by words at once."""
 
-    id: Id
-    conversation_id: Id
-    external_id: str | None
-    turn_index: int
-    next_turn_id: Id | None
-    role: str
-    name: str | None
-    content: str
-    content_hash: str
-    token_count: int | None
-    model: str | None
-    metadata: dict[str, Any]
-    timestamp: Time
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str
-    archived: bool
-    embedding: Literal["stored", "queued"]
-    created_at: Time
+    id: Id = Field(description="UUID")
+    conversation_id: Id = Field(description="UUID of its conversation")
+    external_id: str | None = Field(description="The name of its conversation")
+    turn_index: int = Field(description="Its place in the conversation, from 0; there may be gaps")
+    next_turn_id: Id | None = Field(description="UUID of the turn behind it; null: it is the last one")
+    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    name: str | None = Field(description="Who speaks, where the role does not say it; null: not given")
+    content: str = Field(description="What was said, secrets cut out")
+    content_hash: str = Field(description="SHA-256 of the content, in hexadecimal")
+    token_count: int | None = Field(description="As it came, else estimated: bytes of UTF-8 / 4; null: not known")
+    model: str | None = Field(description="Which model said it; null: not given")
+    metadata: dict[str, Any] = Field(description="Yours")
+    timestamp: Time = Field(description="When it was said")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: str | None = Field(description="The same as external_id")
+    channel: OfChannel
+    archived: bool = Field(description="Whether its conversation is archived")
+    embedding: Literal["stored", "queued"] = Field(
+        description="stored, or queued: found by its words until its vector is made"
+    )
+    created_at: Time = Field(description="When it was stored")
 
 
 class SaidOut(TurnOut):
     """The turn, with what was cut out of it."""
 
-    redactions: list[RedactionOut] = Field(default_factory=list)
-    warnings: list[str] = Field(default_factory=list)
+    redactions: list[RedactionOut] = Field(
+        description="What was cut out of it, by kind; empty for nothing", default_factory=list
+    )
+    warnings: list[str] = Field(
+        description="What could not be done at once, each as `code: sentence`", default_factory=list
+    )
 
 
 class ConversationWithTurns(ConversationOut):
     """A page of turns in their order; hand `next_cursor` back to read on."""
 
-    turns: list[TurnOut]
-    next_cursor: str | None = None
+    turns: list[TurnOut] = Field(description="At most `limit`, by turn_index")
+    next_cursor: NextCursor = None
 
 
 class ConversationPage(Reply):
     """Newest first."""
 
-    results: list[ConversationOut]
-    next_cursor: str | None = None
+    results: list[ConversationOut] = Field(description="At most `limit` conversations")
+    next_cursor: NextCursor = None
 
 
 class TurnPage(Reply):
     """Newest first."""
 
-    results: list[TurnOut]
+    results: list[TurnOut] = Field(description="At most `limit` turns")
 
 
 class TurnHitOut(TurnOut):
-    """`score` ranks; `similarity` is the calibrated cosine 0..1, null for a hit by words alone."""
+    """A turn that answers."""
 
-    score: float
-    similarity: float | None
+    score: float = Field(description="Ranks the hits of this answer, the greater the better")
+    similarity: float | None = Field(
+        description="The calibrated cosine to the question, 0..1; null for a hit by words alone"
+    )
 
 
 class TurnSearchOut(Reply):
     """Best first."""
 
-    results: list[TurnHitOut]
-    warnings: list[str] = Field(default_factory=list)
+    results: list[TurnHitOut] = Field(description="At most `limit` turns")
+    warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
 
 
 class KnownOut(MemoryOut):
     """A memory that bears on the conversation."""
 
-    score: float
-    similarity: float | None
+    score: float = Field(description="As of a hit of a search: 0..1, times the factors")
+    similarity: float | None = Field(description="The calibrated cosine to the question, 0..1; null without a vector")
 
 
 class ContextOut(Reply):
     """`context` is both lists as one block; `turns` in their order, `memories` best first."""
 
-    conversation_id: Id
-    turns: list[TurnOut]
-    memories: list[KnownOut]
-    context: str
-    tokens: int
-    max_tokens: int
-    warnings: list[str] = Field(default_factory=list)
+    conversation_id: Id = Field(description="UUID")
+    turns: list[TurnOut] = Field(description="The last ones that fit, without gaps")
+    memories: list[KnownOut] = Field(
+        description="What is known of the same user or agent and bears on it; none of its own turns"
+    )
+    context: str = Field(description="Ready to put in a prompt")
+    tokens: int = Field(description="Of `context`, estimated: bytes of UTF-8 / 4")
+    max_tokens: int = Field(description="As it was asked for")
+    warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
 
 
 def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:

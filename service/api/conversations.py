@@ -110,6 +110,7 @@ async def list_conversations(
     include_archived: bool = False,
     consolidated: Annotated[bool | None, Query(description="Only those whose facts are, or are not, extracted")] = None,
 ) -> wire.ConversationPage:
+    """With `run_id` the one of this name. Archived ones only with `include_archived`."""
     after = cursors.decode(cursor)
     async with res.db.snapshot(who.workspace_id) as session:
         found = await conversations.listed(

@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
 
 from service.api import errors, replies, shapes
 from service.api.auth import Reader, Writer
 from service.api.deps import IdempotencyOf, ResourcesOf, served
 from service.api.memory_models import MemoryOut
 from service.api.preconditions import OWN
-from service.api.wire import Id, Reply, Time
+from service.api.wire import Id, OnePage, Reply, Time
 from service.db import decisions, history
 from service.db.decisions import Decided
 from service.domain.memory import Event
@@ -28,42 +29,46 @@ class DecisionOut(Reply):
     """A verdict with its evidence. `candidates`: the memories shown; `reply`: the model's words, null when the rules
     decided; `before` and `after`: the memory's text, null where there was or is none, or nothing changed."""
 
-    id: Id
-    memory_id: Id | None
-    event: Event | None
-    source: str
-    model: str
-    prompt_sha256: str | None
-    candidates: list[str]
-    reply: str | None
-    verdict: str
-    reason: str
-    rejected: bool
-    state: Literal["applied", "rejected", "undone"]
-    before: str | None
-    after: str | None
-    ruling_id: Id | None
-    history_id: Id | None
-    created_at: Time
-    undone_at: Time | None
+    id: Id = Field(description="UUID, to undo it by")
+    memory_id: Id | None = Field(description="UUID of the memory it is about; null: of none")
+    event: Event | None = Field(
+        description="What it did: ADD, UPDATE, DELETE (archived), or NONE: nothing; null: not recorded"
+    )
+    source: str = Field(description="Who decided: rules, llm, or review for a person")
+    model: str = Field(description="Which model, or which version of the rules; person for a review")
+    prompt_sha256: str | None = Field(description="SHA-256 of the prompt, in hexadecimal; null: no model was asked")
+    candidates: list[str] = Field(description="UUIDs of the memories it was decided from")
+    reply: str | None = Field(description="What the model answered, word for word; null: none was asked")
+    verdict: str = Field(description="In the words of whoever decided, such as ADD, UPDATE, DELETE, NONE or accept")
+    reason: str = Field(description="Why, in words; may be empty")
+    rejected: bool = Field(description="true: the model's answer could not be used, and the rules decided")
+    state: Literal["applied", "rejected", "undone"] = Field(description="applied; rejected, as above; or undone")
+    before: str | None = Field(description="The memory's text before; null: there was none, or nothing changed")
+    after: str | None = Field(description="Its text afterwards; null: there is none, or nothing changed")
+    ruling_id: Id | None = Field(
+        description="UUID that decisions share which are undone together; null: it stands alone"
+    )
+    history_id: Id | None = Field(description="UUID of the entry of history that it caused; null: it changed nothing")
+    created_at: Time = Field(description="When it was made")
+    undone_at: Time | None = Field(description="When it was taken back; null: it stands")
 
 
 class DecisionsOut(Reply):
     """Oldest first."""
 
-    results: list[DecisionOut]
-    next_cursor: str | None = None
+    results: list[DecisionOut] = Field(description="At most `limit` decisions")
+    next_cursor: OnePage = None
 
 
 class UndoneOut(Reply):
     """`decisions`: those of the same ruling, undone together; `memories`: as they are now; `removed`: gone with it."""
 
-    id: Id
-    state: Literal["undone"]
-    undone_at: Time
-    decisions: list[Id]
-    memories: list[MemoryOut]
-    removed: list[Id]
+    id: Id = Field(description="UUID of the decision")
+    state: Literal["undone"] = Field(description="Always undone")
+    undone_at: Time = Field(description="When it was taken back, the first time")
+    decisions: list[Id] = Field(description="UUIDs of all decisions of the ruling, this one included")
+    memories: list[MemoryOut] = Field(description="Those that came back, as they are now")
+    removed: list[Id] = Field(description="UUIDs of memories that the ruling had made, and that are gone")
 
 
 @router.get(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api.memory_models import SCOPE_SCHEMA, ScopedBody
-from service.api.wire import Body, Filled, Id, Metadata, Name, Reply, Time, Unit
+from service.api.wire import Body, Filled, Id, Metadata, Name, NextCursor, OfChannel, OnePage, Reply, Time, Unit
 from service.domain.entity import Entity, EntityRelation
 
 MAX_ALIASES = 50
@@ -50,6 +50,8 @@ class EntityIn(ScopedBody):
 
 
 class EntityListIn(ScopedBody):
+    """A scope whose entities are wanted. At least one of user_id, agent_id, run_id."""
+
     model_config = ConfigDict(
         json_schema_extra={"anyOf": SCOPE_SCHEMA, "examples": [{"user_id": "alice", "type": "person"}]}
     )
@@ -113,125 +115,135 @@ class MergeIn(Body):
 
 
 class EntityOut(Reply):
-    """`mentions`: memories that name it, counted up to 1,000. `extracted_by`: rules, llm or caller."""
+    """A name that memories speak of."""
 
-    id: Id
-    name: str
-    type: str
-    aliases: list[str]
-    description: str | None
-    properties: Metadata
-    salience: float
-    user_id: str | None
-    channel: str
-    mentions: int
-    extracted_by: str
-    first_seen: Time
-    last_accessed: Time | None
-    access_count: int
-    version: int
-    created_at: Time
-    updated_at: Time
+    id: Id = Field(description="UUID")
+    name: str = Field(description="What it is called")
+    type: str = Field(description="Lower-case and singular, such as person or project; concept where nobody said")
+    aliases: list[str] = Field(description="Its other names")
+    description: str | None = Field(description="What it is; null: nobody said")
+    properties: Metadata = Field(description="Yours")
+    salience: float = Field(description="0..1, 0.5 unless somebody said otherwise")
+    user_id: str | None = Field(description="Whose it is; null: nobody's")
+    channel: OfChannel
+    mentions: int = Field(description="Memories that name it, from 0, counted up to 1,000")
+    extracted_by: str = Field(
+        description="Who says that there is one: rules, llm, or caller for what came over the API"
+    )
+    first_seen: Time = Field(description="When it was first named")
+    last_accessed: Time | None = Field(description="When it was last used; null: never")
+    access_count: int = Field(description="How often it was used, from 0")
+    version: int = Field(description="From 1, one more with each change of it; the ETag")
+    created_at: Time = Field(description="When it was stored")
+    updated_at: Time = Field(description="When it was last changed")
 
 
 class EntityPage(Reply):
     """By name; hand `next_cursor` back to read on."""
 
-    results: list[EntityOut]
-    next_cursor: str | None = None
+    results: list[EntityOut] = Field(description="At most `limit` entities")
+    next_cursor: NextCursor = None
 
 
 class EntityHitOut(EntityOut):
     """`score` ranks: the better of how well a name fits and of the similarity. `similarity` is null for an entity
     without a vector, or when nothing was embedded."""
 
-    score: float
-    similarity: float | None
+    score: float = Field(description="0..1: the better of how well a name fits and of `similarity`")
+    similarity: float | None = Field(
+        description="The calibrated cosine to the question, 0..1; null without a vector, or when nothing was embedded"
+    )
 
 
 class EntityHits(Reply):
     """Best first. `warnings`: what could not be asked, so that less was found."""
 
-    results: list[EntityHitOut]
-    next_cursor: str | None = None
-    warnings: list[str] = Field(default_factory=list)
+    results: list[EntityHitOut] = Field(description="At most `limit` entities")
+    next_cursor: OnePage = None
+    warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
 
 
 class EntityRelationOut(Reply):
-    """`label` is the type as it was given. `memory_ids`: memories that say so, five at most."""
+    """How an entity stands to another: read it from source to target."""
 
-    id: Id
-    source_id: Id
-    source: str
-    type: str
-    label: str
-    target_id: Id
-    target: str
-    strength: float
-    confidence: float
-    properties: Metadata
-    t_valid: Time | None
-    t_invalid: Time | None
-    extracted_by: str
-    memory_ids: list[Id]
-    created_at: Time | None
-    updated_at: Time | None
+    id: Id = Field(description="UUID")
+    source_id: Id = Field(description="UUID of the entity that it begins at")
+    source: str = Field(description="Name of that entity")
+    type: str = Field(description="The label normalised, in upper case: works_at is WORKS_FOR")
+    label: str = Field(description="The type as it was given")
+    target_id: Id = Field(description="UUID of the entity that it leads to")
+    target: str = Field(description="Name of that entity")
+    strength: float = Field(description="0..1")
+    confidence: float = Field(description="0..1: how sure it is")
+    properties: Metadata = Field(description="Yours")
+    t_valid: Time | None = Field(description="First moment it holds; null: always did")
+    t_invalid: Time | None = Field(description="First moment it no longer holds; null: it goes on")
+    extracted_by: str = Field(description="Who says so: rules, llm, or caller for what came over the API")
+    memory_ids: list[Id] = Field(description="UUIDs of memories that say so, five at most")
+    created_at: Time | None = Field(description="When it was stored")
+    updated_at: Time | None = Field(description="When it was last changed")
 
 
 class EntityRelationsPage(Reply):
     """The strongest first; `entities` are those the name means: one per channel and user it is known in."""
 
-    entities: list[EntityOut]
-    results: list[EntityRelationOut]
-    next_cursor: str | None = None
+    entities: list[EntityOut] = Field(description="Those that the name means")
+    results: list[EntityRelationOut] = Field(description="At most `limit` relations, in both directions")
+    next_cursor: NextCursor = None
 
 
 class NodeOut(EntityOut):
     """`depth`: edges from the nearest start."""
 
-    depth: int
+    depth: int = Field(description="Edges from the nearest start, 0..3; 0: it is a start")
 
 
 class GraphOut(Reply):
     """The near ones first, then by the strength of the edge that leads to them. `truncated`: a node had more than its
     50 strongest edges, or there were more nodes than the limit."""
 
-    nodes: list[NodeOut]
-    relations: list[EntityRelationOut]
-    truncated: bool
+    nodes: list[NodeOut] = Field(description="Each once, the starts included")
+    relations: list[EntityRelationOut] = Field(description="Those between these nodes")
+    truncated: bool = Field(
+        description="true: a node had more than its 50 strongest edges, or there were more nodes than `limit`"
+    )
 
 
 class PathOut(Reply):
     """`length` counts edges, null when there is no way. `truncated`: a node had more edges than were looked at, so a
     shorter way may exist."""
 
-    found: bool
-    length: int | None
-    nodes: list[EntityOut]
-    relations: list[EntityRelationOut]
-    truncated: bool
+    found: bool = Field(description="Whether there is a way of at most `max_depth` edges")
+    length: int | None = Field(description="Edges of it; null: there is none")
+    nodes: list[EntityOut] = Field(description="In the order of the way, both ends included; empty when there is none")
+    relations: list[EntityRelationOut] = Field(description="In the order of the way")
+    truncated: bool = Field(description="true: a node had more edges than were looked at, so a shorter way may exist")
 
 
 class EntityDeletedOut(Reply):
-    id: Id
-    deleted: bool
+    """The entity that is gone."""
+
+    id: Id = Field(description="UUID of the entity")
+    deleted: bool = Field(description="Always true")
 
 
 class RelationsDeletedOut(Reply):
-    deleted: int
+    """How many relations between entities an untying took."""
+
+    deleted: int = Field(description="How many relations went, from 0")
 
 
 class MergedOut(Reply):
     """`mentions` and `relations`: how many went over. `entities`: what is left of the two."""
 
-    id: Id
-    source_id: Id
-    target_id: Id
-    mentions: int
-    relations: int
-    created_at: Time
-    undone_at: Time | None
-    entities: list[EntityOut]
+    id: Id = Field(description="UUID of the merge, to undo it by")
+    source_id: Id = Field(description="UUID of the entity that went")
+    target_id: Id = Field(description="UUID of the entity that it became part of")
+    mentions: int = Field(description="Memories whose mention went over, from 0")
+    relations: int = Field(description="Relations that went over, from 0")
+    created_at: Time = Field(description="When they were merged")
+    undone_at: Time | None = Field(description="When that was taken back; null: it stands")
+    entities: list[EntityOut] = Field(description="What is left of the two: the target, after an undo both")
 
 
 def entity(found: Entity) -> EntityOut:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import Field
 
 from service.api import change_models as wire
 from service.api import errors, operations, replies
@@ -40,12 +41,16 @@ class ReceiptOut(Reply):
     workspace and subject, and stands in the audit; the subject's name stands nowhere. `vacuum`: whether
     a job that cleans the data files was queued."""
 
-    purged: bool
-    counts: dict[str, int]
-    subject_sha256: str
-    purged_at: Time
-    vacuum: Vacuum
-    note: str
+    purged: bool = Field(description="Always true")
+    counts: dict[str, int] = Field(description="Rows removed, by table; of audit_log rows whose words are blanked")
+    subject_sha256: str = Field(
+        description="SHA-256 over workspace and subject, in hexadecimal; it stands in the audit, too"
+    )
+    purged_at: Time = Field(description="When")
+    vacuum: Vacuum = Field(
+        description="queued: a job cleans the data files; not_permitted: the server does so in its own time"
+    )
+    note: str = Field(description="What that means for data files, write-ahead log and backups, in words")
 
 
 async def _extent(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api.memory_models import ScopedBody
-from service.api.wire import Body, Filled, Id, Reply, Time
+from service.api.wire import Body, Filled, Id, NextCursor, OfAgent, OfChannel, OfRun, OfUser, Reply, Time
 
 Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="The greater comes first")]
@@ -54,6 +54,8 @@ class GoalPatch(Body):
 
 
 class CompleteIn(Body):
+    """How a goal ended."""
+
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The lease is signed."}]})
 
     status: Literal["completed", "abandoned"] = Field("completed", description="abandoned: it is given up instead")
@@ -61,6 +63,8 @@ class CompleteIn(Body):
 
 
 class AbandonIn(Body):
+    """How a goal that is given up ended."""
+
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The offer was withdrawn."}]})
 
     result: Words | None = Field(None, description="How it ended, in words")
@@ -76,6 +80,8 @@ class BlockIn(Body):
 
 
 class MemoriesIn(Body):
+    """Memories to tie to a goal."""
+
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"memory_ids": ["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]}]}
     )
@@ -92,57 +98,61 @@ class MemoriesIn(Body):
 
 
 class GoalOut(Reply):
-    """`version` is the ETag. `overdue`: its deadline has passed and it is not over."""
+    """A goal by itself."""
 
-    id: Id
-    description: str
-    status: StatusName
-    priority: int
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str
-    parent_id: Id | None
-    blocked_by: list[Id]
-    deadline: Time | None
-    overdue: bool
-    result: str | None
-    version: int
-    created_at: Time
-    updated_at: Time
-    completed_at: Time | None
+    id: Id = Field(description="UUID")
+    description: str = Field(description="What is to be reached, secrets cut out")
+    status: StatusName = Field(description="completed and abandoned are final")
+    priority: int = Field(description="-1,000..1,000, default 0; the greater comes first")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    channel: OfChannel
+    parent_id: Id | None = Field(description="UUID of the goal that it is part of; null: of none")
+    blocked_by: list[Id] = Field(description="UUIDs of goals that it waits for, reached ones included")
+    deadline: Time | None = Field(description="Until when; null: no matter when")
+    overdue: bool = Field(description="Whether its deadline has passed and it is not over")
+    result: str | None = Field(description="How it ended, or what it waits for, in words; null: nobody said")
+    version: int = Field(description="From 1, one more with each change of it; the ETag")
+    created_at: Time = Field(description="When it was set")
+    updated_at: Time = Field(description="When it was last changed")
+    completed_at: Time | None = Field(description="When it was completed or abandoned; null: it is not over")
 
 
 class GoalFullOut(GoalOut):
     """With what stands around it; at most 100 of each."""
 
-    parent: GoalOut | None
-    blockers: list[GoalOut]
-    subgoals: list[GoalOut]
-    memory_ids: list[Id]
+    parent: GoalOut | None = Field(description="The goal that it is part of; null: of none")
+    blockers: list[GoalOut] = Field(description="Goals that it waits for")
+    subgoals: list[GoalOut] = Field(description="Its parts")
+    memory_ids: list[Id] = Field(description="UUIDs of the memories tied to it")
 
 
 class GoalPage(Reply):
     """Newest first; hand `next_cursor` back to read on."""
 
-    results: list[GoalOut]
-    next_cursor: str | None = None
+    results: list[GoalOut] = Field(description="At most `limit` goals")
+    next_cursor: NextCursor = None
 
 
 class GoalChangeOut(Reply):
     """`changes`: by field, the value before and after."""
 
-    version: int
-    event: Literal["ADD", "UPDATE", "COMPLETE", "ABANDON", "BLOCK", "REOPEN"]
-    changes: dict[str, list[Any]]
-    timestamp: Time
+    version: int = Field(description="Of the goal, since this change")
+    event: Literal["ADD", "UPDATE", "COMPLETE", "ABANDON", "BLOCK", "REOPEN"] = Field(
+        description="What happened; REOPEN: a blocked one was taken up again"
+    )
+    changes: dict[str, list[Any]] = Field(description="By field, [before, after]")
+    timestamp: Time = Field(description="When")
 
 
 class GoalHistoryOut(Reply):
     """Oldest first."""
 
-    results: list[GoalChangeOut]
+    results: list[GoalChangeOut] = Field(description="At most `limit` changes")
 
 
 class GoneOut(Reply):
-    deleted: int = Field(examples=[1])
+    """How much a deletion or an untying took."""
+
+    deleted: int = Field(description="How many went, or were untied: 0 or 1", examples=[1])

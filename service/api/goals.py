@@ -110,6 +110,7 @@ async def list_goals(
     dependencies=OWN,
 )
 async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
+    """At most 100 parts and memories of it. The ETag is what If-Match wants."""
     async with res.db.snapshot(who.workspace_id) as session:
         found = await rows.get(session, who.workspace_id, goal_id(id))
         if found is None:
@@ -182,6 +183,7 @@ async def delete_goal(
 async def get_goal_history(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
 ) -> wire.GoalHistoryOut:
+    """Oldest first, with the values before and after."""
     async with res.db.read(who.workspace_id) as session:
         found = await rows.history(session, who.workspace_id, goal_id(id), limit=limit)
     if not found:
@@ -234,6 +236,7 @@ async def abandon_goal(
     key: IdempotencyOf,
     expected: ExpectedOf,
 ) -> Response:
+    """Again is fine and changes nothing; 409 when it is completed."""
     return await _closed(id, Status.ABANDONED, request, who, res, key, expected=expected, result=body.result)
 
 

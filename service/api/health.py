@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from pydantic import Field
 
 from service import __version__
 from service.api import errors
@@ -26,17 +27,24 @@ WORKING_BYTES = Gauge("working_memory_bytes", "Size of working memory with its i
 
 
 class Health(Reply):
-    """200 with `ok`, 503 with `unavailable`. `queue_depth`: jobs that are due and not begun."""
+    """200 with `ok`, 503 with `unavailable`."""
 
-    status: Literal["ok", "unavailable"]
-    version: str
-    database: Literal["up", "down"]
-    postgres: str | None = None
-    pgvector: str | None = None
-    schema_version: int | None = None
-    queue_depth: int | None = None
-    embedder: str | None = None
-    llm: str | None = None
+    status: Literal["ok", "unavailable"] = Field(
+        description="ok, or unavailable while the database does not answer within 2 s"
+    )
+    version: str = Field(description="Of this service")
+    database: Literal["up", "down"] = Field(description="Whether it answers")
+    postgres: str | None = Field(default=None, description="Version of the server; null: the database is down")
+    pgvector: str | None = Field(default=None, description="Version of the extension; null: the database is down")
+    schema_version: int | None = Field(
+        default=None, description="Number of the last migration; null: the database is down"
+    )
+    queue_depth: int | None = Field(
+        default=None,
+        description="Jobs of all workspaces that are due and not begun, from 0; null: the database is down",
+    )
+    embedder: str | None = Field(default=None, description="The model in use; null: the database is down")
+    llm: str | None = Field(default=None, description="The model in use; null: there is none, or the database is down")
 
 
 @router.get("/livez", operation_id="livez", summary="Is the process alive?", include_in_schema=True)
@@ -47,22 +55,32 @@ async def livez() -> dict[str, str]:
 
 @router.get("/readyz", operation_id="readyz", summary="Can it serve requests?", responses=errors.documented(503))
 async def readyz(request: Request) -> Response:
+    """200 while the database answers within 2 s, 503 while it does not."""
     found = await _look(request)
     ready = found.status == "ok"
     return JSONResponse({"status": "ok" if ready else "unavailable"}, 200 if ready else 503)
 
 
 @router.get(
-    "/health", operation_id="health_unversioned", summary="Health", response_model=Health, include_in_schema=False
+    "/health",
+    operation_id="health_unversioned",
+    summary="How is the service?",
+    response_model=Health,
+    include_in_schema=False,
 )
-@router.get("/v1/health", operation_id="health", summary="Health", response_model=Health, responses={503: {}})
+@router.get(
+    "/v1/health", operation_id="health", summary="How is the service?", response_model=Health, responses={503: {}}
+)
 async def health(request: Request) -> Response:
+    """Versions, models and the length of the queue; 503 while the database does not answer within 2 s. Needs no
+    key."""
     found = await _look(request)
     return JSONResponse(found.model_dump(), 200 if found.status == "ok" else 503)
 
 
 @router.get("/metrics", operation_id="metrics", summary="Prometheus metrics", responses=errors.documented(401, 403))
 async def metrics(request: Request, who: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+    """In the text format of Prometheus; needs the right `metrics`. No workspace and no user is a label."""
     res: Resources = request.app.state.resources
     with suppress(ServiceError):  # what this process counts is told whatever the database does
         async with res.db.read() as session:

@@ -7,7 +7,23 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from service.api.filters import FilterIn
-from service.api.wire import Body, Channel, Filled, Id, Metadata, Name, Reply, Time, Unit, Zone
+from service.api.wire import (
+    Body,
+    Channel,
+    Filled,
+    Id,
+    Metadata,
+    Name,
+    NextCursor,
+    OfAgent,
+    OfRun,
+    OfUser,
+    OnePage,
+    Reply,
+    Time,
+    Unit,
+    Zone,
+)
 from service.domain.draft import DedupAction, EmbeddingStatus
 from service.domain.kinds import KindSource, MemoryType
 from service.domain.memory import Event
@@ -207,11 +223,15 @@ class DedupOut(Reply):
 
 
 class RedactionOut(Reply):
+    """One kind of secret or personal data that was cut out."""
+
     label: str = Field(description="What was cut out", examples=["API_KEY"])
     count: int = Field(description="How often", examples=[1])
 
 
 class PiiOut(Reply):
+    """What was cut out of a text before it was kept."""
+
     redactions: list[RedactionOut] = Field(
         default_factory=list, description="Secrets and personal data that were cut out, by kind"
     )
@@ -273,6 +293,8 @@ class ResultOut(Reply):
 
 
 class UsageOut(Reply):
+    """What models were asked for."""
+
     llm_calls: int = Field(default=0, description="Questions to the language model")
     prompt_tokens: int = Field(default=0, description="Tokens sent")
     completion_tokens: int = Field(default=0, description="Tokens of its answers")
@@ -295,6 +317,8 @@ class StoreOut(Reply):
 
 
 class ItemErrorOut(Reply):
+    """Why one item of a batch failed."""
+
     status: int = Field(description="The HTTP status it would have alone", examples=[400])
     code: str = Field(description="What is wrong, for programs", examples=["invalid_input"])
     detail: str = Field(description="What is wrong, for people")
@@ -311,6 +335,8 @@ class BatchItemOut(Reply):
 
 
 class BatchOut(Reply):
+    """One item for each that was sent."""
+
     results: list[BatchItemOut] = Field(description="One for each item, in order")
     succeeded: int = Field(description="So many were stored, or known already")
     failed: int = Field(description="So many were not")
@@ -376,36 +402,38 @@ class MemoryOut(Reply):
 class TotalOut(Reply):
     """How many there are: counted up to 10,000, an estimate above."""
 
-    value: int
-    is_exact: bool
+    value: int = Field(description="How many, from 0")
+    is_exact: bool = Field(description="true: counted; false: above 10,000, estimated by the planner")
 
 
 class MemoryPage(Reply):
     """Newest first unless asked otherwise; hand `next_cursor` back with the same order to read on."""
 
-    results: list[MemoryOut]
-    next_cursor: str | None = None
+    results: list[MemoryOut] = Field(description="At most `limit` memories")
+    next_cursor: NextCursor = None
     total: TotalOut | None = Field(None, description="With count=true")
-    warnings: list[str] = Field(default_factory=list)
+    warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
 
 
 class HistoryEntryOut(Reply):
-    id: Id
-    memory_id: Id
-    event: Event
-    old_memory: str | None
-    new_memory: str | None
-    is_deleted: bool
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    timestamp: Time
-    recorded_from: Time
-    recorded_to: Time | None
+    """One change of a memory, known in the half-open [recorded_from, recorded_to)."""
+
+    id: Id = Field(description="UUID of the entry")
+    memory_id: Id = Field(description="UUID of the memory")
+    event: Event = Field(description="What happened; DELETE: it was deleted, or archived by the curator")
+    old_memory: str | None = Field(description="Its text before; null: there was none")
+    new_memory: str | None = Field(description="Its text afterwards; null: after a DELETE")
+    is_deleted: bool = Field(description="Whether it was a DELETE")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    timestamp: Time = Field(description="The same as recorded_from")
+    recorded_from: Time = Field(description="When it happened: from this moment on it was so")
+    recorded_to: Time | None = Field(description="The moment of the next change; null: it still is so")
 
 
 class HistoryOut(Reply):
     """Oldest first; there also after the memory is gone."""
 
-    results: list[HistoryEntryOut]
-    next_cursor: str | None = None
+    results: list[HistoryEntryOut] = Field(description="Every entry there is")
+    next_cursor: OnePage = None

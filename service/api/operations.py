@@ -27,21 +27,29 @@ class Accepted(Reply):
 
 
 class ProgressOut(Reply):
-    done: int
-    total: int
+    """How far a deletion is."""
+
+    done: int = Field(description="So many memories are deleted, from 0")
+    total: int = Field(description="Out of so many")
 
 
 class OperationOut(Reply):
     """`result` when done: event and id per message, in order, or how many were deleted. `error` when failed."""
 
-    id: Id
-    kind: str
-    status: Literal["queued", "running", "done", "failed"]
-    progress: ProgressOut | None
-    result: dict[str, Any] | None
-    error: dict[str, Any] | None
-    created_at: Time
-    finished_at: Time | None
+    id: Id = Field(description="UUID")
+    kind: str = Field(
+        description="What it does: record stores a conversation, forget_scope deletes a scope, reset a workspace"
+    )
+    status: Literal["queued", "running", "done", "failed"] = Field(
+        description="queued and running go on; done and failed are final"
+    )
+    progress: ProgressOut | None = Field(description="How far a deletion is; null where that cannot be told")
+    result: dict[str, Any] | None = Field(description="With status done; null otherwise")
+    error: dict[str, Any] | None = Field(
+        description="With status failed: `code`, `detail`, and `field` where one is to blame; null otherwise"
+    )
+    created_at: Time = Field(description="When the request was accepted")
+    finished_at: Time | None = Field(description="When it was done or failed; null: it goes on")
 
 
 @router.get(
@@ -52,6 +60,8 @@ class OperationOut(Reply):
     responses=errors.documented(401, 403, 404, 503),
 )
 async def get_operation(id: str, who: Reader, res: ResourcesOf) -> OperationOut:
+    """Of a request that was answered with 202. Once finished it is there as long as finished jobs
+    are, 7 days by default."""
     try:
         wanted = UUID(id)
     except ValueError:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from service.api.memory_models import RedactionOut, ScopedBody
-from service.api.wire import Body, Filled, Id, Reply, Time, Unit
+from service.api.wire import Body, Filled, Id, NextCursor, OfAgent, OfChannel, OfRun, OfUser, Reply, Time, Unit
 
 Label = Annotated[Filled, Field(min_length=1, max_length=100)]
 Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
@@ -53,80 +53,88 @@ class InvocationIn(ScopedBody):
 class NotedOut(Reply):
     """What was noted, without what went in and came out."""
 
-    id: int
-    tool_name: str
-    task_type: str | None
-    success: bool
-    latency_ms: float | None
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str
-    conversation_id: Id | None
-    turn_id: Id | None
-    turn_index: int | None
-    timestamp: Time
-    redactions: list[RedactionOut]
+    id: int = Field(description="Its number in the log")
+    tool_name: str = Field(description="Which tool")
+    task_type: str | None = Field(description="Your word for the kind of task; null: none")
+    success: bool = Field(description="Whether it worked")
+    latency_ms: float | None = Field(description="How long it took, in milliseconds; null: not known")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    channel: OfChannel
+    conversation_id: Id | None = Field(description="UUID of the conversation it was used in; null: of none")
+    turn_id: Id | None = Field(description="UUID of the turn it was used in; null: of none")
+    turn_index: int | None = Field(description="That turn's place in the conversation, from 0; null: no turn was named")
+    timestamp: Time = Field(description="When it was used")
+    redactions: list[RedactionOut] = Field(
+        description="What was cut out of what went in and came out, by kind; empty for nothing"
+    )
 
 
 class InvocationOut(Reply):
     """One use of a tool, with what went in and came out."""
 
-    id: int
-    tool_name: str
-    task_type: str | None
-    tool_input: JsonValue
-    tool_output: JsonValue
-    success: bool
-    latency_ms: float | None
-    error_message: str | None
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str
-    conversation_id: Id | None
-    turn_id: Id | None
-    turn_index: int | None
-    timestamp: Time
-    recorded_at: Time
+    id: int = Field(description="Its number in the log")
+    tool_name: str = Field(description="Which tool")
+    task_type: str | None = Field(description="Your word for the kind of task; null: none")
+    tool_input: JsonValue = Field(description="What it was called with, secrets cut out")
+    tool_output: JsonValue = Field(description="What came back, secrets cut out; null: nothing was given")
+    success: bool = Field(description="Whether it worked")
+    latency_ms: float | None = Field(description="How long it took, in milliseconds; null: not known")
+    error_message: str | None = Field(description="What it said when it failed, secrets cut out; null: nothing")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    channel: OfChannel
+    conversation_id: Id | None = Field(description="UUID of the conversation it was used in; null: of none")
+    turn_id: Id | None = Field(description="UUID of the turn it was used in; null: of none")
+    turn_index: int | None = Field(description="That turn's place in the conversation, from 0; null: no turn was named")
+    timestamp: Time = Field(description="When it was used")
+    recorded_at: Time = Field(description="When it was noted")
 
 
 class InvocationPage(Reply):
     """By the time of recording, the latest first; hand `next_cursor` back to read on."""
 
-    results: list[InvocationOut]
-    next_cursor: str | None = None
+    results: list[InvocationOut] = Field(description="At most `limit` uses")
+    next_cursor: NextCursor = None
 
 
 class ToolOut(Reply):
     """A tool over all its uses in the workspace; a running total that stays when the log's old parts go."""
 
-    name: str
-    usage_count: int
-    success_count: int
-    success_rate: float | None
-    avg_latency_ms: float | None
-    last_used_at: Time | None
+    name: str = Field(description="As it was noted")
+    usage_count: int = Field(description="How often it was used")
+    success_count: int = Field(description="How often it worked, from 0")
+    success_rate: float | None = Field(description="success_count / usage_count, 0..1; null: never used")
+    avg_latency_ms: float | None = Field(
+        description="Mean of the uses whose time is known, in milliseconds; null: of none"
+    )
+    last_used_at: Time | None = Field(description="When it was last used, by the time of the use; null: never")
 
 
 class ToolPage(Reply):
     """By name; hand `next_cursor` back to read on."""
 
-    results: list[ToolOut]
-    next_cursor: str | None = None
+    results: list[ToolOut] = Field(description="At most `limit` tools")
+    next_cursor: NextCursor = None
 
 
 class ToolStatsOut(ToolOut):
     """A tool over the uses that were asked about. p50 and p95 in ms, interpolated; null when no latency is known."""
 
-    p50_latency_ms: float | None
-    p95_latency_ms: float | None
+    p50_latency_ms: float | None = Field(
+        description="Half of the uses took no longer, in milliseconds; null: no time is known"
+    )
+    p95_latency_ms: float | None = Field(
+        description="95 of 100 uses took no longer, in milliseconds; null: no time is known"
+    )
 
 
 class ToolStatsList(Reply):
     """The most used first."""
 
-    results: list[ToolStatsOut]
+    results: list[ToolStatsOut] = Field(description="One for each tool that was used")
 
 
 class StrategyIn(ScopedBody):
@@ -159,6 +167,8 @@ class StrategyIn(ScopedBody):
 
 
 class ReinforceIn(Body):
+    """How a strategy went this time."""
+
     model_config = ConfigDict(json_schema_extra={"examples": [{"success": True}]})
 
     success: bool = Field(description="Whether it worked this time")
@@ -168,64 +178,68 @@ class ReinforceIn(Body):
 class StrategyOut(Reply):
     """`success_rate`: successes / (successes + failures), null when it was never tried. `version` is the ETag."""
 
-    id: Id
-    description: str
-    context_pattern: str | None
-    task_type: str | None
-    tool_sequence: list[str]
-    success_count: int
-    failure_count: int
-    success_rate: Unit | None
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str
-    version: int
-    created_at: Time
-    last_used_at: Time | None
+    id: Id = Field(description="UUID")
+    description: str = Field(description="What to do, secrets cut out")
+    context_pattern: str | None = Field(description="When it fits; null: nobody said")
+    task_type: str | None = Field(description="Your word for the kind of task it is for; null: none")
+    tool_sequence: list[str] = Field(description="Names of tools, in the order of their use")
+    success_count: int = Field(description="How often it worked, from 0")
+    failure_count: int = Field(description="How often it did not, from 0")
+    success_rate: Unit | None = Field(description="Successes / (successes + failures); null: never tried")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    channel: OfChannel
+    version: int = Field(description="From 1, one more with each use that is counted; the ETag")
+    created_at: Time = Field(description="When it was learned")
+    last_used_at: Time | None = Field(description="When a use was last counted; null: never")
 
 
 class UsedInOut(Reply):
     """A conversation it was used in, and whether it went well there."""
 
-    conversation_id: Id
-    success: bool
+    conversation_id: Id = Field(description="UUID")
+    success: bool = Field(description="Whether it went well there")
 
 
 class StrategyFullOut(StrategyOut):
     """With the conversations it was used in, at most 100."""
 
-    conversations: list[UsedInOut]
+    conversations: list[UsedInOut] = Field(description="Where it was used")
 
 
 class LearnedOut(StrategyFullOut):
     """`event`: ADD for a new one; REINFORCE when one as good as it was known, which counts this use."""
 
-    event: Literal["ADD", "REINFORCE"]
+    event: Literal["ADD", "REINFORCE"] = Field(description="ADD: it is new; REINFORCE: one as good as it was known")
 
 
 class StrategyPage(Reply):
     """Newest first; hand `next_cursor` back to read on."""
 
-    results: list[StrategyOut]
-    next_cursor: str | None = None
+    results: list[StrategyOut] = Field(description="At most `limit` strategies")
+    next_cursor: NextCursor = None
 
 
 class FittingOut(StrategyOut):
     """`score` = `similarity` × `smoothed_rate`; smoothed_rate = (successes + 1) / (tries + 2). Similarity is null
     without an embedder."""
 
-    similarity: float | None
-    smoothed_rate: float
-    score: float
+    similarity: float | None = Field(description="The calibrated cosine to the task, 0..1; null without a vector")
+    smoothed_rate: float = Field(
+        description="(successes + 1) / (successes + failures + 2), above 0 and below 1; 0.5: never tried"
+    )
+    score: float = Field(description="`similarity` times `smoothed_rate`; without a similarity the rate alone")
 
 
 class FittingList(Reply):
     """The best first."""
 
-    results: list[FittingOut]
-    warnings: list[str] = Field(default_factory=list)
+    results: list[FittingOut] = Field(description="At most `top_k` strategies")
+    warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
 
 
 class GoneStrategyOut(Reply):
-    deleted: int = Field(examples=[1])
+    """How much a deletion took."""
+
+    deleted: int = Field(description="Always 1", examples=[1])

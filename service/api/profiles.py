@@ -71,16 +71,16 @@ class ProfilePatch(Body):
 
 
 class ProfileOut(Reply):
-    """`version` is the ETag."""
+    """What is known of a user."""
 
-    user_id: str
-    preferences: dict[str, Any]
-    expertise_areas: list[Any]
-    communication_style: dict[str, Any]
-    metadata: dict[str, Any]
-    version: int
-    created_at: Time
-    updated_at: Time
+    user_id: str = Field(description="Whose profile")
+    preferences: dict[str, Any] = Field(description="What the user likes, by names of your own")
+    expertise_areas: list[Any] = Field(description="What the user knows well")
+    communication_style: dict[str, Any] = Field(description="How the user wants to be spoken to, by names of your own")
+    metadata: dict[str, Any] = Field(description="Whatever else you keep")
+    version: int = Field(description="From 1, one more with each change; the ETag")
+    created_at: Time = Field(description="When it was first set")
+    updated_at: Time = Field(description="When it was last changed")
 
 
 @router.get(
@@ -91,6 +91,7 @@ class ProfileOut(Reply):
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, response: Response) -> ProfileOut:
+    """404 while nothing was set. The ETag is what If-Match wants."""
     async with res.db.read(who.workspace_id) as session:
         found = await profiles.get(session, who.workspace_id, user_id)
     if found is None:
@@ -144,6 +145,8 @@ async def patch_user_profile(
     key: IdempotencyOf,
     expected: ExpectedOf,
 ) -> Response:
+    """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while nothing was
+    set."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
 
     async def work() -> Response:

@@ -10,7 +10,7 @@ from pydantic import Field
 from service.api import errors
 from service.api.auth import Admin, CallerOf, Reader
 from service.api.deps import ResourcesOf, ScopeOf
-from service.api.wire import Reply
+from service.api.wire import OnePage, Reply
 from service.db import stats
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
@@ -22,78 +22,93 @@ router = APIRouter(prefix="/v1", tags=["reference"])
 class ConfigOut(Reply):
     """The settings in force in the caller's workspace, secrets masked (R15.01)."""
 
-    version: str
-    vector_store: dict[str, Any]
-    llm: dict[str, Any]
-    embedder: dict[str, Any]
-    graph_store: dict[str, Any]
-    history: dict[str, Any]
-    custom_prompts: dict[str, Any]
-    dedup: dict[str, Any]
-    content: dict[str, Any]
-    search: dict[str, Any]
-    limits: dict[str, Any]
-    working: dict[str, Any]
-    jobs: dict[str, Any]
+    version: str = Field(description="Of this service")
+    vector_store: dict[str, Any] = Field(
+        description="Where vectors are kept, how many numbers each has, and up to how many rows a scope is searched "
+        "exactly"
+    )
+    llm: dict[str, Any] = Field(description="The language model; `active` null: there is none")
+    embedder: dict[str, Any] = Field(description="The embedder; `active` is the model in use")
+    graph_store: dict[str, Any] = Field(description="Whether relations are drawn, and the limits of walks")
+    history: dict[str, Any] = Field(
+        description="`audit_level`, and for how many days audit, history, uses of tools and memories are kept"
+    )
+    custom_prompts: dict[str, Any] = Field(description="Prompts of your own instead of the service's, by name")
+    dedup: dict[str, Any] = Field(
+        description="From which similarity on a text is a duplicate, and what happens to what contradicts"
+    )
+    content: dict[str, Any] = Field(
+        description="Limits of a text in characters, time zone, and the time given to reading dates"
+    )
+    search: dict[str, Any] = Field(description="What ranks, reranks and fills a recall")
+    limits: dict[str, Any] = Field(description="Of one request: bytes, page size, items, messages, seconds")
+    working: dict[str, Any] = Field(description="Of working memory: seconds held, and how much a session keeps")
+    jobs: dict[str, Any] = Field(description="The worker's pace, leases, attempts and back-off")
     service: dict[str, Any] = Field(description="Everything that belongs to none of the above")
 
 
 class StatsOut(Reply):
     """Counts of the workspace (R15.03)."""
 
-    name: str = Field(examples=["memories"])
-    count: int
-    archived: int
-    pending_embeddings: int
-    vectors: int
-    dimension: int
-    embedder: str
-    conversations: int
-    entities: int
+    name: str = Field(description="Always memories", examples=["memories"])
+    count: int = Field(description="Memories, archived ones included, from 0")
+    archived: int = Field(description="Archived memories, from 0")
+    pending_embeddings: int = Field(description="Memories whose vector is still to be made, from 0")
+    vectors: int = Field(description="Vectors of memories' texts, from 0")
+    dimension: int = Field(description="Numbers of one vector")
+    embedder: str = Field(description="The model in use")
+    conversations: int = Field(description="Conversations, archived ones included, from 0")
+    entities: int = Field(description="Entities of all users together, from 0")
 
 
 class CategoryOut(Reply):
-    category: str
-    count: int
+    """A category, and how often it is used."""
+
+    category: str = Field(description="In lower case")
+    count: int = Field(description="Live memories of the scope that bear it, from 1")
 
 
 class CategoriesOut(Reply):
     """Most used first (R4.14)."""
 
-    results: list[CategoryOut]
-    next_cursor: str | None = None
+    results: list[CategoryOut] = Field(description="The first 100")
+    next_cursor: OnePage = None
 
 
 class TypeOut(Reply):
     """`typical_importance`: guidance for people and for the offline rating, never enforced (R1.06)."""
 
-    type: MemoryType
-    meaning: str
-    typical_importance: tuple[float, float]
+    type: MemoryType = Field(description="Its name, case-sensitive")
+    meaning: str = Field(description="What is stored under it")
+    typical_importance: tuple[float, float] = Field(description="From and to, 0..1")
 
 
 class TypesOut(Reply):
-    results: list[TypeOut]
-    next_cursor: str | None = None
+    """The seven kinds of memory."""
+
+    results: list[TypeOut] = Field(description="All seven")
+    next_cursor: OnePage = None
 
 
 class RelationTypesOut(Reply):
     """`entities`: the normalised type, and labels that are taken as it."""
 
-    memories: list[RelationType]
-    entities: dict[str, list[str]]
+    memories: list[RelationType] = Field(description="All types that an edge between memories can have")
+    entities: dict[str, list[str]] = Field(description="By normalised type, the labels that are taken as it")
 
 
 class ConventionOut(Reply):
-    use: str
-    tags: list[str]
+    """Tags for one use."""
+
+    use: str = Field(description="What the memory is")
+    tags: list[str] = Field(description="The tags it should bear, your own words for those in <>")
 
 
 class ConventionsOut(Reply):
     """Suggestions, not rules (R5.05); dates like 2025-01."""
 
-    results: list[ConventionOut]
-    next_cursor: str | None = None
+    results: list[ConventionOut] = Field(description="One for each use")
+    next_cursor: OnePage = None
 
 
 MEANINGS = {
@@ -123,6 +138,7 @@ CONVENTIONS = (
     responses=errors.documented(401, 403),
 )
 async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
+    """The service's with the workspace's own over them, secrets masked. Needs the right `admin`."""
     settings = res.settings
     shown = settings.model_dump(mode="json")  # pydantic masks secrets
     rest = {name: shown[name] for name in shown if name not in ("version", "custom_prompts")}
@@ -181,6 +197,7 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
     responses=errors.documented(401, 403, 503),
 )
 async def get_stats(who: Reader, res: ResourcesOf) -> StatsOut:
+    """Exact counts over the whole workspace, of every user."""
     async with res.db.read(who.workspace_id) as session:
         found = await stats.of_workspace(session, who.workspace_id)
     return StatsOut(
@@ -204,6 +221,7 @@ async def get_stats(who: Reader, res: ResourcesOf) -> StatsOut:
     responses=errors.documented(400, 401, 403, 503),
 )
 async def get_category_stats(who: Reader, scope: ScopeOf, res: ResourcesOf) -> CategoriesOut:
+    """The 100 most used, of memories that are not archived."""
     async with res.db.read(who.workspace_id) as session:
         found = await stats.categories(session, scope, limit=100)
     return CategoriesOut(results=[CategoryOut(category=name, count=count) for name, count in found])
@@ -217,6 +235,7 @@ async def get_category_stats(who: Reader, scope: ScopeOf, res: ResourcesOf) -> C
     responses=errors.documented(401),
 )
 async def get_memory_types(who: CallerOf) -> TypesOut:
+    """What each is for, and how important its memories usually are."""
     return TypesOut(
         results=[
             TypeOut(type=kind, meaning=MEANINGS[kind], typical_importance=TYPICAL_IMPORTANCE[kind])
@@ -248,4 +267,5 @@ async def get_relation_types(who: CallerOf) -> RelationTypesOut:
     responses=errors.documented(401),
 )
 async def get_tag_conventions(who: CallerOf) -> ConventionsOut:
+    """Suggestions: any tag is taken."""
     return ConventionsOut(results=[ConventionOut(use=use, tags=tags) for use, tags in CONVENTIONS])

@@ -72,6 +72,7 @@ async def get_related_memories(
 async def list_relations(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> wire.RelationsOut:
+    """The strongest first, whether they hold now or not."""
     async with res.db.snapshot(who.workspace_id) as session:
         start = await _start(session, who.workspace_id, memory_id(id), res)
         found = await edges.of_memory(session, who.workspace_id, start.id, limit=limit)

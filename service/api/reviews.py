@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
 
 from service.api import cursors, errors, replies, shapes
 from service.api.auth import Reader, Writer
 from service.api.deps import IdempotencyOf, ResourcesOf, ScopeOf, served
 from service.api.memory_models import MemoryOut
 from service.api.preconditions import ExpectedOf
-from service.api.wire import Id, Reply, Time
+from service.api.wire import Id, NextCursor, Reply, Time
 from service.db import reviews
 from service.errors import NotFound
 from service.memory import review as verb
@@ -27,8 +28,10 @@ RESOLVED = errors.documented(401, 403, 404, 409, 412, 503)
 class ChangeOut(Reply):
     """What acceptance does: UPDATE gives the target the flagged text, DELETE archives it."""
 
-    verb: Literal["UPDATE", "DELETE"]
-    target_id: Id
+    verb: Literal["UPDATE", "DELETE"] = Field(
+        description="UPDATE: the target gets the flagged text; DELETE: it is archived"
+    )
+    target_id: Id = Field(description="UUID of the memory that it happens to")
 
 
 class ReviewOut(Reply):
@@ -36,22 +39,24 @@ class ReviewOut(Reply):
     memories that acceptance changes, as they are now. `version` is what If-Match wants: another one as soon as any of
     these memories changes."""
 
-    id: Id
-    state: Literal["pending", "accepted", "rejected"]
-    memory_id: Id
-    memory: MemoryOut | None
-    changes: list[ChangeOut]
-    contradicts: list[MemoryOut]
-    created_at: Time
-    resolved_at: Time | None
-    version: int
+    id: Id = Field(description="UUID, to accept or reject it by")
+    state: Literal["pending", "accepted", "rejected"] = Field(description="accepted and rejected are final")
+    memory_id: Id = Field(description="UUID of the memory that waits")
+    memory: MemoryOut | None = Field(description="The memory that waits; null: it is gone")
+    changes: list[ChangeOut] = Field(description="What acceptance does, in order")
+    contradicts: list[MemoryOut] = Field(
+        description="The memories that acceptance changes; those that are gone are left out"
+    )
+    created_at: Time = Field(description="When it was flagged")
+    resolved_at: Time | None = Field(description="When it was accepted or rejected; null: it waits")
+    version: int = Field(description="What If-Match wants: another number, not a greater one, after any change")
 
 
 class ReviewPage(Reply):
     """Oldest first."""
 
-    results: list[ReviewOut]
-    next_cursor: str | None = None
+    results: list[ReviewOut] = Field(description="At most `limit` reviews")
+    next_cursor: NextCursor = None
 
 
 @router.get(

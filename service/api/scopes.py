@@ -7,13 +7,14 @@ import binascii
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field
 
 from service.api import change_models as changes
 from service.api import errors, replies
 from service.api.auth import Deleter, Reader
 from service.api.deps import ChannelName, IdempotencyOf, ResourcesOf, served
 from service.api.forgetting import MANY, many
-from service.api.wire import Reply, Time
+from service.api.wire import NextCursor, Reply, Time
 from service.db import usage
 from service.db.erase import Extent
 from service.db.usage import KINDS, Kind, Used
@@ -29,19 +30,19 @@ KindName = Literal["user", "agent", "run"]
 class ScopeOut(Reply):
     """One user, agent or run. `memories` counts archived ones too; `last_used`: last change or retrieval."""
 
-    type: KindName
-    id: str
-    memories: int
-    archived: int
-    first_used: Time
-    last_used: Time
+    type: KindName = Field(description="Which of the three")
+    id: str = Field(description="Its name, as it was stored with")
+    memories: int = Field(description="Archived ones included, expired ones not, from 1")
+    archived: int = Field(description="Of these the archived ones, from 0")
+    first_used: Time = Field(description="When the oldest of these memories was stored")
+    last_used: Time = Field(description="When one of them was last changed or found")
 
 
 class ScopePage(Reply):
     """Users, then agents, then runs, each by name; hand `next_cursor` back to read on."""
 
-    results: list[ScopeOut]
-    next_cursor: str | None = None
+    results: list[ScopeOut] = Field(description="At most `limit`")
+    next_cursor: NextCursor = None
 
 
 @router.get(
@@ -58,6 +59,7 @@ async def list_scopes(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=2_000)] = None,
 ) -> ScopePage:
+    """Users, then agents, then runs, each by name; memories that have expired do not count."""
     wanted: tuple[Kind, ...] = (type,) if type else KINDS
     since, after = _decode(cursor) if cursor else (wanted[0], None)
     found: list[Used] = []

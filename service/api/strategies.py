@@ -153,6 +153,7 @@ def fitting(found: Fitting) -> wire.FittingOut:
     dependencies=OWN,
 )
 async def get_strategy(id: str, who: Reader, res: ResourcesOf) -> Response:
+    """At most 100 conversations. The ETag is what If-Match wants."""
     async with res.db.read(who.workspace_id) as session:
         found = await rows.get(session, who.workspace_id, strategy_id(id))
     if found is None:
@@ -197,6 +198,7 @@ async def reinforce_strategy(
 async def delete_strategy(
     id: str, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
 ) -> Response:
+    """With its vector and its list of conversations; the conversations stay."""
     wanted = strategy_id(id)
 
     async def work() -> Response:

@@ -11,7 +11,7 @@ from service.api import cursors, errors
 from service.api.auth import Reader
 from service.api.deps import ResourcesOf, ScopeOf
 from service.api.reads import NoteOf
-from service.api.wire import Id, Reply, Time
+from service.api.wire import Id, NextCursor, OfChannel, Reply, Time
 from service.db import timeline
 from service.domain.query import Window
 from service.domain.timeline import Event, EventKind
@@ -43,23 +43,28 @@ class EventOut(Reply):
         }
     )
 
-    id: Id
-    memory_type: EventKind
-    event_time: Time
+    id: Id = Field(description="UUID of the memory, turn, strategy or goal")
+    memory_type: EventKind = Field(
+        description="Which of the four: semantic is a memory, episodic a turn, procedural a strategy"
+    )
+    event_time: Time = Field(description="When it was said or done; of a strategy or a goal when it was written")
     summary: str = Field(description="At most 240 characters")
-    importance_score: float
-    access_count: int
-    last_accessed: Time | None
-    channel: str
-    archived: bool
-    metadata: dict[str, Any]
+    importance_score: float = Field(description="0..1; 0.5 for what nobody rates")
+    access_count: int = Field(description="How often a memory was found or a strategy used, from 0; 0 for the others")
+    last_accessed: Time | None = Field(description="When that was last; null: never, or nobody counts")
+    channel: OfChannel
+    archived: bool = Field(description="Whether a memory or a turn's conversation is archived; false for the others")
+    metadata: dict[str, Any] = Field(
+        description="Of a memory or a turn its own; role, conversation_id and turn_index; tool_sequence; status and "
+        "priority"
+    )
 
 
 class TimelinePage(Reply):
     """The latest first; hand `next_cursor` back to read on."""
 
-    results: list[EventOut]
-    next_cursor: str | None = None
+    results: list[EventOut] = Field(description="At most `limit` events")
+    next_cursor: NextCursor = None
 
 
 @router.get(

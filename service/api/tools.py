@@ -87,6 +87,7 @@ async def list_tool_invocations(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> wire.InvocationPage:
+    """By the time of recording, the latest first, as far back as the log is kept."""
     asked = Asked(task_type, channel, tool_name, conversation_id)
     behind = cursors.decode(cursor)
     after = (behind[0], behind[1].int) if behind else None
@@ -148,6 +149,7 @@ async def list_tools(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=600)] = None,
 ) -> wire.ToolPage:
+    """Running totals, by name; they stay when the log's old parts go."""
     async with res.db.read(who.workspace_id) as session:
         found = await invocations.tools(session, who.workspace_id, after=_decode(cursor), limit=limit + 1)
     more = _encode(found[limit - 1].name) if len(found) > limit else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from service.api import errors, shapes
 from service.api.auth import Reader
@@ -24,27 +25,27 @@ class SourceOut(Reply):
     """A turn that the memory was read from. `quote` is its text in [start, end), half-open, counted in characters;
     where the span is not known both are null and the quote is the beginning of the turn."""
 
-    conversation_id: Id
-    external_id: str
-    turn_id: Id
-    turn_index: int
-    role: str
-    speaker: str | None
-    timestamp: Time
-    start: int | None
-    end: int | None
-    quote: str
+    conversation_id: Id = Field(description="UUID of the conversation")
+    external_id: str = Field(description="The name of the conversation")
+    turn_id: Id = Field(description="UUID of the turn")
+    turn_index: int = Field(description="Its place in the conversation, from 0")
+    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    speaker: str | None = Field(description="Who speaks, where the role does not say it; null: not given")
+    timestamp: Time = Field(description="When it was said")
+    start: int | None = Field(description="First character of the span, from 0; null: the span is not known")
+    end: int | None = Field(description="The character after its last one; null: the span is not known")
+    quote: str = Field(description="What was said there; the first 2,000 characters of a turn whose span is not known")
 
 
 class WhyOut(Reply):
     """`memory` is the text now, null when it is gone. `sources`: none for a memory that was stored as such, or whose
     turns are gone. `decisions` name the model and its reasons, `changes` are the whole history; both oldest first."""
 
-    id: Id
-    memory: str | None
-    sources: list[SourceOut]
-    decisions: list[DecisionOut]
-    changes: list[HistoryEntryOut]
+    id: Id = Field(description="UUID of the memory")
+    memory: str | None = Field(description="Its text now; null: it is gone")
+    sources: list[SourceOut] = Field(description="At most `limit` turns, oldest first")
+    decisions: list[DecisionOut] = Field(description="At most `limit` decisions")
+    changes: list[HistoryEntryOut] = Field(description="The whole history")
 
 
 @router.get(

@@ -106,3 +106,12 @@ Filled = Annotated[str, AfterValidator(_filled)]
 Channel = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled)]
 Unit = Annotated[float, Field(ge=0, le=1), AfterValidator(_finite)]
 Metadata = dict[str, Any]
+
+# -- what many answers tell alike ------------------------------------------------------------------------------------
+
+NextCursor = Annotated[str | None, Field(description="Give it back as `cursor` to read on; null: nothing is left")]
+OnePage = Annotated[str | None, Field(description="Always null: the answer has one page")]
+OfUser = Annotated[str | None, Field(description="End user; null: none")]
+OfAgent = Annotated[str | None, Field(description="Agent or persona; null: none")]
+OfRun = Annotated[str | None, Field(description="One run; null: none")]
+OfChannel = Annotated[str, Field(description="Soft scope; _global is seen from every channel")]

@@ -137,6 +137,7 @@ async def get_working_item(key: Key, desk: DeskOf, who: Reader, res: ResourcesOf
 async def delete_working_item(
     key: Key, desk: DeskOf, who: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> wire.ClearedOut:
+    """404 when there is none, or it is over. With `If-Match` it is refused (412) when the value has changed."""
     await working.drop(desk, Kind.ITEM, key, res, expected=expected)
     return wire.ClearedOut(deleted=1)
 
@@ -163,6 +164,7 @@ async def add_working_turn(body: wire.WorkingTurnIn, desk: DeskOf, who: Writer, 
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_working_turns(desk: DeskOf, who: Reader, res: ResourcesOf, limit: Limit = 10) -> wire.TurnList:
+    """Newest first; looking counts as no use."""
     async with res.db.read(desk.workspace_id) as session:
         found = await rows.latest(session, desk, Kind.TURN, limit=limit, now=res.clock())
     return wire.TurnList(results=[turn(each) for each in found])
@@ -189,6 +191,7 @@ async def push_thought(body: wire.ThoughtIn, desk: DeskOf, who: Writer, res: Res
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_thoughts(desk: DeskOf, who: Reader, res: ResourcesOf, limit: Limit = 10) -> wire.ThoughtList:
+    """Newest first; looking counts as no use."""
     async with res.db.read(desk.workspace_id) as session:
         found = await rows.latest(session, desk, Kind.THOUGHT, limit=limit, now=res.clock())
     return wire.ThoughtList(results=[thought(each) for each in found])
@@ -223,6 +226,7 @@ async def set_active_goal(
     responses=READ,
 )
 async def get_active_goal(desk: DeskOf, who: Reader, res: ResourcesOf) -> Response:
+    """404 when nothing is set, or it is over."""
     return _send(active_goal(await working.recollect(desk, Kind.GOAL, ONLY, res)))
 
 
@@ -237,6 +241,7 @@ async def get_active_goal(desk: DeskOf, who: Reader, res: ResourcesOf) -> Respon
 async def set_session_data(
     body: wire.SessionIn, desk: DeskOf, who: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
+    """Redacted; the former data is gone. With `If-Match` it is refused (412) when somebody was faster."""
     note, is_new = await working.hold(
         desk, Kind.SESSION, ONLY, body.data, res, ttl_s=body.ttl_seconds, expected=expected
     )
@@ -251,6 +256,7 @@ async def set_session_data(
     responses=READ,
 )
 async def get_session_data(desk: DeskOf, who: Reader, res: ResourcesOf) -> Response:
+    """404 when there is none, or it is over."""
     return _send(session_data(await working.recollect(desk, Kind.SESSION, ONLY, res)))
 
 

@@ -25,6 +25,8 @@ class ItemIn(Body):
 
 
 class WorkingTurnIn(Body):
+    """A turn to hold, beside what the conversation itself keeps."""
+
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
 
     role: Annotated[str, Field(min_length=1, max_length=20)] = Field(description="user, assistant, system or tool")
@@ -37,6 +39,8 @@ class WorkingTurnIn(Body):
 
 
 class ThoughtIn(Body):
+    """A thought to hold."""
+
     model_config = ConfigDict(json_schema_extra={"examples": [{"thought": "Ask for the passport number last."}]})
 
     thought: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(
@@ -75,65 +79,75 @@ class SessionIn(Body):
 class HeldOut(Reply):
     """`version` is the ETag; it never comes again, whatever becomes of the value."""
 
-    version: int
-    created_at: Time
-    expires_at: Time
+    version: int = Field(description="Grows with every change anywhere in working memory; the ETag")
+    created_at: Time = Field(description="When it was first held")
+    expires_at: Time = Field(description="From this moment on it is gone")
 
 
 class ItemOut(HeldOut):
-    key: str
-    value: JsonValue
+    """A value and its key."""
+
+    key: str = Field(description="As it stands in the path")
+    value: JsonValue = Field(description="Any JSON, secrets cut out")
 
 
 class WorkingTurnOut(HeldOut):
     """`turn_id` and `turn_index` when it is a copy of a stored turn."""
 
-    role: str
-    content: str
-    name: str | None
-    timestamp: Time | None
-    turn_id: Id | None
-    turn_index: int | None
+    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    content: str = Field(description="What was said, secrets cut out")
+    name: str | None = Field(description="Who speaks, where the role does not say it; null: not given")
+    timestamp: Time | None = Field(description="When it was said; null: not given")
+    turn_id: Id | None = Field(description="UUID of the stored turn that it copies; null: of none")
+    turn_index: int | None = Field(description="That turn's place in the conversation, from 0; null: it copies none")
 
 
 class ThoughtOut(HeldOut):
-    thought: str
+    """A thought that is held."""
+
+    thought: str = Field(description="What goes through the agent's mind, secrets cut out")
 
 
 class ActiveGoalOut(HeldOut):
-    goal_id: Id | None
-    description: str
+    """What the session works on."""
+
+    goal_id: Id | None = Field(description="UUID of the goal; null: words alone")
+    description: str = Field(description="In words; the goal's own where none were given")
 
 
 class SessionOut(HeldOut):
-    data: dict[str, Any]
+    """Data of the session as a whole."""
+
+    data: dict[str, Any] = Field(description="Whatever belongs to the session, secrets cut out")
 
 
 class TurnList(Reply):
     """Newest first."""
 
-    results: list[WorkingTurnOut]
+    results: list[WorkingTurnOut] = Field(description="At most `limit` turns")
 
 
 class ThoughtList(Reply):
     """Newest first."""
 
-    results: list[ThoughtOut]
+    results: list[ThoughtOut] = Field(description="At most `limit` thoughts")
 
 
 class MindOut(Reply):
     """All of a session that has not expired; turns and thoughts newest first."""
 
-    conversation_id: str
-    user_id: Name | None
-    agent_id: Name | None
-    channel: str
-    turns: list[WorkingTurnOut]
-    thoughts: list[ThoughtOut]
-    items: dict[str, ItemOut]
-    goal: ActiveGoalOut | None
-    session: SessionOut | None
+    conversation_id: str = Field(description="As it stands in the path")
+    user_id: Name | None = Field(description="Whose session; null: nobody's")
+    agent_id: Name | None = Field(description="Whose session; null: nobody's")
+    channel: str = Field(description="Of the session; default _global")
+    turns: list[WorkingTurnOut] = Field(description="All there are, 100 unless configured otherwise")
+    thoughts: list[ThoughtOut] = Field(description="All there are, 100 unless configured otherwise")
+    items: dict[str, ItemOut] = Field(description="By key")
+    goal: ActiveGoalOut | None = Field(description="What is worked on; null: nothing is set")
+    session: SessionOut | None = Field(description="Data of the session as a whole; null: none")
 
 
 class ClearedOut(Reply):
-    deleted: int = Field(examples=[12])
+    """How much working memory let go of."""
+
+    deleted: int = Field(description="How many notes went, from 0", examples=[12])

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from service.api import errors
 from service.api.auth import Admin, CallerOf, Operator
 from service.api.deps import ResourcesOf
-from service.api.wire import Body, Channel, Id, Metadata, Name, Reply, Time, Title
+from service.api.wire import Body, Channel, Id, Metadata, Name, OnePage, Reply, Time, Title
 from service.db import keys
 from service.domain.access import Caller, Right
 from service.errors import Forbidden, InvalidInput, NotFound
@@ -25,12 +25,16 @@ RightName = Annotated[str, Field(examples=["memory:read"])]
 
 
 class WorkspaceIn(Body):
+    """A workspace to make."""
+
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
 
     name: Title = Field(examples=["acme"], description="For people")
 
 
 class WorkspaceChange(Body):
+    """What is named changes."""
+
     model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"timezone": "Europe/Berlin"}}]})
 
     name: Title | None = Field(None, description="Another name")
@@ -40,19 +44,21 @@ class WorkspaceChange(Body):
 
 
 class WorkspaceOut(Reply):
-    id: Id
-    name: str
-    settings: dict[str, Any]
-    created_at: Time
+    """A workspace and its own settings."""
+
+    id: Id = Field(description="UUID")
+    name: str = Field(description="For people")
+    settings: dict[str, Any] = Field(description="Its own, which go before the service's; empty: none")
+    created_at: Time = Field(description="When it was made")
 
 
 class WorkspaceMade(Reply):
     """A workspace and its first key, which is shown this once."""
 
-    id: Id
-    name: str
-    api_key: str
-    api_key_id: Id
+    id: Id = Field(description="UUID of the workspace")
+    name: str = Field(description="For people")
+    api_key: str = Field(description="The secret: keep it, nobody can show it again")
+    api_key_id: Id = Field(description="UUID of the key")
 
 
 class KeyIn(Body):
@@ -86,42 +92,44 @@ class KeyIn(Body):
 class KeyOut(Reply):
     """A key without its secret; `hint` is its last four characters."""
 
-    id: Id
-    name: str
-    hint: str
-    rights: list[str]
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str | None
-    created_at: Time
-    expires_at: Time | None
-    revoked_at: Time | None
+    id: Id = Field(description="UUID")
+    name: str = Field(description="For people")
+    hint: str = Field(description="The last four characters of the secret")
+    rights: list[str] = Field(description="What it may")
+    user_id: str | None = Field(description="The user of its calls that name no id; null: none")
+    agent_id: str | None = Field(description="The agent of its calls that name no id; null: none")
+    run_id: str | None = Field(description="The run of its calls that name no id; null: none")
+    channel: str | None = Field(description="The channel of its calls that name none; null: _global")
+    created_at: Time = Field(description="When it was made")
+    expires_at: Time | None = Field(description="From this moment on it is refused; null: never")
+    revoked_at: Time | None = Field(description="When it was ended; null: it was not")
 
 
 class KeyMade(Reply):
     """The key is shown this once; only its hash is kept."""
 
-    id: Id
-    api_key: str
+    id: Id = Field(description="UUID of the key")
+    api_key: str = Field(description="The secret: keep it, nobody can show it again")
 
 
 class KeyList(Reply):
-    results: list[KeyOut]
-    next_cursor: str | None = None
+    """Every key the workspace ever had, without secrets."""
+
+    results: list[KeyOut] = Field(description="Revoked and expired ones included")
+    next_cursor: OnePage = None
 
 
 class WhoAmI(Reply):
     """What the key of this call is."""
 
-    workspace_id: Id
-    api_key_id: Id
-    rights: list[str]
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str | None
-    expires_at: Time | None
+    workspace_id: Id = Field(description="UUID")
+    api_key_id: Id = Field(description="UUID")
+    rights: list[str] = Field(description="What it may")
+    user_id: str | None = Field(description="The user of its calls that name no id; null: none")
+    agent_id: str | None = Field(description="The agent of its calls that name no id; null: none")
+    run_id: str | None = Field(description="The run of its calls that name no id; null: none")
+    channel: str | None = Field(description="The channel of its calls that name none; null: _global")
+    expires_at: Time | None = Field(description="From this moment on it is refused; null: never")
 
 
 @router.get(
@@ -132,6 +140,7 @@ class WhoAmI(Reply):
     responses=errors.documented(401, 503),
 )
 async def whoami(who: CallerOf) -> WhoAmI:
+    """Its workspace, rights, and the scope of calls that name none."""
     return WhoAmI(
         workspace_id=who.workspace_id,
         api_key_id=who.key_id,
@@ -167,6 +176,7 @@ async def create_workspace(body: WorkspaceIn, who: Operator, res: ResourcesOf) -
     responses=errors.documented(401, 403, 503),
 )
 async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceOut:
+    """Its name and its own settings, without those of the service."""
     async with res.db.read(who.workspace_id) as session:
         found = await keys.workspace(session, who.workspace_id)
     return WorkspaceOut(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
@@ -199,6 +209,8 @@ async def update_workspace(body: WorkspaceChange, who: Admin, res: ResourcesOf, 
     responses=errors.documented(400, 401, 403, 503),
 )
 async def create_api_key(body: KeyIn, who: Admin, res: ResourcesOf) -> KeyMade:
+    """The secret is in the answer and nowhere else. A key can give no right that it does not hold. Needs the right
+    `admin`."""
     rights = [Right(right) for right in body.rights]
     _may_give(who, rights)
     if body.expires_at is not None and body.expires_at <= res.clock():
@@ -217,6 +229,7 @@ async def create_api_key(body: KeyIn, who: Admin, res: ResourcesOf) -> KeyMade:
     responses=errors.documented(401, 403, 503),
 )
 async def list_api_keys(who: Admin, res: ResourcesOf) -> KeyList:
+    """Without their secrets, revoked ones too. Needs the right `admin`."""
     async with res.db.read(who.workspace_id) as session:
         found = await keys.listing(session, who.workspace_id)
     return KeyList(results=[_key(each) for each in found])
