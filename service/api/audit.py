@@ -14,6 +14,7 @@ from service.api.deps import ResourcesOf
 from service.api.wire import Id, NextCursor, OfUser, Reply, Time
 from service.db import audit
 from service.db.audit import Filter, Logged
+from service.domain.audit import Operation, Subject
 from service.errors import InvalidInput
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"])
@@ -31,7 +32,7 @@ class AuditOut(Reply):
     )
     operation: str = Field(description="What was done; one of the words that the parameter of this name takes")
     memory_type: str | None = Field(
-        description="What it was done to: semantic, episodic, procedural, goal, profile, entity or timeline"
+        description="What it was done to; one of the words that the parameter of this name takes"
     )
     affected_ids: list[Id] = Field(
         description="UUIDs of what was changed or found; none where a whole scope or workspace was meant"
@@ -91,8 +92,10 @@ class AuditPage(Reply):
 async def list_audit(
     who: Auditor,
     res: ResourcesOf,
-    operation: Annotated[Text, Query(description="Such as store, update, delete, retrieve")] = None,
-    memory_type: Annotated[Text, Query(description="Such as semantic, episodic, procedural")] = None,
+    operation: Annotated[Operation | None, Query(description="Only this was done; retrieve: every read")] = None,
+    memory_type: Annotated[
+        Subject | None, Query(description="Only to this it was done; semantic: memories and changes of entities")
+    ] = None,
     memory_id: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
     user_id: Text = None,
     session_id: Text = None,

@@ -12,6 +12,7 @@ from fastapi import Depends, Query, Request
 from service.api.deps import ResourcesOf, session_of
 from service.db.audit import Entry, thresholds
 from service.domain.access import Caller
+from service.domain.audit import Subject
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.memory import Memory
@@ -38,7 +39,7 @@ async def _note(request: Request) -> Note:
         found: Sequence[Memory | Turn | Strategy | Entity | Event],
         *,
         query: str | None = None,
-        kind: str = "semantic",
+        kind: Subject = "semantic",
         channels: Sequence[str] = (),
         **asked: Any,
     ) -> None:

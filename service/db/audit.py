@@ -15,6 +15,7 @@ from service.db import rows
 from service.db.engine import Session
 from service.db.rows import Rows
 from service.db.tables import AuditLog as Table
+from service.domain.audit import Operation, Subject
 from service.domain.scope import Scope
 from service.settings import Settings
 
@@ -34,8 +35,8 @@ class Entry:
     """One operation. `metadata` holds ids, counts and thresholds, never memory text. The last four: reads only;
     `query_text` is redacted."""
 
-    operation: str
-    memory_type: str
+    operation: Operation
+    memory_type: Subject
     scope: Scope
     affected_ids: tuple[UUID, ...] = ()
     request_id: str | None = None
@@ -94,8 +95,8 @@ class Logged:
 class Filter:
     """Which entries; None does not filter. `since` inclusive, `until` exclusive."""
 
-    operation: str | None = None
-    memory_type: str | None = None
+    operation: Operation | None = None
+    memory_type: Subject | None = None
     memory_id: UUID | None = None
     user_id: str | None = None
     session_id: str | None = None

@@ -92,6 +92,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "classification_source": tuple(KindSource),
     "temporal_type": tuple(TemporalType),
     "temporal_tag": tuple(TemporalTag),
+    "embedding": ("stored", "queued", "placeholder"),  # EmbeddingStatus, which stands above
 }
 """Fields with few values: eq, ne, in and nin take no other, which could only be a misspelling."""
 

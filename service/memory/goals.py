@@ -18,6 +18,7 @@ from uuid_utils.compat import uuid7
 from service.db import goals, idempotency
 from service.db.engine import Session
 from service.db.goals import BLOCKED_BY, SUBGOAL_OF
+from service.domain.audit import Operation
 from service.domain.goal import Around, Goal, GoalEvent, Status
 from service.domain.request import Request
 from service.domain.revision import Expected
@@ -37,6 +38,14 @@ EVENT_OF: Mapping[Status, GoalEvent] = {
     Status.COMPLETED: GoalEvent.COMPLETE,
     Status.ABANDONED: GoalEvent.ABANDON,
     Status.BLOCKED: GoalEvent.BLOCK,
+}
+OPERATION: Mapping[GoalEvent, Operation] = {
+    GoalEvent.ADD: "goal_add",
+    GoalEvent.UPDATE: "goal_update",
+    GoalEvent.COMPLETE: "goal_complete",
+    GoalEvent.ABANDON: "goal_abandon",
+    GoalEvent.BLOCK: "goal_block",
+    GoalEvent.REOPEN: "goal_reopen",
 }
 
 
@@ -272,11 +281,11 @@ async def _told(
     await goals.tell(session, workspace_id, goal.id, goal.version + 1, event, told)
     now = await goals.get(session, workspace_id, goal.id)
     assert now is not None, "its row is locked"
-    return await _end(session, now, f"goal_{event.lower()}", res, request, fields=sorted(changed))
+    return await _end(session, now, OPERATION[event], res, request, fields=sorted(changed))
 
 
 async def _end(
-    session: Session, goal: Goal, operation: str | None, res: Resources, request: Request, **metadata: Any
+    session: Session, goal: Goal, operation: Operation | None, res: Resources, request: Request, **metadata: Any
 ) -> Around:
     found = await goals.around(session, goal.scope.workspace_id, goal)
     if operation is not None:
@@ -286,7 +295,7 @@ async def _end(
 
 
 async def _note(
-    session: Session, operation: str, goal: Goal, request: Request, res: Resources, **metadata: Any
+    session: Session, operation: Operation, goal: Goal, request: Request, res: Resources, **metadata: Any
 ) -> None:
     await note(session, operation, goal.scope, [goal.id], request, res, kind="goal", **metadata)
 

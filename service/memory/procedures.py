@@ -16,6 +16,7 @@ from uuid_utils.compat import uuid7
 
 from service.db import conversations, invocations, strategies
 from service.db.engine import Session
+from service.domain.audit import Operation
 from service.domain.procedure import Invocation, Strategy
 from service.domain.request import Request
 from service.domain.revision import Expected
@@ -129,7 +130,7 @@ async def learn(lesson: Lesson, res: Resources, request: Request) -> Learned:
         kept = await strategies.get(session, scope.workspace_id, strategy_id)
         assert kept is not None, "it was just written, or found under the lock"
         learned = Learned(kept, known is None)
-        operation = "strategy_add" if learned.is_new else "strategy_reinforce"
+        operation: Operation = "strategy_add" if learned.is_new else "strategy_reinforce"
         await note(session, operation, scope, [strategy_id], request, res, kind="procedural")
         await keep(session, scope.workspace_id, learned, request)
     return learned

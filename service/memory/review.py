@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -19,6 +20,7 @@ from service.db.decisions import Cause
 from service.db.engine import Session
 from service.db.history import Change
 from service.db.reviews import Review
+from service.domain.audit import Operation
 from service.domain.draft import EmbeddingStatus, Judgement
 from service.domain.job import NewJob
 from service.domain.memory import Event, Memory
@@ -33,6 +35,9 @@ from service.memory.write import EMBED_FIRST
 from service.resources import Resources
 
 GONE = "The memory that waited is gone."
+
+Resolved = Literal["accepted", "rejected"]
+OPERATION: Mapping[Resolved, Operation] = {"accepted": "review_accepted", "rejected": "review_rejected"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ async def reject(
 async def _resolve(
     workspace_id: UUID,
     review_id: UUID,
-    wanted: reviews.State,
+    wanted: Resolved,
     res: Resources,
     request: Request,
     expected: Expected | None,
@@ -111,7 +116,7 @@ class _Late(Exception):
 async def _settle(
     pending: Memory,
     review_id: UUID,
-    wanted: reviews.State,
+    wanted: Resolved,
     res: Resources,
     request: Request,
     expected: Expected | None,
@@ -130,7 +135,7 @@ async def _settle(
         else:
             await _remove(session, pending, res)
         ids = [now.memory_id, *(change.target_id for change in now.changes)]
-        await note(session, f"review_{wanted}", pending.scope, ids, request, res, review_id=str(review_id))
+        await note(session, OPERATION[wanted], pending.scope, ids, request, res, review_id=str(review_id))
         after = replace(now, state=wanted, resolved_at=res.clock())
         answer = (await shown(session, workspace_id, [after]))[0]
         await keep(session, workspace_id, answer, request)

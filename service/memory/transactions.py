@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 
 from service.db import audit, idempotency, operations, queue
 from service.db.engine import Session
+from service.domain.audit import Operation, Subject
 from service.domain.job import NewJob
 from service.domain.request import Request
 from service.domain.revision import Expected
@@ -52,14 +53,14 @@ async def promise(
 
 async def note(
     session: Session,
-    operation: str,
+    operation: Operation,
     scope: Scope,
     ids: Sequence[UUID],
     request: Request,
     res: Resources,
     *,
     promotion: audit.Promotion | None = None,
-    kind: str = "semantic",
+    kind: Subject = "semantic",
     conversation_id: UUID | None = None,
     **metadata: Any,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from service.db.decisions import Cause
 from service.db.engine import Session
 from service.db.memories import Placed
 from service.db.rows import Rows, Waiting
+from service.domain.audit import Operation
 from service.domain.draft import EmbeddingStatus, Judgement, NewMemory
 from service.domain.job import NewJob
 from service.domain.memory import Event, Outcome
@@ -20,7 +21,12 @@ from service.domain.scope import Scope
 from service.errors import Conflict
 from service.resources import Resources
 
-OPERATION = {Event.ADD: "store", Event.NONE: "store", Event.UPDATE: "update", Event.DELETE: "delete"}
+OPERATION: Mapping[Event, Operation] = {
+    Event.ADD: "store",
+    Event.NONE: "store",
+    Event.UPDATE: "update",
+    Event.DELETE: "delete",
+}
 
 EMBED_FIRST = 10
 """Priority of jobs that make a memory findable over those that embellish it."""

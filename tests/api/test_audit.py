@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import string
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.domain.audit import Operation, Subject
 from tests.api.conftest import Tables
 from tests.api.helpers import store
 from tests.fakes.embedder import AngleEmbedder
@@ -185,6 +186,17 @@ async def test_filters_and_pages(client: AsyncClient, app: FastAPI) -> None:
 async def test_a_stranger_sees_nothing(client: AsyncClient, other_client: AsyncClient, app: FastAPI) -> None:
     await store(client, "Drinks tea")
     assert await log(other_client, app) == []
+
+
+@pytest.mark.parametrize(("field", "words"), [("operation", get_args(Operation)), ("memory_type", get_args(Subject))])
+async def test_a_word_that_nobody_writes_is_refused(client: AsyncClient, field: str, words: tuple[str, ...]) -> None:
+    """It would find nothing, which reads as if nothing had happened."""
+    for word in words:
+        assert (await client.get("/v1/audit", params={field: word, "limit": 1})).status_code == 200, word
+    for wrong in ("Store", "deleted", "", "store,update"):
+        answer = await client.get("/v1/audit", params={field: wrong})
+        assert (answer.status_code, answer.json()["field"]) == (400, field)
+        assert all(f"'{word}'" in answer.json()["detail"] for word in words)
 
 
 @pytest.mark.parametrize("params", [{"memory_id": "x"}, {"from": "soon"}, {"cursor": "nonsense"}, {"limit": 0}])

@@ -14,6 +14,7 @@ from service.db.conditions import typed
 from service.db.engine import Database
 from service.db.filters import COLUMNS, any_case, compiled
 from service.domain import filters
+from service.domain.draft import EmbeddingStatus
 from service.domain.filters import CHOICES, FIELDS, OPERATORS, Kind
 from service.domain.scope import Scope
 
@@ -30,6 +31,11 @@ SAMPLE: dict[Kind, Any] = {
 
 EMPTY = """jsonb_populate_record(NULL::memory, '{"tags": [], "tag_prefixes": [], "categories": []}')"""
 """A row without a value in any column that may be without one."""
+
+
+def test_the_words_of_a_vector_are_those_that_are_written() -> None:
+    """Spelt out in the filters, which stand below the drafts."""
+    assert CHOICES["embedding"] == tuple(EmbeddingStatus)
 
 
 def every_operator(field: str, kind: Kind) -> list[dict[str, Any]]:

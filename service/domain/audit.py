@@ -1,0 +1,46 @@
+"""Which words does the audit log use? All there are: a filter that names another one could only be misspelt."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Operation = Literal[
+    "store",
+    "update",
+    "delete",
+    "restore",
+    "promote",
+    "associate",
+    "dissociate",
+    "undo",
+    "review_accepted",
+    "review_rejected",
+    "purge",
+    "reset",
+    "open",
+    "store_turn",
+    "upsert_entity",
+    "delete_entity",
+    "relate_entities",
+    "unrelate_entities",
+    "merge_entities",
+    "unmerge_entities",
+    "goal_add",
+    "goal_update",
+    "goal_complete",
+    "goal_abandon",
+    "goal_block",
+    "goal_reopen",
+    "goal_tie",
+    "goal_untie",
+    "goal_delete",
+    "strategy_add",
+    "strategy_reinforce",
+    "strategy_delete",
+    "retrieve",
+]
+"""What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
+
+Subject = Literal["semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline"]
+"""What it was done to. A message kept word by word is `episodic`, as turns are; changes of entities are `semantic`,
+searches for them `entity`."""
