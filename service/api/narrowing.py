@@ -6,7 +6,7 @@ import json
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from fastapi import Depends, Query
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from service.api import errors, middleware
 from service.api.filters import FilterIn, tree
@@ -149,19 +149,33 @@ FilterJson = Annotated[
         examples=['{"field": "metadata.project", "operator": "eq", "value": "atlas"}'],
     ),
 ]
-Several = Annotated[list[str] | None, Query(description="Repeatable, or one comma-separated list")]
+REPEATABLE = "Repeatable, or one comma-separated list"
+Several = Annotated[list[str] | None, Query(description=REPEATABLE)]
+
+
+def _between_commas(given: object) -> object:
+    """What the words of a closed set are checked on. Where there are none the parameter stays as it came, and is
+    refused: left out, it would widen what is asked for."""
+    return _parts(given) or given if isinstance(given, list) else given
+
+
+AtCommas = BeforeValidator(_between_commas)
+"""For a list in an address, whose words hold no commas themselves."""
 
 
 async def parameters(
     filters: FilterJson = None,
-    channels: Annotated[list[Channel] | None, Query(description="Several channels; instead of channel")] = None,
+    channels: Annotated[
+        list[Channel] | None,
+        Query(description="Repeatable: several channels; instead of channel. A comma belongs to the name"),
+    ] = None,
     scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",
     tags: Several = None,
     tag_match: Annotated[TagMatch, Query(description=TAG_MATCH)] = "prefix",
     tag_mode: Annotated[TagMode, Query(description=TAG_MODE)] = "any",
     exclude_tags: Several = None,
     categories: Several = None,
-    types: Annotated[list[TypeName] | None, Query(description="Repeatable")] = None,
+    types: Annotated[list[TypeName] | None, AtCommas, Query(description=f"{REPEATABLE}; one of these")] = None,
     min_confidence: Annotated[float | None, Query(ge=0, le=1, description=MIN_CONFIDENCE)] = None,
     start: Annotated[Time | None, Query(description="Only what happened (`timestamp`) from this moment on")] = None,
     end: Annotated[Time | None, Query(description="Only what happened before this moment")] = None,
@@ -184,7 +198,8 @@ async def parameters(
         "valid_at": valid_at,
         "filters": _json(filters) if filters is not None else None,
     }
-    listed = {"tags": split(tags), "exclude_tags": split(exclude_tags), "categories": split(categories)}
+    words = {"tags": tags, "exclude_tags": exclude_tags, "categories": categories}
+    listed: dict[str, Any] = {name: split(each, name) for name, each in words.items()}
     listed["types"] = list(types or [])
     fixed: dict[str, Any] = {"tag_match": tag_match, "tag_mode": tag_mode, "scope_mode": scope_mode}
     fixed["include_archived"] = include_archived
@@ -217,7 +232,15 @@ def _json(text: str) -> Any:
     return json.loads(text)
 
 
-def split(given: list[str] | None) -> list[str]:
-    """The words of a parameter that may be repeated, or hold several between commas."""
-    parts = [part.strip() for each in given or [] for part in each.split(",")]
+def split(given: list[str] | None, field: str) -> list[str]:
+    """The words of a parameter that may be repeated, or hold several between commas. Raises InvalidInput for commas
+    alone: they name nothing, and would leave out what was to narrow."""
+    found = _parts(given or [])
+    if not found and any(given or []):
+        raise InvalidInput(f"{field}: name at least one.", field=field)
+    return found
+
+
+def _parts(given: list[Any]) -> list[str]:
+    parts = [part.strip() for each in given for part in str(each).split(",")]
     return [part for part in parts if part]

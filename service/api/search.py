@@ -238,7 +238,7 @@ async def search_memories_simple(
         "channel": channel,
         **({"limit": limit} if "limit" in request.query_params else {}),
         **({"top_k": top_k} if top_k is not None else {}),
-        "prefer_tags": split(prefer_tags),
+        "prefer_tags": split(prefer_tags, "prefer_tags"),
         "min_score": min_score,
         "validity": validity,
         "connected": connected,

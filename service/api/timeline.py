@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from service.api import cursors, errors
 from service.api.auth import Reader
 from service.api.deps import ResourcesOf, ScopeOf
+from service.api.narrowing import REPEATABLE, AtCommas
 from service.api.reads import NoteOf
 from service.api.wire import Id, NextCursor, OfChannel, Reply, Time
 from service.db import timeline
@@ -79,7 +80,7 @@ async def get_timeline(
     scope: ScopeOf,
     res: ResourcesOf,
     note: NoteOf,
-    types: Annotated[list[EventKind] | None, Query(description="Repeatable; default all four")] = None,
+    types: Annotated[list[EventKind] | None, AtCommas, Query(description=f"{REPEATABLE}; default all four")] = None,
     start: Annotated[Time | None, Query(description="Only from here on")] = None,
     end: Annotated[Time | None, Query(description="Only before")] = None,
     include_archived: bool = False,

@@ -88,6 +88,35 @@ async def test_categories_types_and_confidence(client: AsyncClient, tables: Tabl
     assert [hit["memory"] for hit in found["results"]] == ["habit"]
 
 
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"types": "Habit,Style"}, "habit"),
+        ({"types": " Habit , Insight ,"}, "habit insight"),
+        ({"types": ["Habit,Style", "Insight"]}, "habit insight"),
+        ({"categories": "food, Travel"}, "habit"),
+        ({"exclude_tags": "a,b"}, "habit"),
+        ({"channels": ["a,b", "c"]}, "here"),
+    ],
+)
+async def test_words_between_commas_in_an_address(
+    client: AsyncClient, tables: Tables, tenant: Tenant, params: dict[str, Any], expected: str
+) -> None:
+    """All but channels, which are named by whoever opens one."""
+    await store(client, "habit", type="Habit", tags=["c"])
+    await store(client, "insight", type="Insight", tags=["b"])
+    await store(client, "here", type="Context", channel="a,b")
+    await tables.fetch(
+        "UPDATE memory SET categories = '{travel}' WHERE workspace_id = $1 AND type = 'Habit'", tenant.workspace_id
+    )
+    if "channels" in params:
+        params = {**params, "types": "Context"}
+    for path, asked in (("/v1/memories", {}), ("/v1/memories/search", {"q": QUESTION})):
+        answer = await client.get(path, params={"user_id": "alice", **asked, **params})
+        assert answer.status_code == 200, answer.text
+        assert " ".join(sorted(each["memory"] for each in answer.json()["results"])) == expected, path
+
+
 async def test_preferred_tags_lift_and_leave_nothing_out(client: AsyncClient, embedder: AngleEmbedder) -> None:
     embedder.place(QUESTION, 1.0)
     for text, angle, tags in (("near", 0.9, []), ("next", 0.85, ["work:atlas"]), ("last", 0.1, [])):
@@ -283,7 +312,13 @@ async def test_what_cannot_be_asked(client: AsyncClient) -> None:
     [
         ({"min_confidence": "nan"}, "min_confidence"),
         ({"min_confidence": 2}, "min_confidence"),
-        ({"types": "habit"}, None),
+        ({"types": "habit"}, "types[0]"),
+        ({"types": "Habit,habit"}, "types[1]"),
+        ({"types": ","}, "types[0]"),
+        ({"types": ""}, "types[0]"),
+        ({"tags": ","}, "tags"),
+        ({"exclude_tags": ["", ","]}, "exclude_tags"),
+        ({"categories": " , "}, "categories"),
         ({"timezone": "Mars/Olympus"}, "timezone"),
         ({"channels": ["a"], "channel": "b"}, None),
         ({"time_query": "last week", "end": "2026-01-01"}, None),

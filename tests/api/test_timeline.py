@@ -60,6 +60,7 @@ async def test_types_times_and_archive_narrow(client: AsyncClient, tables: Table
     ids = await lived(client)
     assert [each["id"] for each in await told(client, types="goal")] == [ids["goal"]]
     assert len(await told(client, types=["goal", "semantic"])) == 2
+    assert len(await told(client, types="goal, semantic")) == 2
     day = {"start": "2026-01-02T00:00:00Z", "end": "2026-01-03T00:00:00Z"}
     assert [each["id"] for each in await told(client, **day)] == [ids["semantic"]]
     await tables.fetch("UPDATE memory SET archived = true WHERE id = $1", UUID(ids["semantic"]))
@@ -96,6 +97,8 @@ async def test_nothing_of_others(client: AsyncClient, other_client: AsyncClient)
     [
         ({"user_id": ""}, "user_id"),
         ({**ALICE, "types": "dream"}, "types[0]"),
+        ({**ALICE, "types": "goal,dream"}, "types[1]"),
+        ({**ALICE, "types": ","}, "types[0]"),
         ({**ALICE, "limit": 0}, "limit"),
         ({**ALICE, "cursor": "nonsense"}, "cursor"),
         ({**ALICE, "start": "yesterday"}, "start"),
