@@ -16,6 +16,7 @@ from service.api import errors, replies
 from service.api.auth import Reader, Writer
 from service.api.deps import AgentId, ChannelName, IdempotencyOf, ResourcesOf, RunId, UserId, served
 from service.api.entities import be_seen, named_seen, some_scope
+from service.api.narrowing import split
 from service.api.reads import CountsOf
 from service.api.wire import Time
 from service.db import entity_edges, entity_rows
@@ -293,8 +294,7 @@ def _ids(given: list[str]) -> list[UUID]:
 
 
 def _types(given: list[str] | None) -> tuple[str, ...]:
-    named = [part for each in given or () for part in each.split(",") if part.strip()]
-    found = tuple(dict.fromkeys(normalise(part) for part in named))
+    found = tuple(dict.fromkeys(normalise(part) for part in split(given, "types")))
     if "" in found or len(found) > MOST_TYPES:
         raise InvalidInput(f"types: at most {MOST_TYPES}, each with a letter.", field="types")
     return found

@@ -12,6 +12,7 @@ from service.api import change_models as wire
 from service.api import errors, replies, shapes
 from service.api.auth import Reader, Writer
 from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.narrowing import split
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.reads import NoteOf
 from service.db import edges, memories
@@ -168,7 +169,7 @@ def _near(step: Step) -> UUID:
 
 
 def _types(given: list[str] | None) -> tuple[RelationType, ...]:
-    named = [part.strip().upper() for each in given or () for part in each.split(",") if part.strip()]
+    named = [part.upper() for part in split(given, "types")]
     for name in named:
         if name not in set(RelationType):
             raise InvalidInput(f"types: must be among {', '.join(RelationType)}.", field="types")

@@ -179,7 +179,9 @@ async def test_r8_11_limits_cut_and_say_so(client: AsyncClient, tables: Tables, 
     assert ([each["name"] for each in typed["nodes"]], typed["truncated"]) == (["B"], False)
 
 
-@pytest.mark.parametrize("params", [{"depth": 0}, {"depth": 4}, {"limit": 0}, {"valid_at": "soon"}, {"types": "--"}])
+@pytest.mark.parametrize(
+    "params", [{"depth": 0}, {"depth": 4}, {"limit": 0}, {"valid_at": "soon"}, {"types": "--"}, {"types": " ,"}]
+)
 async def test_what_is_no_walk_is_400(client: AsyncClient, params: dict[str, Any]) -> None:
     one = (await put(client, "A"))["id"]
     assert (await client.get("/v1/entities/graph", params={"ids": one, **params})).status_code == 400

@@ -174,7 +174,7 @@ async def test_what_is_no_edge_is_400(client: AsyncClient, body: dict[str, Any],
     assert field is None or answer.json()["field"] == field
 
 
-@pytest.mark.parametrize("params", [{"depth": 0}, {"depth": 4}, {"limit": 0}, {"types": "LIKES"}])
+@pytest.mark.parametrize("params", [{"depth": 0}, {"depth": 4}, {"limit": 0}, {"types": "LIKES"}, {"types": ","}])
 async def test_what_is_no_walk_is_400(client: AsyncClient, params: dict[str, Any]) -> None:
     memory_id = await store(client, "Drinks tea")
     assert (await client.get(f"/v1/memories/{memory_id}/related", params=params)).status_code == 400
