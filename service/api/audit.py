@@ -23,8 +23,7 @@ Text = Annotated[str | None, Query(min_length=1, max_length=255)]
 
 
 class AuditOut(Reply):
-    """One operation. `metadata` holds ids, counts and thresholds, never memory text; `query_text` is redacted and there
-    from level `reads` on."""
+    """One operation. Memory text is never in it."""
 
     id: Id = Field(description="UUID of the entry")
     recorded_at: Time = Field(

@@ -117,7 +117,7 @@ class RecallIn(ScopedBody):
 
 
 class BundleTurnOut(TurnOut):
-    """`match` 0..1: how well it answers; `around`: it does not, but stands next to one that does."""
+    """A turn that answers, or stands next to one that does."""
 
     score: float = Field(description="By this parts compete for room: share times `match`, and its share of recency")
     match: float = Field(description="0..1: how well it answers; 0 with `around`")
@@ -125,7 +125,7 @@ class BundleTurnOut(TurnOut):
 
 
 class BundleFactOut(MemoryOut):
-    """`match`: its score as a search hit; `similarity` 0..1: the calibrated cosine."""
+    """A memory that answers."""
 
     score: float = Field(description="By this parts compete for room: share times `match`, and its share of recency")
     match: float = Field(description="Its score as a hit of a search: 0..1, times the factors")
@@ -145,7 +145,7 @@ class BundleEntityOut(Reply):
 
 
 class BundleRelationOut(Reply):
-    """An edge of the graph around these entities: read it from source to target. `strength` 0..1."""
+    """An edge of the graph around these entities: read it from source to target."""
 
     source: str = Field(description="Name of the entity that it begins at")
     relation: str = Field(description="The type as it was given, such as works_at")

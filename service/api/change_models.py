@@ -196,7 +196,7 @@ class BatchPatchIn(Body):
 
 
 class DeletedOut(Reply):
-    """`already_deleted`: it had been deleted before; nothing was there to do."""
+    """What became of a memory that was to be deleted."""
 
     id: Id = Field(description="UUID of the memory")
     deleted: bool = Field(description="Always true: it is gone, now or since before")
@@ -219,7 +219,7 @@ class PromotedOut(MemoryOut):
 
 
 class RelationOut(Reply):
-    """`direction`, seen from the memory that was asked about: `out` leads away from it."""
+    """An edge between two memories, seen from the one that was asked about."""
 
     source_id: Id = Field(description="UUID of the memory that the edge begins at")
     target_id: Id = Field(description="UUID of the memory that it leads to")
@@ -248,14 +248,14 @@ class UntiedOut(Reply):
 
 
 class RelatedOut(MemoryOut):
-    """A memory that a walk came to, `depth` edges away, by the edge `relation`."""
+    """A memory that a walk came to."""
 
     depth: int = Field(description="Edges from the memory that was asked about: 1..3")
     relation: RelationOut = Field(description="The edge by which the walk came, seen from the memory before it")
 
 
 class RelatedPage(Reply):
-    """The nearest first, then the strongest. `truncated`: there was more than the limits let through."""
+    """The nearest first, then the strongest."""
 
     results: list[RelatedOut] = Field(description="At most `limit` memories, each once")
     truncated: bool = Field(
@@ -265,7 +265,7 @@ class RelatedPage(Reply):
 
 
 class GotOut(Reply):
-    """The memories in the order of their ids; `missing`: ids without a memory."""
+    """The memories in the order of their ids."""
 
     results: list[MemoryOut] = Field(description="The memories there are, each once")
     missing: list[str] = Field(description="Ids without a memory, as they were sent")
@@ -287,7 +287,7 @@ class ExistsOut(Reply):
 
 
 class DeletedItem(Reply):
-    """`status` 200: deleted now or before; 404: never seen."""
+    """What became of one id."""
 
     id: str = Field(description="As it was sent")
     status: int = Field(description="200: gone, now or since before; 404: never seen")

@@ -97,7 +97,7 @@ class ConversationOut(Reply):
 
 
 class TurnOut(Reply):
-    """A turn as it is kept, redacted. `embedding`: queued until the vector is there; found by words at once."""
+    """A turn as it is kept."""
 
     id: Id = Field(description="UUID")
     conversation_id: Id = Field(description="UUID of its conversation")
@@ -178,7 +178,7 @@ class KnownOut(MemoryOut):
 
 
 class ContextOut(Reply):
-    """`context` is both lists as one block; `turns` in their order, `memories` best first."""
+    """What goes into the prompt: both lists, and the two as one block."""
 
     conversation_id: Id = Field(description="UUID")
     turns: list[TurnOut] = Field(description="The last ones that fit, without gaps")

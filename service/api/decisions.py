@@ -26,8 +26,7 @@ router = APIRouter(prefix="/v1", tags=["decisions"])
 
 
 class DecisionOut(Reply):
-    """A verdict with its evidence. `candidates`: the memories shown; `reply`: the model's words, null when the rules
-    decided; `before` and `after`: the memory's text, null where there was or is none, or nothing changed."""
+    """A verdict with its evidence."""
 
     id: Id = Field(description="UUID, to undo it by")
     memory_id: Id | None = Field(description="UUID of the memory it is about; null: of none")
@@ -61,7 +60,7 @@ class DecisionsOut(Reply):
 
 
 class UndoneOut(Reply):
-    """`decisions`: those of the same ruling, undone together; `memories`: as they are now; `removed`: gone with it."""
+    """A decision that was taken back, with all of its ruling."""
 
     id: Id = Field(description="UUID of the decision")
     state: Literal["undone"] = Field(description="Always undone")

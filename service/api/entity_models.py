@@ -146,8 +146,7 @@ class EntityPage(Reply):
 
 
 class EntityHitOut(EntityOut):
-    """`score` ranks: the better of how well a name fits and of the similarity. `similarity` is null for an entity
-    without a vector, or when nothing was embedded."""
+    """An entity that answers."""
 
     score: float = Field(description="0..1: the better of how well a name fits and of `similarity`")
     similarity: float | None = Field(
@@ -156,11 +155,13 @@ class EntityHitOut(EntityOut):
 
 
 class EntityHits(Reply):
-    """Best first. `warnings`: what could not be asked, so that less was found."""
+    """Best first."""
 
     results: list[EntityHitOut] = Field(description="At most `limit` entities")
     next_cursor: OnePage = None
-    warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
+    warnings: list[str] = Field(
+        description="What could not be asked, so that less was found, each as `code: sentence`", default_factory=list
+    )
 
 
 class EntityRelationOut(Reply):
@@ -185,7 +186,7 @@ class EntityRelationOut(Reply):
 
 
 class EntityRelationsPage(Reply):
-    """The strongest first; `entities` are those the name means: one per channel and user it is known in."""
+    """The strongest first. The name may mean several entities: one per channel and user it is known in."""
 
     entities: list[EntityOut] = Field(description="Those that the name means")
     results: list[EntityRelationOut] = Field(description="At most `limit` relations, in both directions")
@@ -193,14 +194,13 @@ class EntityRelationsPage(Reply):
 
 
 class NodeOut(EntityOut):
-    """`depth`: edges from the nearest start."""
+    """An entity that a walk came to."""
 
     depth: int = Field(description="Edges from the nearest start, 0..3; 0: it is a start")
 
 
 class GraphOut(Reply):
-    """The near ones first, then by the strength of the edge that leads to them. `truncated`: a node had more than its
-    50 strongest edges, or there were more nodes than the limit."""
+    """The near ones first, then by the strength of the edge that leads to them."""
 
     nodes: list[NodeOut] = Field(description="Each once, the starts included")
     relations: list[EntityRelationOut] = Field(description="Those between these nodes")
@@ -210,8 +210,7 @@ class GraphOut(Reply):
 
 
 class PathOut(Reply):
-    """`length` counts edges, null when there is no way. `truncated`: a node had more edges than were looked at, so a
-    shorter way may exist."""
+    """A shortest way, whatever the direction of its edges."""
 
     found: bool = Field(description="Whether there is a way of at most `max_depth` edges")
     length: int | None = Field(description="Edges of it; null: there is none")
@@ -234,7 +233,7 @@ class RelationsDeletedOut(Reply):
 
 
 class MergedOut(Reply):
-    """`mentions` and `relations`: how many went over. `entities`: what is left of the two."""
+    """One entity made part of another, or the two of them again."""
 
     id: Id = Field(description="UUID of the merge, to undo it by")
     source_id: Id = Field(description="UUID of the entity that went")

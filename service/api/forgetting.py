@@ -37,9 +37,7 @@ MANY: dict[int | str, dict[str, Any]] = {
 
 
 class ReceiptOut(Reply):
-    """What an erasure did: rows removed by table, of audit_log rows whose words are blanked. `subject_sha256` is over
-    workspace and subject, and stands in the audit; the subject's name stands nowhere. `vacuum`: whether
-    a job that cleans the data files was queued."""
+    """What an erasure did. The subject's name stands nowhere, only a digest of it."""
 
     purged: bool = Field(description="Always true")
     counts: dict[str, int] = Field(description="Rows removed, by table; of audit_log rows whose words are blanked")

@@ -136,7 +136,7 @@ class GoalPage(Reply):
 
 
 class GoalChangeOut(Reply):
-    """`changes`: by field, the value before and after."""
+    """One change of a goal."""
 
     version: int = Field(description="Of the goal, since this change")
     event: Literal["ADD", "UPDATE", "COMPLETE", "ABANDON", "BLOCK", "REOPEN"] = Field(

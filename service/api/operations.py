@@ -34,7 +34,7 @@ class ProgressOut(Reply):
 
 
 class OperationOut(Reply):
-    """`result` when done: event and id per message, in order, or how many were deleted. `error` when failed."""
+    """How far a request is that was answered with 202."""
 
     id: Id = Field(description="UUID")
     kind: str = Field(
@@ -44,7 +44,9 @@ class OperationOut(Reply):
         description="queued and running go on; done and failed are final"
     )
     progress: ProgressOut | None = Field(description="How far a deletion is; null where that cannot be told")
-    result: dict[str, Any] | None = Field(description="With status done; null otherwise")
+    result: dict[str, Any] | None = Field(
+        description="With status done: event and id of each message, in order, or how many were deleted; null otherwise"
+    )
     error: dict[str, Any] | None = Field(
         description="With status failed: `code`, `detail`, and `field` where one is to blame; null otherwise"
     )

@@ -176,7 +176,7 @@ class ReinforceIn(Body):
 
 
 class StrategyOut(Reply):
-    """`success_rate`: successes / (successes + failures), null when it was never tried. `version` is the ETag."""
+    """A way of doing things, and how often it went well."""
 
     id: Id = Field(description="UUID")
     description: str = Field(description="What to do, secrets cut out")
@@ -209,7 +209,7 @@ class StrategyFullOut(StrategyOut):
 
 
 class LearnedOut(StrategyFullOut):
-    """`event`: ADD for a new one; REINFORCE when one as good as it was known, which counts this use."""
+    """The strategy that was learned, or reinforced because it was known."""
 
     event: Literal["ADD", "REINFORCE"] = Field(description="ADD: it is new; REINFORCE: one as good as it was known")
 
@@ -222,8 +222,7 @@ class StrategyPage(Reply):
 
 
 class FittingOut(StrategyOut):
-    """`score` = `similarity` × `smoothed_rate`; smoothed_rate = (successes + 1) / (tries + 2). Similarity is null
-    without an embedder."""
+    """A strategy that fits a task."""
 
     similarity: float | None = Field(description="The calibrated cosine to the task, 0..1; null without a vector")
     smoothed_rate: float = Field(

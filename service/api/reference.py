@@ -19,8 +19,8 @@ from service.language import relation_labels
 router = APIRouter(prefix="/v1", tags=["reference"])
 
 
-class ConfigOut(Reply):
-    """The settings in force in the caller's workspace, secrets masked (R15.01)."""
+class ConfigOut(Reply):  # R15.01
+    """The settings in force in the caller's workspace, secrets masked."""
 
     version: str = Field(description="Of this service")
     vector_store: dict[str, Any] = Field(
@@ -47,8 +47,8 @@ class ConfigOut(Reply):
     service: dict[str, Any] = Field(description="Everything that belongs to none of the above")
 
 
-class StatsOut(Reply):
-    """Counts of the workspace (R15.03)."""
+class StatsOut(Reply):  # R15.03
+    """Counts of the workspace."""
 
     name: str = Field(description="Always memories", examples=["memories"])
     count: int = Field(description="Memories, archived ones included, from 0")
@@ -68,15 +68,15 @@ class CategoryOut(Reply):
     count: int = Field(description="Live memories of the scope that bear it, from 1")
 
 
-class CategoriesOut(Reply):
-    """Most used first (R4.14)."""
+class CategoriesOut(Reply):  # R4.14
+    """Most used first."""
 
     results: list[CategoryOut] = Field(description="The first 100")
     next_cursor: OnePage = None
 
 
 class TypeOut(Reply):
-    """`typical_importance`: guidance for people and for the offline rating, never enforced (R1.06)."""
+    """A kind of memory. Its importance is guidance for people and for the offline rating, never enforced."""
 
     type: MemoryType = Field(description="Its name, case-sensitive")
     meaning: str = Field(description="What is stored under it")
@@ -91,7 +91,7 @@ class TypesOut(Reply):
 
 
 class RelationTypesOut(Reply):
-    """`entities`: the normalised type, and labels that are taken as it."""
+    """Types of edges and of relations."""
 
     memories: list[RelationType] = Field(description="All types that an edge between memories can have")
     entities: dict[str, list[str]] = Field(description="By normalised type, the labels that are taken as it")
@@ -104,8 +104,8 @@ class ConventionOut(Reply):
     tags: list[str] = Field(description="The tags it should bear, your own words for those in <>")
 
 
-class ConventionsOut(Reply):
-    """Suggestions, not rules (R5.05); dates like 2025-01."""
+class ConventionsOut(Reply):  # R5.05
+    """Suggestions, not rules; dates like 2025-01."""
 
     results: list[ConventionOut] = Field(description="One for each use")
     next_cursor: OnePage = None
@@ -251,8 +251,8 @@ async def get_memory_types(who: CallerOf) -> TypesOut:
     response_model=RelationTypesOut,
     responses=errors.documented(401),
 )
-async def get_relation_types(who: CallerOf) -> RelationTypesOut:
-    """Memories have these types only; entities take any label, these spellings of it mean the same (R8.07)."""
+async def get_relation_types(who: CallerOf) -> RelationTypesOut:  # R8.07
+    """Memories have these types only; entities take any label, these spellings of it mean the same."""
     return RelationTypesOut(
         memories=list(RelationType),
         entities={kind: sorted(labels) for kind, labels in relation_labels.SPELLINGS.items()},

@@ -26,7 +26,7 @@ RESOLVED = errors.documented(401, 403, 404, 409, 412, 503)
 
 
 class ChangeOut(Reply):
-    """What acceptance does: UPDATE gives the target the flagged text, DELETE archives it."""
+    """What acceptance does to one memory."""
 
     verb: Literal["UPDATE", "DELETE"] = Field(
         description="UPDATE: the target gets the flagged text; DELETE: it is archived"
@@ -35,9 +35,7 @@ class ChangeOut(Reply):
 
 
 class ReviewOut(Reply):
-    """`memory` is the one that waits (it reads as archived until then), null once it is gone; `contradicts` are the
-    memories that acceptance changes, as they are now. `version` is what If-Match wants: another one as soon as any of
-    these memories changes."""
+    """A memory that waits for a person's word, and reads as archived until then."""
 
     id: Id = Field(description="UUID, to accept or reject it by")
     state: Literal["pending", "accepted", "rejected"] = Field(description="accepted and rejected are final")

@@ -28,7 +28,7 @@ KindName = Literal["user", "agent", "run"]
 
 
 class ScopeOut(Reply):
-    """One user, agent or run. `memories` counts archived ones too; `last_used`: last change or retrieval."""
+    """One user, agent or run."""
 
     type: KindName = Field(description="Which of the three")
     id: str = Field(description="Its name, as it was stored with")

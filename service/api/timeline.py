@@ -22,8 +22,7 @@ router = APIRouter(prefix="/v1/timeline", tags=["recall"])
 
 
 class EventOut(Reply):
-    """`id`: of the memory, turn, strategy or goal. `event_time`: when it was said or done; of a strategy or a goal when
-    it was written. `importance_score` is 0.5 for what nobody rates."""
+    """A memory, a turn, a strategy or a goal, by its time."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -56,8 +55,8 @@ class EventOut(Reply):
     channel: OfChannel
     archived: bool = Field(description="Whether a memory or a turn's conversation is archived; false for the others")
     metadata: dict[str, Any] = Field(
-        description="Of a memory or a turn its own; role, conversation_id and turn_index; tool_sequence; status and "
-        "priority"
+        description="Of a memory its own; of a turn its own, with role, conversation_id and turn_index; of a "
+        "strategy tool_sequence; of a goal status and priority"
     )
 
 

@@ -22,8 +22,7 @@ router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"])
 
 
 class SourceOut(Reply):
-    """A turn that the memory was read from. `quote` is its text in [start, end), half-open, counted in characters;
-    where the span is not known both are null and the quote is the beginning of the turn."""
+    """A turn that the memory was read from; its span is half-open, counted in characters."""
 
     conversation_id: Id = Field(description="UUID of the conversation")
     external_id: str = Field(description="The name of the conversation")
@@ -38,8 +37,7 @@ class SourceOut(Reply):
 
 
 class WhyOut(Reply):
-    """`memory` is the text now, null when it is gone. `sources`: none for a memory that was stored as such, or whose
-    turns are gone. `decisions` name the model and its reasons, `changes` are the whole history; both oldest first."""
+    """Where a memory comes from. One that was stored as such has no sources, nor has one whose turns are gone."""
 
     id: Id = Field(description="UUID of the memory")
     memory: str | None = Field(description="Its text now; null: it is gone")

@@ -77,7 +77,7 @@ class SessionIn(Body):
 
 
 class HeldOut(Reply):
-    """`version` is the ETag; it never comes again, whatever becomes of the value."""
+    """Something held in mind."""
 
     version: int = Field(description="Grows with every change anywhere in working memory; the ETag")
     created_at: Time = Field(description="When it was first held")
@@ -92,7 +92,7 @@ class ItemOut(HeldOut):
 
 
 class WorkingTurnOut(HeldOut):
-    """`turn_id` and `turn_index` when it is a copy of a stored turn."""
+    """A turn that is held."""
 
     role: str = Field(description="user, assistant, system, tool, or any word it came with")
     content: str = Field(description="What was said, secrets cut out")

@@ -90,7 +90,7 @@ class KeyIn(Body):
 
 
 class KeyOut(Reply):
-    """A key without its secret; `hint` is its last four characters."""
+    """A key without its secret."""
 
     id: Id = Field(description="UUID")
     name: str = Field(description="For people")

@@ -32,8 +32,8 @@ class EmbeddingStatus(StrEnum):
     PLACEHOLDER = "placeholder"
 
 
-class DedupAction(StrEnum):
-    """What became of the text next to its neighbours (R4.07-R4.09)."""
+class DedupAction(StrEnum):  # R4.07-R4.09
+    """What became of the text next to its neighbours."""
 
     DUPLICATE_EXACT = "duplicate_exact"
     UPDATED_EXISTING = "updated_existing"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class MemoryType(StrEnum):
-    """The seven types, case-sensitive (R1.05)."""
+class MemoryType(StrEnum):  # R1.05
+    """The seven types, case-sensitive."""
 
     DECISION = "Decision"
     PATTERN = "Pattern"

@@ -15,8 +15,8 @@ from service.domain.scope import Scope
 from service.domain.temporal import Temporal
 
 
-class Event(StrEnum):
-    """What happened to a memory (R1.10)."""
+class Event(StrEnum):  # R1.10
+    """What happened to a memory."""
 
     ADD = "ADD"
     UPDATE = "UPDATE"

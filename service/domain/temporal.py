@@ -7,15 +7,15 @@ from datetime import datetime
 from enum import StrEnum
 
 
-class TemporalType(StrEnum):
-    """Persistent facts have no expiry, temporal ones do (R4.12)."""
+class TemporalType(StrEnum):  # R4.12
+    """Persistent facts have no expiry, temporal ones do."""
 
     PERSISTENT = "persistent"
     TEMPORAL = "temporal"
 
 
-class TemporalTag(StrEnum):
-    """Whether a fact speaks of now, of what was, or of what will be (R3.19)."""
+class TemporalTag(StrEnum):  # R3.19
+    """Whether a fact speaks of now, of what was, or of what will be."""
 
     CURRENT = "current"
     PAST = "past"

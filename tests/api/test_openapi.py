@@ -218,6 +218,11 @@ def test_what_is_not_described_is_found(document: dict[str, Any]) -> None:
     assert list(undescribed(broken)) == [*expected, "GoalOut", "GoalOut.overdue"]
 
 
+def test_no_number_of_a_requirement_is_told(document: dict[str, Any]) -> None:
+    """Docstrings are the document's words; whoever reads them there has no list to look such a number up in."""
+    assert re.findall(r"[^\"]*\((?:R\d+\.\d+|[A-D]\d+)[^\"]*", json.dumps(document)) == []
+
+
 def test_numbers_that_rank_are_bounded(document: dict[str, Any]) -> None:
     """Between what numbers each lies that a search is sent."""
     for name in ("SearchIn", "Weights", "Factors"):
