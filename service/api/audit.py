@@ -31,13 +31,13 @@ class AuditOut(Reply):
     )
     operation: str = Field(description="What was done; one of the words that the parameter of this name takes")
     memory_type: str | None = Field(
-        description="What it was done to; one of the words that the parameter of this name takes"
+        description="What it was done to, in the words that the parameter of this name takes; null: not known"
     )
     affected_ids: list[Id] = Field(
         description="UUIDs of what was changed or found; none where a whole scope or workspace was meant"
     )
     request_id: str | None = Field(
-        description="X-Request-ID of the request; begins with job: or operation: where a job did it"
+        description="X-Request-ID of the request; begins with job: or operation: where a job did it; null: not known"
     )
     api_key_id: Id | None = Field(description="UUID of the key of the call; null: a job did it")
     user_id: OfUser
@@ -47,7 +47,7 @@ class AuditOut(Reply):
     conversation_id: Id | None = Field(
         description="UUID of the conversation that was opened, changed or added to; null: none"
     )
-    source_channel: str | None = Field(description="The channel of what it was done to, or of the request")
+    source_channel: str | None = Field(description="The channel of what it was done to, or of the request; null: none")
     target_channels: list[str] = Field(description="Of a read: every channel that was looked at; else empty")
     query_text: str | None = Field(
         description="Of a read at level `reads` or `verbose`: the question, secrets cut out; else null"

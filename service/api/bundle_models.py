@@ -92,9 +92,15 @@ class RecallIn(ScopedBody):
     )
     around: int = Field(0, ge=0, le=10, description="Turns told before and after each one that answers")
     time_window_hours: float | None = Field(
-        None, gt=0, le=MAX_HOURS, allow_inf_nan=False, description="Only turns and facts of the last hours"
+        None,
+        gt=0,
+        le=MAX_HOURS,
+        allow_inf_nan=False,
+        description="Only turns and facts of so many hours back; left out: of all times",
     )
-    min_confidence: Unit | None = Field(None, description="0..1: of facts that have a confidence")
+    min_confidence: Unit | None = Field(
+        None, description="0..1: leaves out facts of a lower fact_confidence; what has none stays"
+    )
     techniques: Techniques | None = Field(None, description="What is done with the question; others keep their setting")
     diversity: Unit | None = Field(
         None, description="0..1: how much a fact loses for repeating one above it; default 0"
@@ -189,7 +195,7 @@ class BundleOut(Reply):
     user_context: ProfileOut | None = Field(
         description="The profile of the user; null: there is none, or it was not wanted"
     )
-    markdown: str | None = Field(None, description="With format=markdown: the same as one block")
+    markdown: str | None = Field(None, description="With format=markdown: the same as one block; else null")
     metrics: BundleMetricsOut = Field(description="What each part took and gave")
     warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
 

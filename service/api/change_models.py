@@ -149,8 +149,8 @@ class RelationIn(Body):
     )
     strength: Unit = Field(1.0, description="0..1")
     properties: Metadata = Field(default_factory=dict, description="Whatever you like to keep with the edge")
-    t_valid: Time | None = Field(None, description="First moment it holds")
-    t_invalid: Time | None = Field(None, description="First moment it no longer holds")
+    t_valid: Time | None = Field(None, description="First moment it holds; left out: always did")
+    t_invalid: Time | None = Field(None, description="First moment it no longer holds; left out: it goes on")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -228,7 +228,7 @@ class RelationOut(Reply):
     properties: dict[str, Any] = Field(description="Yours; of an edge that came by itself what drew it")
     t_valid: Time | None = Field(description="First moment it holds; null: always did")
     t_invalid: Time | None = Field(description="First moment it no longer holds; null: it goes on")
-    created_at: Time | None = Field(description="When the edge was made")
+    created_at: Time | None = Field(description="When the edge was made; null: not known")
     direction: Literal["out", "in"] = Field(
         description="Seen from the memory that was asked about: out leads away from it, in towards it"
     )

@@ -101,7 +101,7 @@ class TurnOut(Reply):
 
     id: Id = Field(description="UUID")
     conversation_id: Id = Field(description="UUID of its conversation")
-    external_id: str | None = Field(description="The name of its conversation")
+    external_id: str | None = Field(description="The name of its conversation; null: not known")
     turn_index: int = Field(description="Its place in the conversation, from 0; there may be gaps")
     next_turn_id: Id | None = Field(description="UUID of the turn behind it; null: it is the last one")
     role: str = Field(description="user, assistant, system, tool, or any word it came with")
@@ -114,7 +114,7 @@ class TurnOut(Reply):
     timestamp: Time = Field(description="When it was said")
     user_id: OfUser
     agent_id: OfAgent
-    run_id: str | None = Field(description="The same as external_id")
+    run_id: str | None = Field(description="The same as external_id; null: not known")
     channel: OfChannel
     archived: bool = Field(description="Whether its conversation is archived")
     embedding: Literal["stored", "queued"] = Field(

@@ -56,7 +56,9 @@ class EntityListIn(ScopedBody):
         json_schema_extra={"anyOf": SCOPE_SCHEMA, "examples": [{"user_id": "alice", "type": "person"}]}
     )
 
-    type: TypeWord | None = Field(None, description="Only these, such as person, organization, location, project")
+    type: TypeWord | None = Field(
+        None, description="Only these, such as person, organization, location, project; left out: all"
+    )
     limit: int = Field(100, ge=1, le=1_000, description="At most so many")
     cursor: str | None = Field(None, max_length=2_000, description="next_cursor of the page before")
 
@@ -83,8 +85,8 @@ class EntityRelationIn(Body):
     strength: Unit = Field(1.0, description="0..1")
     confidence: Unit = Field(1.0, description="0..1: how sure it is")
     properties: Metadata = Field(default_factory=dict, description="Whatever you like to keep with it")
-    t_valid: Time | None = Field(None, description="First moment it holds")
-    t_invalid: Time | None = Field(None, description="First moment it no longer holds")
+    t_valid: Time | None = Field(None, description="First moment it holds; left out: always did")
+    t_invalid: Time | None = Field(None, description="First moment it no longer holds; left out: it goes on")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -181,8 +183,8 @@ class EntityRelationOut(Reply):
     t_invalid: Time | None = Field(description="First moment it no longer holds; null: it goes on")
     extracted_by: str = Field(description="Who says so: rules, llm, or caller for what came over the API")
     memory_ids: list[Id] = Field(description="UUIDs of memories that say so, five at most")
-    created_at: Time | None = Field(description="When it was stored")
-    updated_at: Time | None = Field(description="When it was last changed")
+    created_at: Time | None = Field(description="When it was stored; null: not known")
+    updated_at: Time | None = Field(description="When it was last changed; null: not known")
 
 
 class EntityRelationsPage(Reply):

@@ -51,10 +51,14 @@ class Problem(Reply):
     )
     code: str = Field(description="What is wrong, for programs", examples=["invalid_input"])
     field: str | None = Field(
-        None, description="Where: the path inside the body, or the parameter", examples=["filters.AND[1].value"]
+        None,
+        description="Where: the path inside the body, or the parameter; null: no field is to blame",
+        examples=["filters.AND[1].value"],
     )
     request_id: str | None = Field(
-        None, description="As in X-Request-ID and the log", examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]
+        None,
+        description="As in X-Request-ID and the log; null: it came before one was given",
+        examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"],
     )
 
 

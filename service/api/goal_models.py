@@ -27,8 +27,10 @@ class GoalIn(ScopedBody):
 
     description: Words = Field(description="What is to be reached, in words")
     priority: Priority = 0
-    deadline: Time | None = Field(None, description="Until when; a goal that is open after it is overdue")
-    parent_id: Id | None = Field(None, description="The goal that this one is part of")
+    deadline: Time | None = Field(
+        None, description="Until when; a goal that is open after it is overdue. Left out: no matter when"
+    )
+    parent_id: Id | None = Field(None, description="The goal that this one is part of; left out: of none")
     blocked_by: Ids = Field(default_factory=list, description="Goals that must be reached first")
     memory_ids: Ids = Field(default_factory=list, description="Memories that belong to it: they rank higher")
 

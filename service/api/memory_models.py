@@ -91,10 +91,12 @@ class MemoryFields(ScopedBody):
     )
     id: Id | None = Field(None, description="Your own UUID; an existing one in the same scope is updated")
     type: TypeName | None = Field(None, description="One of seven kinds; found out when left out")
-    type_confidence: Unit | None = Field(None, description="0..1: how sure the type is")
+    type_confidence: Unit | None = Field(
+        None, description="0..1: how sure the type is; left out: 0.9 for one that is given"
+    )
     confidence: Unit | None = Field(None, description="The same as type_confidence")
-    importance: Unit | None = Field(None, description="0..1")
-    importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
+    importance: Unit | None = Field(None, description="0..1; found out when left out")
+    importance_level: int | None = Field(None, ge=1, le=10, description="1..10, ten times importance; instead of it")
     tags: list[Tag] | str = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas", "work"]]
     )
@@ -104,15 +106,19 @@ class MemoryFields(ScopedBody):
         examples=[{"project": "atlas", "priority": 3}],
     )
     timestamp: Time | None = Field(None, description="When it happened; default now. Relative dates count from here")
-    timezone: Zone | None = Field(None, description="IANA zone in which 'tomorrow at 3' is meant")
-    t_valid: Time | None = Field(None, description="First moment it counts")
-    t_invalid: Time | None = Field(None, description="First moment it no longer counts")
+    timezone: Zone | None = Field(
+        None, description="IANA zone in which 'tomorrow at 3' is meant; default the workspace's"
+    )
+    t_valid: Time | None = Field(None, description="First moment it counts; left out: always did")
+    t_invalid: Time | None = Field(None, description="First moment it no longer counts; left out: it goes on")
     updated_at: Time | None = Field(None, description="With allow_system_fields only; content only")
     last_accessed: Time | None = Field(None, description="With allow_system_fields only; content only")
     allow_system_fields: bool = Field(False, description="To move memories in; needs the right memory:admin")
     ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S, description="Seconds until it is gone; instead of expires_at")
-    expires_at: Time | None = Field(None, description="From this moment on it is gone")
-    embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
+    expires_at: Time | None = Field(None, description="From this moment on it is gone; left out: never")
+    embedding: list[float] | None = Field(
+        None, description="Your own vector, of the service's dimension; made of the text when left out"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -155,13 +161,20 @@ class StoreIn(MemoryFields):
     infer: bool = Field(True, description="messages only: false stores them as they are")
     dedup: bool = Field(True, description="content only: false stores it beside what says nearly the same")
     dry_run: bool = Field(False, description="Say what would happen and store nothing")
-    use_llm: bool | None = Field(None, description="false: by rules alone, whether or not there is a language model")
+    use_llm: bool | None = Field(
+        None, description="false: by rules alone; left out or true: by the language model, if there is one"
+    )
     summarise: bool = Field(False, description="content only: keep a long text in short; needs a language model")
     limits: Literal["open", "strict"] | None = Field(
         None,
         description="strict refuses a content longer than the hard limit (2,000 characters); default the workspace's",
     )
-    prompt: str | None = Field(None, min_length=1, max_length=20_000, description="messages with infer only")
+    prompt: str | None = Field(
+        None,
+        min_length=1,
+        max_length=20_000,
+        description="messages with infer only: replaces the service's prompt that facts are read with",
+    )
     filters: FilterIn | None = Field(
         None, description="messages with infer only: which memories the new facts are compared with"
     )
@@ -196,14 +209,16 @@ class MentionOut(Reply):
     end: int = Field(description="The character after its last one", examples=[21])
     kind: str = Field(description="date, time, datetime, range, duration or set", examples=["range"])
     begins_at: Time | None = Field(None, description="What it means, half-open; null where it is open")
-    ends_at: Time | None = Field(None, description="The end of it; the same moment as begins_at for an instant")
+    ends_at: Time | None = Field(
+        None, description="The end of it, the same moment as begins_at for an instant; null where it is open"
+    )
 
 
 class TemporalOut(Reply):
     """When a text speaks of."""
 
     type: TemporalType = Field(description="temporal: it counts until valid_until", examples=["persistent"])
-    valid_until: Time | None = Field(None, description="With type temporal only")
+    valid_until: Time | None = Field(None, description="With type temporal: it counts until then; else null")
     tag: TemporalTag | None = Field(None, description="Whether it speaks of now, of what was or will be; null: unset")
     mentions: list[MentionOut] = Field(default_factory=list, description="In the order of the text")
 
@@ -213,7 +228,7 @@ class DedupOut(Reply):
 
     action: DedupAction = Field(description="Stored as new, merged into one there was, or known already")
     existing_id: Id | None = Field(
-        default=None, description="The memory that it was merged into, or that says it already"
+        default=None, description="The memory that it was merged into, or that says it already; null: there is none"
     )
     similarity: float | None = Field(
         default=None,
@@ -255,25 +270,34 @@ class ResultOut(Reply):
     )
     id: Id | None = Field(description="UUID of the memory; null when nothing was stored")
     memory: str | None = Field(
-        description="Its text now, secrets cut out", examples=["Prefers tea over coffee in the morning"]
+        description="Its text now, secrets cut out; null: there is none",
+        examples=["Prefers tea over coffee in the morning"],
     )
-    old_memory: str | None = Field(default=None, description="Its text before an UPDATE")
+    old_memory: str | None = Field(default=None, description="Its text before an UPDATE; else null")
     dedup: DedupOut = Field(description="What it was compared with")
     decision: JudgementOut | None = Field(
         default=None, description="Who decided about a near neighbour; null when nobody had to"
     )
-    importance: float | None = Field(description="0..1", examples=[0.6])
-    importance_level: int | None = Field(description="The same as 1..10", examples=[6])
-    importance_band: str | None = Field(
-        description="Critical, Important, Standard, Minor or Low", examples=["Standard"]
+    importance: float | None = Field(
+        description="0..1; null: not looked for in a text that is not kept", examples=[0.6]
     )
-    temporal: TemporalOut | None = Field(description="Which times it names, and until when it counts")
+    importance_level: int | None = Field(description="The same as 1..10; null: not looked for", examples=[6])
+    importance_band: str | None = Field(
+        description="Critical, Important, Standard, Minor or Low; null: not looked for", examples=["Standard"]
+    )
+    temporal: TemporalOut | None = Field(
+        description="Which times it names, and until when it counts; null: not looked for"
+    )
     categories: list[str] = Field(description="What it is about", examples=[["food"]])
     tags: list[str] = Field(description="In lower case", examples=[["drink"]])
     tag_prefixes: list[str] = Field(description="The tags and what stands before each : or /", examples=[["drink"]])
-    type: MemoryType | None = Field(description="One of seven kinds", examples=["Preference"])
-    type_confidence: float | None = Field(description="0..1: how sure the type is", examples=[0.85])
-    classification_source: KindSource | None = Field(description="Who named the type", examples=["regex"])
+    type: MemoryType | None = Field(description="One of seven kinds; null: not looked for", examples=["Preference"])
+    type_confidence: float | None = Field(
+        description="0..1: how sure the type is; null: not looked for", examples=[0.85]
+    )
+    classification_source: KindSource | None = Field(
+        description="Who named the type; null: not looked for", examples=["regex"]
+    )
     pii: PiiOut = Field(description="What was cut out")
     entities: dict[str, list[str]] = Field(default_factory=dict, description="Found by enrichment, shortly after")
     embedding: EmbeddingStatus = Field(description="stored, or queued: found by its words until its vector is made")
@@ -281,11 +305,11 @@ class ResultOut(Reply):
         description="queued: entities and relations come shortly after", examples=["queued"]
     )
     summarized: bool = Field(default=False, description="It is kept in short")
-    original_length: int | None = Field(default=None, description="Characters before that")
-    summarized_length: int | None = Field(default=None, description="Characters after that")
-    role: str | None = Field(default=None, description="Who said it, of a message that is kept as it is")
-    conversation_id: Id | None = Field(default=None, description="UUID of the conversation it came from")
-    turn_index: int | None = Field(default=None, description="Its place there, from 0")
+    original_length: int | None = Field(default=None, description="Characters before that; null: it was not cut short")
+    summarized_length: int | None = Field(default=None, description="Characters after that; null: it was not cut short")
+    role: str | None = Field(default=None, description="Who said it; null: nobody, it was stored as a text")
+    conversation_id: Id | None = Field(default=None, description="UUID of the conversation it came from; null: of none")
+    turn_index: int | None = Field(default=None, description="Its place there, from 0; null: none")
     warnings: list[str] = Field(
         default_factory=list, description="What was left out or cut short, each as `code: sentence`"
     )
@@ -322,7 +346,7 @@ class ItemErrorOut(Reply):
     status: int = Field(description="The HTTP status it would have alone", examples=[400])
     code: str = Field(description="What is wrong, for programs", examples=["invalid_input"])
     detail: str = Field(description="What is wrong, for people")
-    field: str | None = Field(default=None, description="Where, inside the item")
+    field: str | None = Field(default=None, description="Where, inside the item; null: no field is to blame")
 
 
 class BatchItemOut(Reply):
@@ -368,31 +392,41 @@ class MemoryOut(Reply):
     entities: dict[str, list[str]] = Field(
         description="Names in it by kind, found shortly after storing", examples=[{"people": ["Ana"]}]
     )
-    summary: str | None = Field(description="Of a long text, made shortly after storing", examples=["Prefers tea"])
+    summary: str | None = Field(
+        description="Its first sentence, 240 characters at most, made shortly after storing; null: not yet",
+        examples=["Prefers tea"],
+    )
     enriched: bool = Field(description="Whether entities and summary have been looked for")
-    enriched_at: Time | None = Field(description="When that was", examples=["2026-03-02T09:30:04+00:00"])
+    enriched_at: Time | None = Field(description="When that was; null: not yet", examples=["2026-03-02T09:30:04+00:00"])
     enrichment_attempts: int = Field(description="From 0; after 3 it is given up", examples=[1])
     lifecycle_state: str = Field(
         description="enrichment_queued, active, enrichment_abandoned or archived", examples=["active"]
     )
     archived: bool = Field(description="Retired: reads leave it out unless include_archived is set")
     embedding: EmbeddingStatus = Field(description="Whether its vector is there, or still to be made")
-    user_id: str | None = Field(description="End user", examples=["alice"])
-    agent_id: str | None = Field(description="Agent or persona", examples=["guide"])
-    run_id: str | None = Field(description="One conversation or session", examples=["session-1"])
+    user_id: str | None = Field(description="End user; null: none", examples=["alice"])
+    agent_id: str | None = Field(description="Agent or persona; null: none", examples=["guide"])
+    run_id: str | None = Field(description="One run, whose facts are its own; null: none", examples=["session-1"])
     channel: str = Field(description="Soft scope; _global is seen from every channel", examples=["_global"])
-    session_id: str | None = Field(description="As it was stored with", examples=["session-1"])
-    role: str | None = Field(description="Of a message: who spoke, user or assistant", examples=["user"])
-    speaker: str | None = Field(description="Of a message: the name of who spoke", examples=["Ana"])
-    conversation_id: Id | None = Field(description="Of a message: its conversation")
-    turn_index: int | None = Field(description="Of a message: its place in the conversation, from 0", examples=[12])
+    session_id: str | None = Field(description="As it was stored with; null: none", examples=["session-1"])
+    role: str | None = Field(
+        description="Who said it, such as user or assistant; null: nobody, it was stored as a text", examples=["user"]
+    )
+    speaker: str | None = Field(description="The name of who said it; null: not given", examples=["Ana"])
+    conversation_id: Id | None = Field(description="UUID of the conversation that it comes from; null: of none")
+    turn_index: int | None = Field(
+        description="Of a message kept word by word its place in the conversation, from 0; else null", examples=[12]
+    )
     timestamp: Time = Field(description="When it happened", examples=["2026-03-02T09:30:00+00:00"])
     t_valid: Time | None = Field(description="First moment it counts; null: always did")
     t_invalid: Time | None = Field(description="First moment it no longer counts; null: still does")
     relevance: float = Field(description="0..1: fades without use; 1 when stored", examples=[0.97])
     salience: float = Field(description="0..1: begins as importance, grows with use", examples=[0.6])
     access_count: int = Field(description="How often it was found, from 0; about a second late", examples=[3])
-    last_accessed: Time | None = Field(description="When it was last found", examples=["2026-03-04T18:00:00+00:00"])
+    last_accessed: Time | None = Field(
+        description="When it was last found, before that when it was stored; null: not known",
+        examples=["2026-03-04T18:00:00+00:00"],
+    )
     version: int = Field(description="From 1, one more with each change; the ETag of one memory", examples=[1])
     created_at: Time = Field(description="When it was stored", examples=["2026-03-02T09:30:01+00:00"])
     updated_at: Time = Field(description="When it was last changed", examples=["2026-03-02T09:30:01+00:00"])
@@ -411,7 +445,7 @@ class MemoryPage(Reply):
 
     results: list[MemoryOut] = Field(description="At most `limit` memories")
     next_cursor: NextCursor = None
-    total: TotalOut | None = Field(None, description="With count=true")
+    total: TotalOut | None = Field(None, description="With count=true; else null")
     warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
 
 

@@ -62,8 +62,10 @@ class NarrowIn(ScopedBody):
         description=TIME_QUERY,
         examples=["last week"],
     )
-    timestamp: Time | None = Field(None, description="When the question is asked: 'last week' counts from here")
-    timezone: Zone | None = Field(None, description="IANA zone in which 'last week' is meant")
+    timestamp: Time | None = Field(
+        None, description="When the question is asked: 'last week' counts from here; default now"
+    )
+    timezone: Zone | None = Field(None, description="IANA zone in which 'last week' is meant; default the workspace's")
     valid_at: Time | None = Field(None, description="What was valid at this moment, instead of now")
     include_archived: bool = Field(False, description=ARCHIVED)
 
@@ -182,8 +184,10 @@ async def parameters(
     time_query: Annotated[
         str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, description=TIME_QUERY, examples=["last week"])
     ] = None,
-    timestamp: Annotated[Time | None, Query(description="'last week' counts from here")] = None,
-    timezone: Annotated[Zone | None, Query(description="IANA zone in which 'last week' is meant")] = None,
+    timestamp: Annotated[Time | None, Query(description="'last week' counts from here; default now")] = None,
+    timezone: Annotated[
+        Zone | None, Query(description="IANA zone in which 'last week' is meant; default the workspace's")
+    ] = None,
     valid_at: Annotated[Time | None, Query(description="What was valid at this moment, instead of now")] = None,
     include_archived: Annotated[bool, Query(description=ARCHIVED)] = False,
 ) -> dict[str, Any]:

@@ -162,7 +162,9 @@ class StrategyIn(ScopedBody):
     tool_sequence: Annotated[list[Label], Field(max_length=50)] = Field(
         default_factory=list, description="Names of tools, in the order of their use"
     )
-    from_conversation_id: Id | None = Field(None, description="Where it was learned")
+    from_conversation_id: Id | None = Field(
+        None, description="UUID of the conversation it was learned in, where that use counts"
+    )
     success: bool | None = Field(True, description="How it went there; null: nobody tried it yet")
 
 
@@ -172,7 +174,7 @@ class ReinforceIn(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"success": True}]})
 
     success: bool = Field(description="Whether it worked this time")
-    conversation_id: Id | None = Field(None, description="Where it was used")
+    conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in, which it remembers")
 
 
 class StrategyOut(Reply):

@@ -58,7 +58,9 @@ class TechniqueOut(Reply):
 
     ms: float = Field(description="Milliseconds it took", examples=[3.4])
     count: int = Field(description="Candidates, texts or filters it gave, from 0", examples=[40])
-    note: str | None = Field(None, description="By rules or by a model, or why it was left out", examples=["by rules"])
+    note: str | None = Field(
+        None, description="By rules or by a model, or why it was left out; null: neither", examples=["by rules"]
+    )
 
 
 class MetricsOut(Reply):

@@ -126,10 +126,10 @@ class FoundOut(Reply):
 
     id: Id = Field(description="As it was asked for")
     found: bool = Field(description="Whether it is among the results")
-    place: int | None = Field(description="Its rank among all candidates, from 1", examples=[7])
+    place: int | None = Field(description="Its rank among all candidates, from 1; null: it was none", examples=[7])
     reasons: list[str] = Field(description="Codes of what keeps it out", examples=[["below_limit"]])
     score: float | None = Field(None, description="null when it was not ranked", examples=[0.41])
-    explain: ExplainOut | None = Field(None, description="How that score came about")
+    explain: ExplainOut | None = Field(None, description="How that score came about; null when it was not ranked")
 
 
 class HitOut(MemoryOut):
@@ -139,8 +139,10 @@ class HitOut(MemoryOut):
     similarity: float | None = Field(
         description="The calibrated cosine to the question, 0..1; null without a vector", examples=[0.64]
     )
-    explain: ExplainOut | None = Field(None, description="With explain: how the score came about")
-    connected: list[ConnectedOut] | None = Field(None, description="With connected: what it is tied to most strongly")
+    explain: ExplainOut | None = Field(None, description="With explain: how the score came about; else null")
+    connected: list[ConnectedOut] | None = Field(
+        None, description="With connected: what it is tied to most strongly; else null"
+    )
 
 
 class WindowOut(Reply):
@@ -162,10 +164,14 @@ class SearchOut(Reply):
     warnings: list[str] = Field(
         default_factory=list, description="What was left out, each as `code: sentence`", examples=[[]]
     )
-    window: WindowOut | None = Field(None, description="The time asked for, by start and end or by time_query")
-    why: FoundOut | None = Field(None, description="With explain_id: why this memory was found or not")
+    window: WindowOut | None = Field(
+        None, description="The time asked for, by start and end or by time_query; null: none"
+    )
+    why: FoundOut | None = Field(None, description="With explain_id: why this memory was found or not; else null")
     candidates: dict[str, int] | None = Field(
-        None, description="With explain: how many each arm gave", examples=[{"text_lexical": 12, "text_vector": 100}]
+        None,
+        description="With explain: how many each arm gave; else null",
+        examples=[{"text_lexical": 12, "text_vector": 100}],
     )
     metrics: MetricsOut = Field(description="What each technique took and gave")
     timings_ms: dict[str, float] = Field(

@@ -78,7 +78,7 @@ class KeyIn(Body):
     agent_id: Name | None = Field(None, description="The agent of its calls that name no id")
     run_id: Name | None = Field(None, description="The run of its calls that name no id")
     channel: Channel | None = Field(None, description="The channel of its calls that name none")
-    expires_at: Time | None = Field(None, description="From this moment on it is refused")
+    expires_at: Time | None = Field(None, description="From this moment on it is refused; left out: never")
 
     @model_validator(mode="after")
     def _known(self) -> Self:

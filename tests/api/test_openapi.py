@@ -218,6 +218,29 @@ def test_what_is_not_described_is_found(document: dict[str, Any]) -> None:
     assert list(undescribed(broken)) == [*expected, "GoalOut", "GoalOut.overdue"]
 
 
+def named(schemas: dict[str, Any], first: Any) -> set[str]:
+    """The schemas that this one is made of, by name."""
+    waiting, known = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(first))), set[str]()
+    while waiting:
+        name = waiting.pop()
+        known.add(name)
+        waiting |= set(re.findall(r"#/components/schemas/(\w+)", json.dumps(schemas[name]))) - known
+    return known
+
+
+def test_an_answer_says_what_null_means(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    answers = named(schemas, [operation["responses"] for _, _, operation in operations(document)])
+    assert {"MemoryOut", "GoalOut", "AuditOut", "Problem"} <= answers
+    silent = [
+        f"{name}.{field}"
+        for name in sorted(answers)
+        for field, shape in schemas[name].get("properties", {}).items()
+        if {"type": "null"} in shape.get("anyOf", []) and "null" not in shape["description"]
+    ]
+    assert silent == []
+
+
 def test_no_number_of_a_requirement_is_told(document: dict[str, Any]) -> None:
     """Docstrings are the document's words; whoever reads them there has no list to look such a number up in."""
     assert re.findall(r"[^\"]*\((?:R\d+\.\d+|[A-D]\d+)[^\"]*", json.dumps(document)) == []
