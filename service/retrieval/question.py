@@ -62,6 +62,9 @@ _LOOKS_BACK = re.compile(
     r"|did|was|were|had|has|have)\b",
     re.IGNORECASE,
 )
+_LIVING = re.compile(
+    r"\bfor (?:a|his|her|their|your|my) living\b|\b(?:make|earn)s? (?:a|his|her|their|your|my) living\b", re.IGNORECASE
+)
 _JOINTS: Final = re.compile(r"[ ._-]+")
 _HOLLOW: Final = frozenset(
     lexemes("happen go do say tell talk mention discuss discussion conversation event thing something anything new")
@@ -120,7 +123,7 @@ def read(
     Some tens of microseconds, up to 15 ms when the text may hold a time.
     """
     spans = _names(text, people)
-    bare = _without(text, [(start, end) for start, end, _ in spans] or _subjects(text, subject))
+    bare = _at_work(_without(text, [(start, end) for start, end, _ in spans] or _subjects(text, subject)))
     terms = _different(bare)
     asked = _asked(text, reference, zone)
     named = frozenset(name for _, _, name in spans)
@@ -144,9 +147,9 @@ def read(
 
 
 def unnamed(text: str, people: Iterable[str], subject: str | None = None) -> str:
-    """Returns the text without the names of speakers, as `read` takes them out of what is embedded; the text itself
-    when nothing else is left."""
-    return _without(text, [(start, end) for start, end, _ in _names(text, people)] or _subjects(text, subject)) or text
+    """Returns the text as `read` embeds it, without the names of speakers; the text itself where nothing is left."""
+    bare = _without(text, [(start, end) for start, end, _ in _names(text, people)] or _subjects(text, subject))
+    return _at_work(bare) or text
 
 
 def speaker_match(question: Question, speaker: str | None, role: str | None) -> float:
@@ -222,6 +225,11 @@ def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
     for start, end in sorted(spans, reverse=True):
         text = f"{text[:start]} {text[end:]}"
     return " ".join(text.split())
+
+
+def _at_work(text: str) -> str:
+    """The text asking for work where it asks what somebody lives on, which has nothing to do with where they live."""
+    return _LIVING.sub(lambda found: "for work" if found[0][0] in "fF" else "do for work", text)
 
 
 def _rare(text: str) -> tuple[tuple[str, ...], ...]:

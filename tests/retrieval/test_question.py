@@ -86,6 +86,23 @@ def test_a_speaker_of_that_name_is_one_who_is_asked_about() -> None:
     assert question.read("Where does Ines live?", NOW, ZONE, PEOPLE, "ines").named == {"Ines"}
 
 
+@pytest.mark.parametrize(
+    ("text", "embed"),
+    [
+        ("What does she do for a living?", "What does she do for work?"),
+        ("what did Ana do for her living", "what did Ana do for work"),
+        ("How does my brother earn a living?", "How does my brother do for work?"),
+        ("Where is he living?", "Where is he living?"),
+        ("What is in the living room for a change?", "What is in the living room for a change?"),
+    ],
+)
+def test_what_somebody_lives_on_is_work(text: str, embed: str) -> None:
+    asked = question.read(text, NOW, ZONE)
+    assert asked.embed == embed
+    assert ("work" in asked.terms) == ("work" in embed)
+    assert question.unnamed(text, []) == embed
+
+
 def test_a_term_counts_once() -> None:
     assert read("kayak, kayaks and a kayak").terms == ("kayak",)
 
