@@ -1,7 +1,8 @@
 """Which week does a number name?
 
 "week 12", "calendar week 12 of 2024", "KW 12", "W12/2024", "2024-W12", "2024-W12-3" (its Wednesday), "the 12th week
-of 2024", "weeks 12 to 14". Weeks are those of ISO 8601: from Monday, the first holds the year's first Thursday.
+of 2024", "weeks 12 to 14", "KW 51 bis 2". Weeks are those of ISO 8601: from Monday, the first holds the year's first
+Thursday.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from service.language.temporal import calendar, words
 from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import Piece, Rule, Scene, whole
 from service.language.temporal.words import LAST, NEXT, YEAR
+
+
+LATE, EARLY = 40, 12
+"""From one of the late weeks to one of the early ones is into the next year."""
 
 
 def monday(year: int, week: int) -> datetime:
@@ -57,7 +62,8 @@ def _weeks(
         number += -1 if re.fullmatch(LAST, beside) else 1 if re.fullmatch(NEXT, beside) else 0
     elif scene.asked and scene.lean(match.start()) is Lean.PAST and monday(number, first) > scene.now:
         number -= 1
-    begins, ends = monday(number, first), monday(number, last) + timedelta(days=7)
+    turns = first >= LATE and last <= EARLY
+    begins, ends = monday(number, first), monday(number + turns, last) + timedelta(days=7)
     if ends <= begins:
         return None
     return whole(match, (begins, ends), "week" if first == last else "weeks")
@@ -67,7 +73,7 @@ _OF = (
     rf"(?:(?:\s+(?:of|in)|\s*[,/]|-)?\s*({YEAR}|'\d\d\b)"
     rf"|\s+(?:of\s+)?(?:the\s+)?(this|current|{LAST}|{NEXT})\s+year\b)"
 )
-_SPAN = r"(\d\d?)\b(?:(?:\s*(?:-|\u2013|to|through)\s*|\s+and\s+(?=week|kw))(?:week\s+|kw\s*)?(\d\d?)\b)?"
+_SPAN = r"(\d\d?)\b(?:(?:\s*(?:-|\u2013|to|through|until|till|bis)\s*|\s+and\s+(?=week|kw))(?:week\s+|kw\s*)?(\d\d?)\b)?"
 RULES = (
     Rule(r"((?:19|20)\d\d)-?w(\d\d)(?:-?([1-7]))?\b", _iso),
     Rule(rf"({YEAR})[\s,/-]+(?:calendar[\s-]+)?(?:weeks?|kw|cw|wk)\.?\s*{_SPAN}", _behind_year),
