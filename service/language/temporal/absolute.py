@@ -135,7 +135,7 @@ def _ordinal_quarter(scene: Scene, match: re.Match[str]) -> Piece | None:
 
 
 def _season(scene: Scene, match: re.Match[str]) -> Piece | None:
-    """ "summer of 2019", "last winter", "in spring"; bare "spring" and "fall" are verbs."""
+    """ "summer of 2019", "last winter", "in spring", "spring break 2023"; bare "spring" and "fall" are verbs."""
     which, name, year = match.groups()
     first = words.SEASONS[name]
     if year:
@@ -194,7 +194,7 @@ RULES = (
     ),
     Rule(
         rf"(?:\b(last|past|previous|next|coming|upcoming|this)\s+)?\b(spring|summer|autumn|fall|winter)\b"
-        rf"(?:(?:\s+|\s*,\s*)(?:of\s+|in\s+)?({YEAR}))?",
+        rf"(?:\s+(?:holidays?|breaks?|vacations?|term|semester|season)\b)?(?:(?:\s+|\s*,\s*)(?:of\s+|in\s+)?({YEAR}))?",
         _season,
     ),
     Rule(

@@ -1,7 +1,8 @@
 """On which day does a holiday fall?
 
 The holidays a US-English note-taker names, Easter by the Gregorian computus (Butcher's algorithm). A bare name counts
-only behind a preposition or "last", "next", "this", or with a year: a Christmas tree is no date.
+only behind a preposition or "last", "next", "this", or with a year: a Christmas tree is no date. "Easter weekend" and
+"the Christmas holidays" are the days around it, wherever they stand.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from datetime import datetime, timedelta
 
 from service.language.temporal import calendar
-from service.language.temporal.calendar import Lean
+from service.language.temporal.calendar import Interval, Lean
 from service.language.temporal.pieces import Piece, Rule, Scene, whole
 from service.language.temporal.words import YEAR
 
@@ -52,6 +53,9 @@ _NAMES = (
     r"|groundhog\s+day|april\s+fool['\u2019]?s?['\u2019]?\s+day|thanksgiving(?:\s+day)?|black\s+friday|cyber\s+monday"
     r"|labou?r\s+day|memorial\s+day|(?:mother|father|women)['\u2019]?s['\u2019]?\s+day|good\s+friday|easter(?:\s+(?:sunday|monday))?"
 )
+_NAMED = rf"\b({_NAMES})\b(?:\s+(weekend|week|holidays?|break|vacation|season)\b)?"
+_YULE = ("christmas", "xmas")
+TUESDAY, SATURDAY = 1, 5
 _OPENED = re.compile(
     r"\b(?:in|on|by|at|for|from|since|until|till|through|before|after|during|over|between|around|of|and|to|is|was)\s+$|^\W*$"
 )
@@ -85,32 +89,50 @@ def _key(words: str) -> str:
     return re.sub(r"^(valentine|new year|april fool|mother|father|st patrick)s? (?=day|eve)", r"\1s ", name)
 
 
-def in_year(text: str, year: int) -> datetime | None:
-    """The day of the holiday that a match of ours names, in that year."""
-    name = re.search(_NAMES, text)
-    return date_of(_key(name.group()), year) if name else None
+def in_year(text: str, year: int) -> Interval | None:
+    """The days of the holiday that a match of ours names, in that year."""
+    name = re.search(_NAMED, text)
+    return _days(_key(name[1]), name[2], year) if name else None
+
+
+def _days(name: str, around: str | None, year: int) -> Interval:
+    """The day, or from the first to the last of those `around` it: its week, its weekend with the days between, Good
+    Friday to Easter Monday, 24 December to 1 January."""
+    day = date_of(name, year)
+    if around is None:
+        return calendar.day(day)
+    if around == "week":
+        return calendar.period(day, "week")
+    if name in _EASTER:
+        return _easter(year) - timedelta(days=2), _easter(year) + timedelta(days=2)
+    if name in _YULE and around != "weekend":
+        return calendar.date(year, 12, 24), calendar.date(year + 1, 1, 2)
+    index = day.weekday()
+    saturday = day + timedelta(days=SATURDAY - index if index > TUESDAY else -2 - index)
+    return min(day, saturday), max(day, saturday + timedelta(days=1)) + timedelta(days=1)
 
 
 def _holiday(scene: Scene, match: re.Match[str]) -> Piece | None:
-    which, words, year = match.groups()
-    name = _key(words)
+    which, words, around, year = match.groups()
+    name, unit = _key(words), "week" if around else "day"
     if year:
-        return whole(match, calendar.day(date_of(name, int(year))), "day")
-    if not which and not _OPENED.search(scene.before(match.start())):
+        return whole(match, _days(name, around, int(year)), unit)
+    if not which and not around and not _OPENED.search(scene.before(match.start())):
         return None
     lean = Lean.PAST if which in ("last", "past", "previous") else Lean.FUTURE if which else scene.lean(match.start())
     years = range(scene.now.year - 1, scene.now.year + 2)
     days = [date_of(name, year) for year in years]
     if which == "this":
-        return whole(match, calendar.day(days[1]), "day")
+        return whole(match, _days(name, around, days[1].year), unit)
     behind = [day for day in days if day < scene.today]
     ahead = [day for day in days if day >= scene.today]
-    return whole(match, calendar.day(behind[-1] if lean is Lean.PAST else ahead[0]), "day", sort="holiday")
+    year_of = (behind[-1] if lean is Lean.PAST else ahead[0]).year
+    return whole(match, _days(name, around, year_of), unit, sort="holiday")
 
 
 RULES = (
     Rule(
-        rf"(?:(last|past|previous|next|coming|upcoming|this)\s+)?\b({_NAMES})\b(?![-\s]+(?:tree|present|gift|card|eggs?|bunny"
+        rf"(?:(last|past|previous|next|coming|upcoming|this)\s+)?{_NAMED}(?![-\s]+(?:tree|present|gift|card|eggs?|bunny"
         rf"|costume|carol|song|movie|cookie|dinner\s+recipe)s?\b)(?:\s*,?\s+(?:of\s+|in\s+)?({YEAR}))?",
         _holiday,
     ),

@@ -140,8 +140,8 @@ def _year(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     if b.unit != "year" or b.kind != "range" or b.begins is None or a.begins is None or a.ends is None:
         return None
     if a.sort == "holiday" and _IN.fullmatch(gap):
-        day = holidays.in_year(scene.text[a.start : a.end], b.begins.year)
-        return Piece(start, end, "date", *calendar.day(day)) if day else None
+        days = holidays.in_year(scene.text[a.start : a.end], b.begins.year)
+        return replace(a, start=start, end=end, begins=days[0], ends=days[1], sort="") if days else None
     if a.partial and re.fullmatch(r"\s*,?\s*(?:in|of)?\s*", gap):
         months = 12 * (b.begins.year - a.begins.year)
         begins, ends = calendar.add_months(a.begins, months), calendar.add_months(a.ends, months)

@@ -15,7 +15,6 @@ from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import Piece, Rule, Scene, whole
 from service.language.temporal.words import LAST, NEXT, YEAR
 
-
 LATE, EARLY = 40, 12
 """From one of the late weeks to one of the early ones is into the next year."""
 
@@ -73,7 +72,9 @@ _OF = (
     rf"(?:(?:\s+(?:of|in)|\s*[,/]|-)?\s*({YEAR}|'\d\d\b)"
     rf"|\s+(?:of\s+)?(?:the\s+)?(this|current|{LAST}|{NEXT})\s+year\b)"
 )
-_SPAN = r"(\d\d?)\b(?:(?:\s*(?:-|\u2013|to|through|until|till|bis)\s*|\s+and\s+(?=week|kw))(?:week\s+|kw\s*)?(\d\d?)\b)?"
+_SPAN = (
+    r"(\d\d?)\b(?:(?:\s*(?:-|\u2013|to|through|until|till|bis)\s*|\s+and\s+(?=week|kw))(?:week\s+|kw\s*)?(\d\d?)\b)?"
+)
 RULES = (
     Rule(r"((?:19|20)\d\d)-?w(\d\d)(?:-?([1-7]))?\b", _iso),
     Rule(rf"({YEAR})[\s,/-]+(?:calendar[\s-]+)?(?:weeks?|kw|cw|wk)\.?\s*{_SPAN}", _behind_year),
