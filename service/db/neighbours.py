@@ -79,7 +79,7 @@ async def of_draft(
 # Most scopes are small: for them one statement tells all, and costs a third of the planning of nearest.SHAPE. A scope
 # of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'gone'. Uses
 # ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
-# (Database.read, by_key).
+# (Database.read, by_key). OFFSET 0: from the scope's vectors to their rows, however few a workspace has on average.
 BESIDE = """
 WITH counted AS (
     SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {scope} AND {vectors} LIMIT :exact_rows + 1) AS few
@@ -89,8 +89,11 @@ WITH counted AS (
  FROM memory m WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1)
 UNION ALL
 (SELECT 'near', m.id, m.content, m.hash, m.version, (v.embedding <=> :question) + 0
- FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
- WHERE (SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors} AND {wanted}
+ FROM memory_vector v CROSS JOIN LATERAL (
+     SELECT m.id, m.content, m.hash, m.version FROM memory m
+     WHERE m.workspace_id = :workspace AND m.id = v.memory_id AND {wanted} OFFSET 0
+ ) m
+ WHERE (SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors}
  ORDER BY (v.embedding <=> :question) + 0 LIMIT :wanted)
 UNION ALL
 SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE c > :exact_rows
