@@ -50,8 +50,8 @@ class InvocationIn(ScopedBody):
     timestamp: Time | None = Field(None, description="When it was used; left out: now")
 
 
-class NotedOut(Reply):
-    """What was noted, without what went in and came out."""
+class _Use(Reply):
+    """What every account of a use of a tool tells."""
 
     id: int = Field(description="Its number in the log")
     tool_name: str = Field(description="Which tool")
@@ -66,30 +66,22 @@ class NotedOut(Reply):
     turn_id: Id | None = Field(description="UUID of the turn it was used in; null: of none")
     turn_index: int | None = Field(description="That turn's place in the conversation, from 0; null: no turn was named")
     timestamp: Time = Field(description="When it was used")
+
+
+class NotedOut(_Use):
+    """What was noted, without what went in and came out."""
+
     redactions: list[RedactionOut] = Field(
         description="What was cut out of what went in and came out, by kind; empty for nothing"
     )
 
 
-class InvocationOut(Reply):
+class InvocationOut(_Use):
     """One use of a tool, with what went in and came out."""
 
-    id: int = Field(description="Its number in the log")
-    tool_name: str = Field(description="Which tool")
-    task_type: str | None = Field(description="Your word for the kind of task; null: none")
     tool_input: JsonValue = Field(description="What it was called with, secrets cut out")
     tool_output: JsonValue = Field(description="What came back, secrets cut out; null: nothing was given")
-    success: bool = Field(description="Whether it worked")
-    latency_ms: float | None = Field(description="How long it took, in milliseconds; null: not known")
     error_message: str | None = Field(description="What it said when it failed, secrets cut out; null: nothing")
-    user_id: OfUser
-    agent_id: OfAgent
-    run_id: OfRun
-    channel: OfChannel
-    conversation_id: Id | None = Field(description="UUID of the conversation it was used in; null: of none")
-    turn_id: Id | None = Field(description="UUID of the turn it was used in; null: of none")
-    turn_index: int | None = Field(description="That turn's place in the conversation, from 0; null: no turn was named")
-    timestamp: Time = Field(description="When it was used")
     recorded_at: Time = Field(description="When it was noted")
 
 
