@@ -54,7 +54,7 @@ def owner_url(settings: Settings) -> Iterator[str]:
             server.stop()
 
 
-async def _open(url: str, role: str) -> AsyncIterator[Database]:
+async def open_as(url: str, role: str) -> AsyncIterator[Database]:
     access: Access = await find_access(url, wanted_role=role, own_login=False, pooled=False)
     database = Database.open(access, pool_size=20, pool_timeout_s=30)
     yield database
@@ -64,13 +64,13 @@ async def _open(url: str, role: str) -> AsyncIterator[Database]:
 @pytest.fixture(scope="session")
 async def database(owner_url: str) -> AsyncIterator[Database]:
     """The application's pool: row-level security holds."""
-    async for found in _open(owner_url, APP):
+    async for found in open_as(owner_url, APP):
         yield found
 
 
 @pytest.fixture(scope="session")
 async def worker_database(owner_url: str) -> AsyncIterator[Database]:
-    async for found in _open(owner_url, WORKER):
+    async for found in open_as(owner_url, WORKER):
         yield found
 
 

@@ -28,9 +28,7 @@ BEGIN
     FOR here IN
         SELECT c.oid::regclass::text FROM pg_class c
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id' AND NOT a.attisdropped
-        LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
-        LEFT JOIN pg_partitioned_table p ON p.partrelid = i.inhparent
-        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND p.partstrat IS DISTINCT FROM 'r'
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
     LOOP
         EXECUTE format('ALTER TABLE %s ALTER COLUMN workspace_id {change}', here);
         {then}
@@ -38,18 +36,27 @@ BEGIN
 END $$;
 """
 
+# Partitions by time are made one by one, and take no option from their parent.
+LATER = """
+DO $$ BEGIN
+    EXECUTE replace(pg_get_functiondef('make_partition'::regproc), {before}, {after});
+END $$;
+"""
+MADE = "$q$    RETURN true;$q$"
+TOLD = f"""$q$    EXECUTE format('ALTER TABLE %I ALTER COLUMN workspace_id SET (n_distinct = {WORKSPACES})', child);
+    RETURN true;$q$"""
+
 
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
-    script(
-        EACH.replace("{change}", f"SET (n_distinct = {WORKSPACES})").replace(
-            "{then}", "EXECUTE format('ANALYZE %s (workspace_id)', here);"
-        )
-    )
+    told = EACH.replace("{change}", f"SET (n_distinct = {WORKSPACES})")
+    script(told.replace("{then}", "EXECUTE format('ANALYZE %s (workspace_id)', here);"))
+    script(LATER.replace("{before}", MADE).replace("{after}", TOLD))
     op.execute("INSERT INTO schema_version (version, description) VALUES (30, 'size of a workspace')")
 
 
 def downgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
+    script(LATER.replace("{before}", TOLD).replace("{after}", MADE))
     script(EACH.replace("{change}", "RESET (n_distinct)").replace("{then}", ""))
     op.execute("DELETE FROM schema_version WHERE version = 30")

@@ -7,10 +7,13 @@ what ANALYZE was told by migration 0030 it tells here, too.
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
+import pytest
 
 from service.db.engine import BY_KEY, Database
 from service.db.roles import APP
@@ -18,12 +21,12 @@ from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.wired import Mind, wired
 from tests.api.working import work
-from tests.conftest import Tenant
+from tests.conftest import Tenant, open_as
 
 MIND = Mind(facts={"blue": ["User likes blue"], "both": ["User likes blue", "User likes the sea"]})
 ROWS, WORKSPACES = 2_000_000, 400_000
 
-SIZES = """UPDATE pg_class SET relpages = 1, reltuples = $1
+SIZES = """UPDATE pg_class SET relpages = greatest(1, pg_relation_size(oid) / 8192), reltuples = $1
     WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace AND reltuples > 0"""
 NO_FREQUENT = ", ".join(f"stakind{number} = 0" for number in range(1, 6))
 TENANTS = f"""UPDATE pg_statistic s SET {NO_FREQUENT}, stadistinct = coalesce((
@@ -66,10 +69,25 @@ async def _whole(connection: asyncpg.Connection[Any], statement: str, types: lis
     ]
 
 
+@pytest.fixture
+async def apart(owner_url: str) -> AsyncIterator[Database]:
+    """Connections that keep the plans of this test alone."""
+    async for found in open_as(owner_url, APP):
+        yield found
+
+
+async def test_every_table_says_how_many_workspaces_there_are(tables: Tables) -> None:
+    told = await tables.fetch("""
+        SELECT c.relname, a.attoptions FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attname = 'workspace_id'""")
+    assert len(told) > 40
+    assert {row[0] for row in told if row[1] != ["n_distinct=10"]} == set()
+
+
 async def test_no_kept_plan_reads_a_whole_workspace(
-    resources: Resources, database: Database, tenant: Tenant, tables: Tables, owner_url: str
+    resources: Resources, apart: Database, tenant: Tenant, tables: Tables, owner_url: str
 ) -> None:
-    async with wired(resources, tenant, MIND) as wire:
+    async with wired(replace(resources, db=apart), tenant, MIND) as wire:
 
         async def send(method: str, path: str, body: dict[str, Any]) -> Any:
             answer = await wire.client.request(method, path, json=body)
@@ -90,8 +108,8 @@ async def test_no_kept_plan_reads_a_whole_workspace(
         )
         await send("PATCH", f"/v1/memories/{added['results'][0]['id']}", {"content": "Hi, it is Eva Lund"})
         for _ in range(2):
-            await work(resources, tables, tenant.workspace_id, "enrich")
-    statements = await _kept(database)
+            await work(replace(resources, db=apart), tables, tenant.workspace_id, "enrich")
+    statements = await _kept(apart)
     assert len(statements) > 30
     connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
     await connection.execute("ANALYZE")
