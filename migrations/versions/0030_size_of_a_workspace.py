@@ -3,8 +3,7 @@
 A plan made without values takes a workspace for as large as the average. Where a hundred thousand small tenants share
 a database with one of a million memories, to read a whole workspace looked cheaper than ten rows by their keys: each
 store of the large one would have read all its memories, edges and links. So ANALYZE is told of ten workspaces, however
-many there are: what plans for values know of the commonest workspaces stays as it is. Tables partitioned by time are
-written by kept plans, and read by others.
+many there are: what plans for values know of the commonest workspaces stays as it is.
 """
 
 from __future__ import annotations

@@ -89,6 +89,12 @@ class KeyIn(Body):
         return self
 
 
+UserOfCalls = Annotated[str | None, Field(description="The user of its calls that name no id; null: none")]
+AgentOfCalls = Annotated[str | None, Field(description="The agent of its calls that name no id; null: none")]
+RunOfCalls = Annotated[str | None, Field(description="The run of its calls that name no id; null: none")]
+ChannelOfCalls = Annotated[str | None, Field(description="The channel of its calls that name none; null: _global")]
+
+
 class KeyOut(Reply):
     """A key without its secret."""
 
@@ -96,10 +102,10 @@ class KeyOut(Reply):
     name: str = Field(description="For people")
     hint: str = Field(description="The last four characters of the secret")
     rights: list[str] = Field(description="What it may")
-    user_id: str | None = Field(description="The user of its calls that name no id; null: none")
-    agent_id: str | None = Field(description="The agent of its calls that name no id; null: none")
-    run_id: str | None = Field(description="The run of its calls that name no id; null: none")
-    channel: str | None = Field(description="The channel of its calls that name none; null: _global")
+    user_id: UserOfCalls
+    agent_id: AgentOfCalls
+    run_id: RunOfCalls
+    channel: ChannelOfCalls
     created_at: Time = Field(description="When it was made")
     expires_at: Time | None = Field(description="From this moment on it is refused; null: never")
     revoked_at: Time | None = Field(description="When it was ended; null: it was not")
@@ -125,10 +131,10 @@ class WhoAmI(Reply):
     workspace_id: Id = Field(description="UUID")
     api_key_id: Id = Field(description="UUID")
     rights: list[str] = Field(description="What it may")
-    user_id: str | None = Field(description="The user of its calls that name no id; null: none")
-    agent_id: str | None = Field(description="The agent of its calls that name no id; null: none")
-    run_id: str | None = Field(description="The run of its calls that name no id; null: none")
-    channel: str | None = Field(description="The channel of its calls that name none; null: _global")
+    user_id: UserOfCalls
+    agent_id: AgentOfCalls
+    run_id: RunOfCalls
+    channel: ChannelOfCalls
     expires_at: Time | None = Field(description="From this moment on it is refused; null: never")
 
 

@@ -123,7 +123,7 @@ def read(
     Some tens of microseconds, up to 15 ms when the text may hold a time.
     """
     spans = _names(text, people)
-    bare = _at_work(_without(text, [(start, end) for start, end, _ in spans] or _subjects(text, subject)))
+    bare = _bare(text, spans, subject)
     terms = _different(bare)
     asked = _asked(text, reference, zone)
     named = frozenset(name for _, _, name in spans)
@@ -148,8 +148,7 @@ def read(
 
 def unnamed(text: str, people: Iterable[str], subject: str | None = None) -> str:
     """Returns the text as `read` embeds it, without the names of speakers; the text itself where nothing is left."""
-    bare = _without(text, [(start, end) for start, end, _ in _names(text, people)] or _subjects(text, subject))
-    return _at_work(bare) or text
+    return _bare(text, _names(text, people), subject) or text
 
 
 def speaker_match(question: Question, speaker: str | None, role: str | None) -> float:
@@ -227,9 +226,11 @@ def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return " ".join(text.split())
 
 
-def _at_work(text: str) -> str:
-    """The text asking for work where it asks what somebody lives on, which has nothing to do with where they live."""
-    return _LIVING.sub(lambda found: "for work" if found[0][0] in "fF" else "do for work", text)
+def _bare(text: str, names: Iterable[tuple[int, int, str]], subject: str | None) -> str:
+    """The text without the names of speakers, or else of its subject; asking for work where it asks what somebody
+    lives on, which has nothing to do with where they live."""
+    bare = _without(text, [(start, end) for start, end, _ in names] or _subjects(text, subject))
+    return _LIVING.sub(lambda found: "for work" if found[0][0] in "fF" else "do for work", bare)
 
 
 def _rare(text: str) -> tuple[tuple[str, ...], ...]:
