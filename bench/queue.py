@@ -23,11 +23,12 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import text
 
-from service.db import migrate, queue
+from service.db import migrate
 from service.db.engine import Database, find_access
-from service.db.queue import FIRST_LANE
+from service.db.jobs import queue
+from service.db.jobs.queue import FIRST_LANE
+from service.db.jobs.wakeup import Wakeup
 from service.db.roles import APP, WORKER
-from service.db.wakeup import Wakeup
 from service.domain.job import Ending, Job, JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs.loop import Worker

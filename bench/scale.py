@@ -40,10 +40,11 @@ from bench.clients import Client
 from bench.numbers import mean, percentile, table
 from bench.scale_data import SHARES, Sources
 from bench.scale_store import Store
-from service.db import hybrid, large, scopes, termstats, visible
+from service.db import scopes
 from service.db.engine import Database, Session, driver, find_access
-from service.db.hybrid import Ask, Candidates, Where
 from service.db.roles import APP
+from service.db.search import approximate, exact, term_statistics, visibility
+from service.db.search.exact import Ask, Candidates, Where
 from service.domain import bounds, filters, marks
 from service.domain.query import ANYTHING, EVER, Narrow, Query, ScopeWay
 from service.domain.scope import Scope
@@ -79,7 +80,7 @@ class Cell:
     def where(self, workspace: UUID) -> Where:
         scope = Scope(workspace, user_id=self.user)
         narrow = self._narrow()
-        rows = visible.rows("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
+        rows = visibility.rows("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
         found, within = marks.needed(narrow), bounds.needed(narrow, EVER)
         return Where(scopes.matching("m", scope), scopes.matching("v", scope), rows, 1, EXACT_ROWS, found, within)
 
@@ -118,7 +119,7 @@ def asks(found: Sources, count: int, texts: Sequence[str] | None = None) -> list
 async def candidates(database: Database, where: Where, ask: Ask, way: ScopeWay | None) -> Candidates:
     """As the service does once it knows what a scope is like."""
     async with database.snapshot(where.scope.values["workspace"]) as session:
-        found = await large.by_way(session, where, ask, arm=ARM, wanted=WANTED, way=way)
+        found = await approximate.by_way(session, where, ask, arm=ARM, wanted=WANTED, way=way)
     assert found is not None
     return found
 
@@ -130,16 +131,16 @@ async def application(store: Store) -> AsyncIterator[Database]:
     async with database.begin(store.workspace) as session:
         counted = await session.scalar(text("SELECT count(*) FROM term_stat"))
         if not counted:
-            await termstats.count(session, store.workspace)
+            await term_statistics.count(session, store.workspace)
     yield database
     await database.close()
 
 
 async def way_of(session: Session, where: Where) -> ScopeWay | None:
     """How the scope is searched; None for a small one."""
-    if await large.has_at_most(session, where, EXACT_ROWS):
-        return None if await large.has_at_most(session, where, MANY_ROWS - 1) else "rows"
-    return await large.find_way(session, where, SIGNS_ROWS)
+    if await approximate.has_at_most(session, where, EXACT_ROWS):
+        return None if await approximate.has_at_most(session, where, MANY_ROWS - 1) else "rows"
+    return await approximate.find_way(session, where, SIGNS_ROWS)
 
 
 async def find_way(database: Database, where: Where) -> ScopeWay | None:
@@ -331,10 +332,10 @@ async def plans(store: Store, found: Sources) -> str:
             async with database.snapshot(store.workspace) as session:
                 way = await way_of(session, where)
                 if way == "signs" or way == "hnsw":
-                    stats = await termstats.read(session, store.workspace, ask.terms)
-                    shape, values = large.statement(where, ask, stats, arm=ARM, wanted=WANTED, way=way)
+                    stats = await term_statistics.read(session, store.workspace, ask.terms)
+                    shape, values = approximate.statement(where, ask, stats, arm=ARM, wanted=WANTED, way=way)
                 else:
-                    shape, values = hybrid.statement(where, ask, arm=ARM, wanted=WANTED)
+                    shape, values = exact.statement(where, ask, arm=ARM, wanted=WANTED)
                 explained = text(f"EXPLAIN (ANALYZE, COSTS OFF) {shape.text}").bindparams(*shape._bindparams.values())
                 lines = [row[0][:160] for row in await session.execute(explained, values)]
             parts.append("\n".join([f"== {name}", *lines]))

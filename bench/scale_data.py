@@ -27,7 +27,7 @@ from pgvector.asyncpg import register_vector
 from uuid_utils.compat import uuid7
 
 from bench import sentences
-from service.db.memories import AVERAGE_LENGTH
+from service.db.memories.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS
 from service.domain.text import CleanText
 from service.language import lexemes

@@ -16,9 +16,10 @@ from pathlib import Path
 from uuid import UUID
 
 from bench import scale_data
-from service.db import generations, keys, migrate
+from service.db import generations, migrate
 from service.db.engine import Database, find_access
 from service.db.roles import APP
+from service.db.tenants import keys
 from service.launch.postgres import EmbeddedPostgres
 from service.providers.choose import embedder_model
 from service.settings import Settings

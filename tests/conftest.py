@@ -18,9 +18,10 @@ from uuid import UUID
 import hypothesis
 import pytest
 
-from service.db import generations, keys, migrate
+from service.db import generations, migrate
 from service.db.engine import Access, Database, find_access
 from service.db.roles import APP, WORKER
+from service.db.tenants import keys
 from service.launch.postgres import EmbeddedPostgres
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder

@@ -122,7 +122,7 @@ CREATE INDEX ix_entity_merge_entity ON entity_merge (workspace_id, entity_id);
 """
 
 # The edge is locked before its evidence is counted: two deletes that take the last two memories do not both see the
-# other's. Whoever deletes many memories locks their edges by ascending id before (service/db/erase.py).
+# other's. Whoever deletes many memories locks their edges by ascending id before (service/db/erasure/erase.py).
 EVIDENCE = """
 CREATE FUNCTION drop_unsaid_edge() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN

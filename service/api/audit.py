@@ -12,8 +12,8 @@ from service.api import cursors, errors
 from service.api.auth import Auditor
 from service.api.deps import ResourcesOf
 from service.api.wire import Id, NextCursor, OfUser, Reply, Time
-from service.db import audit
-from service.db.audit import Filter, Logged
+from service.db.tenants import audit
+from service.db.tenants.audit import Filter, Logged
 from service.domain.audit import Operation, Subject
 from service.errors import InvalidInput
 

@@ -12,8 +12,8 @@ from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
 from service.api import parameters
-from service.db import keys
 from service.db.engine import Database
+from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.errors import Forbidden, Unauthenticated
 from service.resources import Resources

@@ -16,7 +16,7 @@ from service.api.deps import IdempotencyOf, ResourcesOf, served
 from service.api.memory_models import ItemErrorOut, MemoryOut
 from service.api.reads import NoteOf
 from service.api.revising import revision, shown
-from service.db import memories
+from service.db.memories import memories
 from service.domain.access import Caller
 from service.domain.memory import Memory
 from service.domain.request import IdempotencyKey

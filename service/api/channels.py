@@ -13,7 +13,7 @@ from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import AgentId, ResourcesOf, RunId, UserId
 from service.api.wire import NextCursor, Reply, Time
-from service.db import channels
+from service.db.tenants import channels
 from service.domain.scope import Scope
 from service.errors import InvalidInput
 

@@ -27,7 +27,7 @@ from service.api.limits import LIMITED
 from service.api.memory_models import RedactionOut
 from service.api.preconditions import ExpectedOf
 from service.api.reads import NoteOf, ReinforceOf
-from service.db import conversations, turns
+from service.db.episodes import conversations, turns
 from service.domain.conversation import Conversation, Wishes
 from service.domain.scope import Scope
 from service.domain.text import CleanText

@@ -7,7 +7,7 @@ import binascii
 from datetime import datetime
 from uuid import UUID
 
-from service.db.pages import Key, Order, Place
+from service.db.memories.pages import Key, Order, Place
 from service.errors import InvalidInput
 
 NOT_OURS = "cursor: is not one of ours; take next_cursor of the last page."

@@ -15,8 +15,8 @@ from service.api.deps import IdempotencyOf, ResourcesOf, served
 from service.api.memory_models import MemoryOut
 from service.api.preconditions import OWN
 from service.api.wire import Id, OnePage, Reply, Time
-from service.db import decisions, history
-from service.db.decisions import Decided
+from service.db.memories import decisions, history
+from service.db.memories.decisions import Decided
 from service.domain.memory import Event
 from service.memory import undo as verb
 from service.memory.ids import memory_id

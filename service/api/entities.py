@@ -28,8 +28,8 @@ from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
 from service.api.reads import CountsOf, NoteOf
 from service.api.wire import Channel
-from service.db import entity_rows
-from service.db.entity_rows import Found, Seen
+from service.db.graph import entities
+from service.db.graph.entities import Found, Seen
 from service.domain.access import Caller
 from service.domain.entity import Entity, EntityWish, Owner, type_name
 from service.domain.scope import Scope
@@ -78,7 +78,7 @@ async def list_entities(body: wire.EntityListIn, who: Reader, res: ResourcesOf) 
     kind = type_name(body.type) if body.type else None
     async with res.db.snapshot(who.workspace_id) as session:
         seen = Seen(who.workspace_id, scope)
-        found = await entity_rows.page(session, seen, kind=kind, after=after, limit=body.limit + 1)
+        found = await entities.page(session, seen, kind=kind, after=after, limit=body.limit + 1)
     page = found[: body.limit]
     more = _encode(page[-1][0], page[-1][1].id) if len(found) > body.limit else None
     return wire.EntityPage(results=[wire.entity(each) for _, each in page], next_cursor=more)
@@ -153,13 +153,13 @@ async def search_entities(
     kind = type_name(type) if type else None
     async with res.db.begin(who.workspace_id) as session:
         seen = Seen(who.workspace_id, scope, channels=tuple(channels or ()))
-        found = await entity_rows.search(
+        found = await entities.search(
             session, seen, question, vector, kind=kind, generation=res.generation, limit=limit
         )
         hits = _ranked(found, res)[:limit]
         ids = [each.id for each in hits]
         if counts:
-            await entity_rows.count_read(session, who.workspace_id, ids, now=res.clock())
+            await entities.count_read(session, who.workspace_id, ids, now=res.clock())
     by_id = {each.entity.id: each.entity for each in found}
     shown = [by_id[each] for each in ids]
     note("entities/search", scope, shown, query=question, kind="entity", channels=channels or (), limit=limit)
@@ -202,7 +202,7 @@ async def get_entity(
     """Ids of a scope are not needed; ones that are given must be its own."""
     seen = named_seen(who, user_id, agent_id, run_id, channel)
     async with res.db.read(who.workspace_id) as session:
-        found = await entity_rows.get(session, seen, entity_id(id))
+        found = await entities.get(session, seen, entity_id(id))
     if found is None:
         raise verbs.missing()
     return replies.send(200, wire.entity(found).model_dump(mode="json"))
@@ -306,7 +306,7 @@ def named_seen(who: Caller, user_id: str | None, agent_id: str | None, run_id: s
 async def be_seen(res: Resources, seen: Seen, ids: list[UUID], *, field: str = "id") -> dict[UUID, Entity]:
     """These entities; NotFound when one is not there, or not of the scope that was named."""
     async with res.db.read(seen.workspace_id) as session:
-        found = await entity_rows.get_many(session, seen, ids)
+        found = await entities.get_many(session, seen, ids)
     if set(ids) - found.keys():
         raise verbs.missing(field)
     return found

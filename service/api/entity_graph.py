@@ -19,10 +19,10 @@ from service.api.entities import be_seen, named_seen, some_scope
 from service.api.narrowing import split
 from service.api.reads import CountsOf
 from service.api.wire import Time
-from service.db import entity_edges, entity_rows
 from service.db.engine import Session
-from service.db.entity_edges import Place, Way
-from service.db.entity_rows import Seen
+from service.db.graph import entities, entity_relations
+from service.db.graph.entities import Seen
+from service.db.graph.entity_relations import Place, Way
 from service.domain.entity import EntityRelation
 from service.errors import InvalidInput, NotFound
 from service.language.relation_labels import normalise
@@ -66,16 +66,16 @@ async def list_entity_relations(
     seen = Seen(who.workspace_id, some_scope(who, user_id, agent_id, run_id, channel))
     after = _decode(cursor) if cursor else None
     async with res.db.begin(who.workspace_id) as session:
-        named = await entity_rows.by_name(session, seen, name) or await _by_id(session, seen, name)
+        named = await entities.by_name(session, seen, name) or await _by_id(session, seen, name)
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
         ids = [each.id for each in named]
         way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
-        found = await entity_edges.page(session, who.workspace_id, ids, way, after=after, limit=limit + 1)
+        found = await entity_relations.page(session, who.workspace_id, ids, way, after=after, limit=limit + 1)
         page = found[:limit]
         relations = await _shown(session, who.workspace_id, [each for each, _ in page])
         if counts:
-            await entity_rows.count_read(session, who.workspace_id, ids, now=res.clock())
+            await entities.count_read(session, who.workspace_id, ids, now=res.clock())
     more = None
     if len(found) > limit:
         last, way_of_last = page[-1]
@@ -182,18 +182,18 @@ async def get_entity_graph(
     way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
     async with res.db.begin(who.workspace_id) as session:
         seen = named_seen(who, user_id, agent_id, run_id, channel)
-        if set(starts) - (await entity_rows.get_many(session, seen, starts)).keys():
+        if set(starts) - (await entities.get_many(session, seen, starts)).keys():
             raise verbs.missing("ids")
-        found = await entity_edges.around(
+        found = await entity_relations.around(
             session, who.workspace_id, starts, way, depth=depth, limit=max(room, len(starts))
         )
-        nodes = await entity_rows.get_many(
+        nodes = await entities.get_many(
             session, Seen(who.workspace_id, None), [each.entity_id for each in found.reached]
         )
         names = {each.id: each.name for each in nodes.values()}
         relations = await _shown(session, who.workspace_id, found.relations, names)
         if counts:
-            await entity_rows.count_read(session, who.workspace_id, starts, now=res.clock())
+            await entities.count_read(session, who.workspace_id, starts, now=res.clock())
     body = wire.GraphOut(
         nodes=[
             wire.NodeOut(**wire.fields(nodes[each.entity_id]), depth=each.depth)
@@ -233,7 +233,7 @@ async def find_entity_path(
     await be_seen(res, seen, [target_id], field="target_id")
     way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
     async with res.db.snapshot(who.workspace_id) as session:
-        found = await entity_edges.route(
+        found = await entity_relations.route(
             session,
             who.workspace_id,
             source_id,
@@ -242,7 +242,7 @@ async def find_entity_path(
             max_edges=max_depth,
             max_nodes=res.settings.graph_max_nodes,
         )
-        nodes = await entity_rows.get_many(session, Seen(who.workspace_id, None), found.entity_ids)
+        nodes = await entities.get_many(session, Seen(who.workspace_id, None), found.entity_ids)
         relations = await _shown(
             session, who.workspace_id, found.relations, {each.id: each.name for each in nodes.values()}
         )
@@ -264,8 +264,8 @@ async def _shown(
         return []
     if names is None:
         ends = {end for each in edges for end in (each.source_id, each.target_id)}
-        names = await entity_rows.names(session, workspace_id, ends)
-    told = await entity_edges.evidence(session, workspace_id, [each.id for each in edges], each=EVIDENCE)
+        names = await entities.names(session, workspace_id, ends)
+    told = await entity_relations.evidence(session, workspace_id, [each.id for each in edges], each=EVIDENCE)
     return [
         wire.relation(each, names, told.get(each.id, []))
         for each in edges
@@ -275,7 +275,7 @@ async def _shown(
 
 async def _by_id(session: Session, seen: Seen, name: str) -> list[Any]:
     try:
-        found = await entity_rows.get(session, seen, UUID(name))
+        found = await entities.get(session, seen, UUID(name))
     except ValueError:
         return []
     return [found] if found else []

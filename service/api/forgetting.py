@@ -14,7 +14,7 @@ from service.api.auth import Admin, CallerOf, Deleter
 from service.api.deps import AgentId, ChannelName, IdempotencyOf, ResourcesOf, RunId, UserId, scope_of, served
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.wire import Reply, Time
-from service.db.erase import Extent
+from service.db.erasure.erase import Extent
 from service.domain.access import Caller, Right
 from service.domain.request import IdempotencyKey
 from service.domain.request import Request as Served

@@ -16,7 +16,7 @@ from service.api.auth import CallerOf, Deleter, Reader, Writer
 from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, scope_of, served
 from service.api.preconditions import ExpectedOf
 from service.api.wire import Id, Time
-from service.db import goals as rows
+from service.db.cognition import goals as rows
 from service.domain.access import Caller
 from service.domain.goal import Around, Goal, GoalFilter, Status
 from service.domain.request import IdempotencyKey

@@ -15,7 +15,8 @@ from service import __version__
 from service.api import errors
 from service.api.auth import needs
 from service.api.wire import Reply
-from service.db import status, working
+from service.db import status
+from service.db.cognition import working
 from service.domain.access import Caller, Right
 from service.errors import ServiceError
 from service.resources import Resources

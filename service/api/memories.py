@@ -27,7 +27,9 @@ from service.api.limits import of_page
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
-from service.db import caches, history, memories, pages, scopes, visible
+from service.db import caches, scopes
+from service.db.memories import history, memories, pages
+from service.db.search import visibility
 from service.domain.access import Caller
 from service.domain.request import IdempotencyKey
 from service.errors import InvalidInput, NotFound, ServiceError
@@ -186,9 +188,9 @@ async def list_memories(
     ordered = pages.Order(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
-    here = scopes.matching("m", scope, body.channels or ()) & visible.alive("m", res.clock())
-    here = here if body.include_archived else here & visible.live("m")
-    rows = visible.narrowed("m", narrowing.narrow(body, scope), window, here)
+    here = scopes.matching("m", scope, body.channels or ()) & visibility.alive("m", res.clock())
+    here = here if body.include_archived else here & visibility.live("m")
+    rows = visibility.narrowed("m", narrowing.narrow(body, scope), window, here)
     async with res.db.snapshot(who.workspace_id) as session:
         places = await pages.places(session, rows, ordered, after=after, limit=limit + 1)
         found = await memories.get_many(session, who.workspace_id, [each.id for each in places[:limit]])

@@ -12,7 +12,7 @@ from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import ResourcesOf
 from service.api.wire import Id, Reply, Time
-from service.db import operations
+from service.db.jobs import operations
 from service.errors import NotFound
 
 router = APIRouter(prefix="/v1/operations", tags=["operations"])

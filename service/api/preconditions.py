@@ -8,7 +8,7 @@ from fastapi import Depends, Header
 
 from service.api.auth import CallerOf
 from service.api.deps import AgentId, ResourcesOf, RunId, UserId
-from service.db import memories
+from service.db.memories import memories
 from service.domain.revision import Expected
 from service.memory.ids import memory_id
 from service.memory.transactions import missing

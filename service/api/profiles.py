@@ -13,7 +13,7 @@ from service.api.auth import Reader, Writer
 from service.api.deps import IdempotencyOf, ResourcesOf, served
 from service.api.preconditions import ExpectedOf
 from service.api.wire import Body, Reply, Time
-from service.db import profiles
+from service.db.tenants import profiles
 from service.domain.profile import Profile, Traits
 from service.memory import profile as verbs
 from service.memory.profile import Changed, missing

@@ -11,7 +11,7 @@ from service.api import errors
 from service.api.auth import Admin, CallerOf, Reader
 from service.api.deps import ResourcesOf, ScopeOf
 from service.api.wire import OnePage, Reply
-from service.db import stats
+from service.db.memories import stats
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
 from service.language import relation_labels

@@ -15,8 +15,9 @@ from service.api.deps import IdempotencyOf, ResourcesOf, served
 from service.api.narrowing import split
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.reads import NoteOf
-from service.db import edges, memories
 from service.db.engine import Session
+from service.db.graph import edges
+from service.db.memories import memories
 from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType, Step
 from service.errors import InvalidInput

@@ -15,7 +15,7 @@ from service.api.deps import IdempotencyOf, ResourcesOf, ScopeOf, served
 from service.api.memory_models import MemoryOut
 from service.api.preconditions import ExpectedOf
 from service.api.wire import Id, NextCursor, Reply, Time
-from service.db import reviews
+from service.db.memories import reviews
 from service.errors import NotFound
 from service.memory import review as verb
 from service.memory.review import Reviewed

@@ -15,9 +15,9 @@ from service.api.auth import Deleter, Reader
 from service.api.deps import ChannelName, IdempotencyOf, ResourcesOf, served
 from service.api.forgetting import MANY, many
 from service.api.wire import NextCursor, Reply, Time
-from service.db import usage
-from service.db.erase import Extent
-from service.db.usage import KINDS, Kind, Used
+from service.db.erasure.erase import Extent
+from service.db.tenants import usage
+from service.db.tenants.usage import KINDS, Kind, Used
 from service.domain.scope import Scope
 from service.errors import InvalidInput
 from service.memory.forget import forget_scope

@@ -16,7 +16,7 @@ from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
 from service.api.reads import NoteOf
 from service.api.wire import Channel
-from service.db import strategies as rows
+from service.db.cognition import strategies as rows
 from service.domain.procedure import Fitting, Strategy
 from service.memory import procedures
 from service.memory.procedures import Learned, Lesson, missing, strategy_id

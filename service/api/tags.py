@@ -14,7 +14,10 @@ from service.api.deps import ResourcesOf, ScopeOf
 from service.api.memory_models import MemoryOut
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
 from service.api.wire import Reply
-from service.db import edges, important, memories, scopes, visible
+from service.db import scopes
+from service.db.graph import edges
+from service.db.memories import memories
+from service.db.search import important, visibility
 from service.domain.query import EVER, Narrow, TagMatch, TagMode, Validity
 from service.errors import InvalidInput
 from service.language.tags import normalise
@@ -65,11 +68,11 @@ async def list_memories_by_tag(
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
     now = res.clock()
-    here = scopes.matching("m", scope) & visible.alive("m", now)
+    here = scopes.matching("m", scope) & visibility.alive("m", now)
     if not include_archived:
-        here &= visible.live("m")
+        here &= visibility.live("m")
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
-    rows = visible.narrowed("m", tagged, EVER, here & visible.valid("m", validity, now))
+    rows = visibility.narrowed("m", tagged, EVER, here & visibility.valid("m", validity, now))
     async with res.db.snapshot(who.workspace_id) as session:
         ids = await important.ids(session, rows, limit=limit)
         limit_each = res.settings.recall_relation_limit

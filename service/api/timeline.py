@@ -13,7 +13,7 @@ from service.api.deps import ResourcesOf, ScopeOf
 from service.api.narrowing import REPEATABLE, AtCommas
 from service.api.reads import NoteOf
 from service.api.wire import Id, NextCursor, OfChannel, Reply, Time
-from service.db import timeline
+from service.db.memories import timeline
 from service.domain.query import Window
 from service.domain.timeline import Event, EventKind
 from service.errors import InvalidInput

@@ -16,7 +16,7 @@ from service.api.auth import CallerOf, Reader, Writer
 from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, served
 from service.api.memory_models import RedactionOut
 from service.api.wire import Channel, Id, Time
-from service.db import invocations
+from service.db.cognition import invocations
 from service.domain.procedure import Asked, Invocation, Tool, ToolStats
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.errors import InvalidInput

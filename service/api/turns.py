@@ -15,8 +15,8 @@ from service.api.deps import ResourcesOf, ScopeOf, in_time
 from service.api.limits import LIMITED
 from service.api.reads import NoteOf
 from service.api.wire import Channel
-from service.db import turns
-from service.db.turns import Turns
+from service.db.episodes import turns
+from service.db.episodes.turns import Turns
 from service.errors import InvalidInput
 from service.memory.conversations import find
 from service.pipeline.pii import clean_words

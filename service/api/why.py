@@ -14,7 +14,7 @@ from service.api.deps import ResourcesOf
 from service.api.memory_models import HistoryEntryOut
 from service.api.preconditions import OWN
 from service.api.wire import Id, Reply, Time
-from service.db import decisions, history, memories, provenance
+from service.db.memories import decisions, history, memories, provenance
 from service.memory.ids import memory_id
 from service.memory.transactions import missing
 

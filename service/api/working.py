@@ -14,8 +14,8 @@ from service.api.auth import CallerOf, Reader, Writer
 from service.api.deps import AgentId, ChannelName, ResourcesOf, UserId
 from service.api.preconditions import ExpectedOf
 from service.api.wire import Name
-from service.db import goals
-from service.db import working as rows
+from service.db.cognition import goals
+from service.db.cognition import working as rows
 from service.domain.scope import GLOBAL_CHANNEL
 from service.domain.text import CleanText
 from service.domain.working import Desk, Kind, Note, Spoken

@@ -13,7 +13,7 @@ from service.api import errors
 from service.api.auth import Admin, CallerOf, Operator
 from service.api.deps import ResourcesOf
 from service.api.wire import Body, Channel, Id, Metadata, Name, OnePage, Reply, Time, Title
-from service.db import keys
+from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.errors import Forbidden, InvalidInput, NotFound
 from service.settings import PER_WORKSPACE, Settings

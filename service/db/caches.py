@@ -18,9 +18,10 @@ import numpy as np
 from sqlalchemy import DateTime, bindparam, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from service.db import direct, rows
+from service.db import direct
 from service.db.engine import Database, Session
-from service.db.rows import Rows
+from service.db.memories import rows
+from service.db.memories.rows import Rows
 from service.db.tables import EmbeddingCache, LlmCache
 from service.domain.clock import Clock, system_clock
 from service.providers.protocols import Vector

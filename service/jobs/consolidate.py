@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from service.db import caches, conversations
-from service.db.conversations import KeptTurn
+from service.db import caches
+from service.db.episodes import conversations
+from service.db.episodes.conversations import KeptTurn
 from service.db.idempotency import Replay
 from service.domain.job import Counts, Job
 from service.domain.memory import Outcome

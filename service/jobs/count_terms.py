@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.db import termstats
+from service.db.search import term_statistics
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.resources import Resources
@@ -17,14 +17,14 @@ async def run(_job: Job, res: Resources) -> Counts | None:
     weigh the same. A transaction per workspace, some seconds for a million memories."""
     minimum = max(1, res.settings.exact_scope_rows // 2)
     async with res.db.read(NIL_WORKSPACE) as session:
-        large = await termstats.large_workspaces(session, minimum)
+        large = await term_statistics.large_workspaces(session, minimum)
     counted = terms = 0
     for workspace_id in large:
         async with res.db.begin(workspace_id) as session:
-            if not await termstats.counted_within(session, workspace_id, GOOD_FOR_S):
-                counted, terms = counted + 1, terms + await termstats.count(session, workspace_id)
+            if not await term_statistics.counted_within(session, workspace_id, GOOD_FOR_S):
+                counted, terms = counted + 1, terms + await term_statistics.count(session, workspace_id)
     if large and not counted:
         return None
     async with res.db.begin(NIL_WORKSPACE) as session:
-        common = await termstats.count_common(session)
+        common = await term_statistics.count_common(session)
     return {"workspaces": counted, "terms": terms, "common": common}

@@ -12,7 +12,9 @@ from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
-from service.db import contexts, enrichment, queue
+from service.db.episodes import contexts
+from service.db.jobs import queue
+from service.db.memories import enrichment
 from service.domain.job import Counts, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.memory import catch_up, turns

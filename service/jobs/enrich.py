@@ -15,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from service.db import edges, enrichment, entity_edges
-from service.db import entities as table
 from service.db.engine import Session, plan_by_values
-from service.db.enrichment import Enriched, Subject
-from service.db.entities import Mention
-from service.db.entity_edges import Said
+from service.db.graph import edges, entity_relations
+from service.db.graph import entity_links as table
+from service.db.graph.entity_links import Mention
+from service.db.graph.entity_relations import Said
+from service.db.memories import enrichment
+from service.db.memories.enrichment import Enriched, Subject
 from service.domain.entity import LLM, RULES, Named, Owner, key
 from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
@@ -205,15 +206,15 @@ async def _say(
         return
     said = {one: None for voice in telling for one in _said(voice, ids)}
     ends = sorted({end for one in said for end in (one.source_id, one.target_id)})
-    there = await entity_edges.lock_ends(session, workspace_id, ends) if ends else {}
+    there = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
     kept = [one for one in said if one.source_id in there and one.target_id in there]
     former = {voice.read.subject.id for voice in telling if voice.read.subject.version > 1}
     if former:  # what an earlier text said may go with it
-        await entity_edges.lock_said(session, workspace_id, sorted(former))
+        await entity_relations.lock_said(session, workspace_id, sorted(former))
     now = res.clock()
-    await entity_edges.say(session, workspace_id, kept, read=[voice.name for voice in telling], now=now)
+    await entity_relations.say(session, workspace_id, kept, read=[voice.name for voice in telling], now=now)
     if kept:
-        await entity_edges.hold_as_told(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
+        await entity_relations.hold_as_told(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
 
 
 def _said(voice: Voice, ids: Mapping[tuple[UUID, str], UUID]) -> list[Said]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from service.db import operations
-from service.db.keys import workspace
-from service.db.operations import Operation
+from service.db.jobs import operations
+from service.db.jobs.operations import Operation
+from service.db.tenants.keys import workspace
 from service.domain.job import Counts, Job
 from service.errors import ServiceError
 from service.memory.forget import RESET, forget_part, reset_part, reset_rest

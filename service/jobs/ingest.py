@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from service.db import caches, operations
+from service.db import caches
 from service.db.idempotency import Replay
+from service.db.jobs import operations
 from service.domain.job import Counts, Job
 from service.domain.memory import Event, Outcome
 from service.domain.request import IdempotencyKey, Request

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Iterable
 from uuid import UUID
 
-from service.db import queue
 from service.db.engine import Database
+from service.db.jobs import queue
 from service.domain.job import Ending, Job
 from service.domain.scope import NIL_WORKSPACE
 

@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from uuid import uuid4
 
-from service.db import queue
-from service.db.queue import FIRST_LANE, Lane
+from service.db.jobs import queue
+from service.db.jobs.queue import FIRST_LANE, Lane
 from service.db.roles import WORKER
 from service.domain.job import Counts, Ending, JobName
 from service.domain.scope import NIL_WORKSPACE

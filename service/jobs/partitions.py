@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from service.db import upkeep
+from service.db.jobs import upkeep
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.resources import Resources

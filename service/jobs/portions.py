@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from service.db.queue import Lane
+from service.db.jobs.queue import Lane
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs.registry import Task

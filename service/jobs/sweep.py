@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.db import working
+from service.db.cognition import working
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.resources import Resources

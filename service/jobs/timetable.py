@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from service.db import schedule
 from service.db.engine import Database
+from service.db.jobs import schedule
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs.registry import Task
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.db import upkeep
+from service.db.jobs import upkeep
 from service.domain.job import Counts, Job
 from service.resources import Resources
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy.engine import make_url
 
-from service.db import bootstrap, generations
+from service.db import generations
 from service.db import migrate as migrations
+from service.db.tenants import bootstrap
 from service.launch.postgres import EmbeddedPostgres
 from service.launch.problems import LaunchError
 from service.providers.choose import embedder_model

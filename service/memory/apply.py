@@ -9,8 +9,8 @@ from uuid_utils.compat import uuid7
 
 from service.curator.operations import Operation, Ruling, Verb
 from service.db.engine import Session
-from service.db.rows import Waiting
-from service.db.turns import StoredTurn
+from service.db.episodes.turns import StoredTurn
+from service.db.memories.rows import Waiting
 from service.domain.draft import Draft, Judgement, Merged
 from service.domain.memory import Event, Outcome
 from service.domain.text import CleanText, content_hash

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from service.db import edges, memories
 from service.db.engine import Session
+from service.db.graph import edges
+from service.db.memories import memories
 from service.domain.relation import Relation, RelationType
 from service.domain.request import Request
 from service.domain.revision import Expected

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from uuid import UUID
 
-from service.db import entity_rows, goals, queue, strategies
+from service.db.cognition import goals, strategies
 from service.db.engine import Session
-from service.db.late_vectors import LateVectors
+from service.db.graph import entities
+from service.db.jobs import queue
+from service.db.jobs.late_vectors import LateVectors
 from service.domain.job import NewJob
 from service.resources import Resources
 
@@ -26,7 +28,7 @@ PATIENCE = 150
 
 
 KINDS: Mapping[str, LateVectors] = MappingProxyType(
-    {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entity_rows.LATE_VECTORS}
+    {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entities.LATE_VECTORS}
 )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from service.curator import decide
-from service.db import neighbours
 from service.db.engine import Session
-from service.db.neighbours import Beside
+from service.db.search import deduplication
+from service.db.search.deduplication import Beside
 from service.domain.draft import Dedup, DedupAction, Draft, Merged
 from service.domain.text import content_hash
 from service.pipeline import dedup, judge
@@ -56,7 +56,7 @@ async def settle(session: Session, draft: Draft, res: Resources) -> Draft:
 
 
 async def _beside(session: Session, draft: Draft, res: Resources) -> Beside:
-    return await neighbours.of_draft(
+    return await deduplication.of_draft(
         session,
         draft,
         generation=res.generation,

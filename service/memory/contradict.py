@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from service.curator.operations import Operation, Verb
-from service.db import reviews
+from service.db.memories import reviews
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Event, Outcome
 from service.memory import place, write

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.db import conversations
 from service.db.engine import Session
+from service.db.episodes import conversations
 from service.domain.conversation import Conversation, Wishes
 from service.domain.request import Request
 from service.domain.revision import Expected

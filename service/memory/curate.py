@@ -17,12 +17,16 @@ from service.curator import extract, operations
 from service.curator.extract import Extracted
 from service.curator.operations import Ruling
 from service.curator.sourcing import Said
-from service.db import caches, conversations, neighbours, queue, rows
-from service.db.conversations import Source
+from service.db import caches
 from service.db.engine import Session
-from service.db.neighbours import Beside
-from service.db.rows import Rows, Waiting
-from service.db.turns import NewTurn, StoredTurn, weigh
+from service.db.episodes import conversations
+from service.db.episodes.conversations import Source
+from service.db.episodes.turns import NewTurn, StoredTurn, weigh
+from service.db.jobs import queue
+from service.db.memories import rows
+from service.db.memories.rows import Rows, Waiting
+from service.db.search import deduplication
+from service.db.search.deduplication import Beside
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Neighbour, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
@@ -271,7 +275,7 @@ async def _rule(
 
 
 async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Beside:
-    return await neighbours.of_draft(
+    return await deduplication.of_draft(
         session,
         draft,
         generation=res.generation,

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from uuid_utils.compat import uuid7
 
-from service.db import entity_edges, entity_rows, merges
 from service.db.engine import Session
-from service.db.entity_rows import Seen
-from service.db.merges import Merge
+from service.db.graph import entities, entity_relations, merges
+from service.db.graph.entities import Seen
+from service.db.graph.merges import Merge
 from service.domain.entity import Entity, EntityRelation, EntityWish, Owner, display_name, key, type_name
 from service.domain.request import Request
 from service.domain.revision import Expected
@@ -49,19 +49,19 @@ async def upsert(
     vector, is_late = (vector, False) if vector is not None else await _vector(owner, wish, res)
     async with plain_transaction(owner.workspace_id, res, request) as session:
         entity_id, is_new = await _found_or_made(session, owner, wish, res, expected)
-        there = await entity_rows.get(session, Seen(owner.workspace_id, None), entity_id)
+        there = await entities.get(session, Seen(owner.workspace_id, None), entity_id)
         assert there is not None, "it is locked"
         aliases = {key(each): each for each in wish.aliases if key(each) != key(there.name)}
-        if await entity_rows.taken(session, owner, entity_id, aliases):
+        if await entities.taken(session, owner, entity_id, aliases):
             raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
-        await entity_rows.name(session, owner, entity_id, aliases)
-        await entity_rows.change(session, owner, entity_id, wish, now=res.clock(), is_new=is_new)
+        await entities.name(session, owner, entity_id, aliases)
+        await entities.change(session, owner, entity_id, wish, now=res.clock(), is_new=is_new)
         if vector is not None:
-            await entity_rows.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
+            await entities.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
         elif is_late:
-            await entity_rows.drop_vector(session, owner.workspace_id, entity_id)
+            await entities.drop_vector(session, owner.workspace_id, entity_id)
             await catch_up.embed_later(session, owner.workspace_id, catch_up.ENTITIES)
-        found = await entity_rows.get(session, Seen(owner.workspace_id, None), entity_id)
+        found = await entities.get(session, Seen(owner.workspace_id, None), entity_id)
         assert found is not None, "it is locked"
         await note(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
         await keep(session, owner.workspace_id, (found, is_new), request)
@@ -93,13 +93,13 @@ async def _vector(owner: Owner, wish: EntityWish, res: Resources) -> tuple[Vecto
     """Of name and description as they will be; None when nothing of them changes, or (True) when the embedder is away:
     until a job has made it the entity is found by its name all the same."""
     async with res.db.read(owner.workspace_id) as session:
-        known = await entity_rows.called(session, owner, wish.name)
-        there = await entity_rows.get(session, Seen(owner.workspace_id, None), known) if known else None
+        known = await entities.called(session, owner, wish.name)
+        there = await entities.get(session, Seen(owner.workspace_id, None), known) if known else None
     if there is not None and wish.description in (None, there.description):
         return None, False
     name = there.name if there else wish.name
     try:
-        [made] = await res.embedder.embed(owner.workspace_id, [entity_rows.words(name, wish.description)])
+        [made] = await res.embedder.embed(owner.workspace_id, [entities.words(name, wish.description)])
     except EmbeddingError:
         return None, True
     return made, False
@@ -108,13 +108,13 @@ async def _vector(owner: Owner, wish: EntityWish, res: Resources) -> tuple[Vecto
 async def _found_or_made(
     session: Session, owner: Owner, wish: EntityWish, res: Resources, expected: Expected | None
 ) -> tuple[UUID, bool]:
-    found = await entity_rows.called(session, owner, wish.name)
+    found = await entities.called(session, owner, wish.name)
     if found is None and expected is None:
-        made = await entity_rows.make(session, owner, wish, now=res.clock())
+        made = await entities.make(session, owner, wish, now=res.clock())
         if made is not None:
             return made, True
-        found = await entity_rows.called(session, owner, wish.name)
-    version = (await entity_rows.lock(session, owner.workspace_id, [found])).get(found) if found else None
+        found = await entities.called(session, owner, wish.name)
+    version = (await entities.lock(session, owner.workspace_id, [found])).get(found) if found else None
     if expected is not None and (version is None or not expected.meets(version)):
         raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
     if found is None or version is None:
@@ -129,13 +129,13 @@ async def remove(
     seen = Seen(workspace_id, None)
     request = await _owned(workspace_id, entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
-        versions = await entity_rows.lock(session, workspace_id, [entity_id])
-        there = await entity_rows.get(session, seen, entity_id)
+        versions = await entities.lock(session, workspace_id, [entity_id])
+        there = await entities.get(session, seen, entity_id)
         if entity_id not in versions or there is None:
             raise missing()
         if expected is not None and not expected.meets(versions[entity_id]):
             raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
-        await entity_rows.remove(session, workspace_id, [entity_id])
+        await entities.remove(session, workspace_id, [entity_id])
         await note(session, "delete_entity", _scope(there, workspace_id), [entity_id], request, res)
         await keep(session, workspace_id, there, request)
     return there
@@ -155,14 +155,14 @@ async def relate(
     clean = replace(asked, id=uuid7(), label=label, type=kind, properties=_redacted(asked.properties))
     request = await _owned(workspace_id, asked.source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
-        ends = await entity_edges.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])
+        ends = await entity_relations.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])
         for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
             if end not in ends:
                 raise missing(field)
         users = {end.user_id for end in ends.values() if end.user_id is not None}
         if len(users) > 1:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
-        found = await entity_edges.put(session, workspace_id, clean, now=res.clock())
+        found = await entity_relations.put(session, workspace_id, clean, now=res.clock())
         scope = Scope(workspace_id, next(iter(users), None))
         ids = [clean.source_id, clean.target_id]
         await note(session, "relate_entities", scope, ids, request, res, strength=clean.strength)
@@ -176,11 +176,11 @@ async def unrelate(
     """How many relations from source to target went; none is fine. Raises NotFound for a source that is not there."""
     request = await _owned(workspace_id, source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
-        ends = await entity_edges.lock_ends(session, workspace_id, [source_id, target_id])
+        ends = await entity_relations.lock_ends(session, workspace_id, [source_id, target_id])
         if source_id not in ends:
             raise missing("source_id")
         kind = normalise(label) if label is not None else None
-        gone = await entity_edges.remove(session, workspace_id, source_id, target_id, kind)
+        gone = await entity_relations.remove(session, workspace_id, source_id, target_id, kind)
         if gone:
             scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
             await note(session, "unrelate_entities", scope, [source_id, target_id], request, res)
@@ -203,14 +203,14 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
     request = await _owned(workspace_id, survivor, res, request)
     async with res.db.read(workspace_id) as session:
-        there = await entity_rows.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
+        there = await entities.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
     if survivor not in there:  # whose merges to wait for is not known; it may come back by an undo, but later
         raise missing("source_id" if absorbed not in there else "target_id")
     async with plain_transaction(workspace_id, res, request) as session:
         await merges.one_at_a_time(session, workspace_id, there[survivor].user_id)
         await merges.lock_memories(session, workspace_id, absorbed)
-        await entity_rows.lock(session, workspace_id, [absorbed, survivor])
-        both = await entity_rows.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
+        await entities.lock(session, workspace_id, [absorbed, survivor])
+        both = await entities.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
         for field, each in (("source_id", absorbed), ("target_id", survivor)):
             if each not in both:
                 raise missing(field)
@@ -229,7 +229,7 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: R
     the name by now."""
     async with res.db.read(workspace_id) as session:
         before = await merges.get(session, workspace_id, merge_id)
-        owner = await entity_rows.get(session, Seen(workspace_id, None), before.entity_id) if before else None
+        owner = await entities.get(session, Seen(workspace_id, None), before.entity_id) if before else None
     if before is None or owner is None:
         raise NotFound("There is no merge with this id.", field="id")
     request = await _owned(workspace_id, before.entity_id, res, request)
@@ -243,7 +243,7 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: R
         if done.undone_at is None:
             if not await merges.undo(session, workspace_id, done, now=res.clock()):
                 raise Conflict("Another entity bears the name by now: rename or merge it first.", field="id")
-            there = await entity_rows.get(session, Seen(workspace_id, None), done.entity_id)
+            there = await entities.get(session, Seen(workspace_id, None), done.entity_id)
             assert there is not None, "it is locked"
             scope = _scope(there, workspace_id)
             await note(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
@@ -255,7 +255,7 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: R
 async def _merged(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> Merged:
     done = await merges.get(session, workspace_id, merge_id)
     assert done is not None, "it was written or read just now"
-    there = await entity_rows.get_many(session, Seen(workspace_id, None), ids)
+    there = await entities.get_many(session, Seen(workspace_id, None), ids)
     return Merged(done, tuple(there[each] for each in ids if each in there))
 
 
@@ -269,7 +269,7 @@ async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: R
     if given is None or any(given.owner):
         return request
     async with res.db.read(workspace_id) as session:
-        there = await entity_rows.get(session, Seen(workspace_id, None), entity_id)
+        there = await entities.get(session, Seen(workspace_id, None), entity_id)
     if there is None or there.user_id is None:
         return request
     return replace(request, idempotency=replace(given, owner=(there.user_id, None, None)))

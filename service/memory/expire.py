@@ -6,9 +6,10 @@ from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
-from service.db import erase, upkeep
-from service.db.erase import BATCH
-from service.db.keys import workspace
+from service.db.erasure import erase
+from service.db.erasure.erase import BATCH
+from service.db.jobs import upkeep
+from service.db.tenants.keys import workspace
 from service.domain.request import Request
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memory.transactions import note

@@ -12,10 +12,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.db import belongings, entity_rows, episodes, erase, memories, operations, reset
 from service.db.engine import Session
-from service.db.erase import BATCH, Extent
-from service.db.operations import Operation
+from service.db.erasure import belongings, episodes, erase, reset
+from service.db.erasure.erase import BATCH, Extent
+from service.db.graph import entities
+from service.db.jobs import operations
+from service.db.jobs.operations import Operation
+from service.db.memories import memories
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
@@ -121,7 +124,7 @@ async def _nobody_names(session: Session, extent: Extent, res: Resources) -> Non
     """The entities that were made by hand for a user go with all of the user's memories."""
     scope = extent.scope
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
-        await entity_rows.forget(session, scope, extent.channel, upto=res.clock())
+        await entities.forget(session, scope, extent.channel, upto=res.clock())
 
 
 async def forget_part(operation: Operation, workspace_id: UUID, after: UUID | None, res: Resources) -> UUID | None:

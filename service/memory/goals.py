@@ -15,9 +15,10 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import goals, idempotency
+from service.db import idempotency
+from service.db.cognition import goals
+from service.db.cognition.goals import BLOCKED_BY, SUBGOAL_OF
 from service.db.engine import Session
-from service.db.goals import BLOCKED_BY, SUBGOAL_OF
 from service.domain.audit import Operation
 from service.domain.goal import Around, Goal, GoalEvent, Status
 from service.domain.request import Request

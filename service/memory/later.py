@@ -16,8 +16,8 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import operations, queue
-from service.db.conversations import KeptTurn
+from service.db.episodes.conversations import KeptTurn
+from service.db.jobs import operations, queue
 from service.domain import filters
 from service.domain.draft import Asked, Draft, Options, Speech
 from service.domain.job import NewJob

@@ -8,11 +8,11 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.curator.operations import Operation, Verb
-from service.db import neighbours
 from service.db.engine import Session
-from service.db.memories import Placed
-from service.db.rows import Waiting
-from service.db.turns import StoredTurn
+from service.db.episodes.turns import StoredTurn
+from service.db.memories.memories import Placed
+from service.db.memories.rows import Waiting
+from service.db.search import deduplication
 from service.domain.draft import Dedup, DedupAction, Draft, Neighbour
 from service.domain.memory import Event, Outcome
 from service.memory import write
@@ -63,7 +63,7 @@ async def covered_by(hand: Hand, draft: Draft, target: Neighbour | None = None) 
     if not draft.options.dedup or (hand.alone and draft.merged is None):
         return None
     final = draft.merged.hash if draft.merged else draft.hash
-    there = await neighbours.with_hash(hand.session, draft.scope, final, now=draft.received_at)
+    there = await deduplication.with_hash(hand.session, draft.scope, final, now=draft.received_at)
     if there is None or (target is not None and there.id == target.id):
         return None
     await write.decided(hand.session, draft.scope, there.id, draft.judgement)

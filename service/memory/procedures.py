@@ -14,8 +14,9 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import conversations, invocations, strategies
+from service.db.cognition import invocations, strategies
 from service.db.engine import Session
+from service.db.episodes import conversations
 from service.domain.audit import Operation
 from service.domain.procedure import Invocation, Strategy
 from service.domain.request import Request

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from service.db import profiles
+from service.db.tenants import profiles
 from service.domain.profile import Profile, Traits
 from service.domain.request import Request
 from service.domain.revision import Expected

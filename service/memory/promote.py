@@ -12,10 +12,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import edges, history, memories, neighbours, queue, revisions, sources
-from service.db.audit import Promotion
 from service.db.engine import Session
-from service.db.history import Change
+from service.db.graph import edges
+from service.db.jobs import queue
+from service.db.memories import history, memories, revisions, sources
+from service.db.memories.history import Change
+from service.db.search import deduplication
+from service.db.tenants.audit import Promotion
 from service.domain.draft import EmbeddingStatus
 from service.domain.job import NewJob
 from service.domain.memory import Event, Memory
@@ -80,7 +83,7 @@ async def _known(session: Session, original: Memory, res: Resources) -> Promoted
         if copy is not None and not copy.archived:
             return Promoted(copy, original.id, is_new=False)
     everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
-    twin = await neighbours.with_hash(session, everywhere, original.hash, now=res.clock())
+    twin = await deduplication.with_hash(session, everywhere, original.hash, now=res.clock())
     if twin is None:
         return None
     await edges.put(session, workspace_id, Relation(twin.id, RelationType.PROMOTED_FROM, original.id))

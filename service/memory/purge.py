@@ -13,10 +13,11 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from service.db import contexts, queue, upkeep
-from service.db import purge as rows
 from service.db.engine import Session
-from service.db.erase import Extent
+from service.db.episodes import contexts
+from service.db.erasure import purge as rows
+from service.db.erasure.erase import Extent
+from service.db.jobs import queue, upkeep
 from service.domain.job import NewJob
 from service.domain.request import Request
 from service.domain.revision import Expected

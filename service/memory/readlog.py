@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from service.db import audit
-from service.db.audit import Entry
 from service.db.engine import Database
+from service.db.tenants import audit
+from service.db.tenants.audit import Entry
 from service.memory.behind import Behind
 
 CAPACITY = 10_000  # entries of about 1 kB

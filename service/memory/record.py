@@ -12,11 +12,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import conversations, neighbours, rows
-from service.db.conversations import Source, Tail
 from service.db.engine import Session
-from service.db.memories import Placed
-from service.db.turns import NewTurn, StoredTurn
+from service.db.episodes import conversations
+from service.db.episodes.conversations import Source, Tail
+from service.db.episodes.turns import NewTurn, StoredTurn
+from service.db.memories import rows
+from service.db.memories.memories import Placed
+from service.db.search import deduplication
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
 from service.domain.memory import EVENT_OF, Event, Outcome
 from service.domain.request import Request
@@ -114,7 +116,7 @@ async def _sorted_out(
 ) -> tuple[list[Outcome], list[Placed]]:
     """What each message comes to, and the memories to add. Under the scope lock, so what is read stays true."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
-    known = await neighbours.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
+    known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
     outcomes, placed = [], []
     for draft, place in zip(drafts, places, strict=True):
         there = known.get(draft.hash) if draft.options.dedup else None
@@ -142,7 +144,7 @@ async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> li
     """What would be stored: not what is there already, or came earlier among these."""
     hashes = sorted({draft.hash for draft in drafts if draft.options.dedup})
     async with res.db.read(scope.workspace_id) as session:
-        known = await neighbours.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}
+        known = await deduplication.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}
     there: dict[str, UUID | None] = {digest: found[0] for digest, found in known.items()}
     outcomes = []
     for draft in drafts:

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from service.db import uses
 from service.db.engine import Database
-from service.db.uses import Use
+from service.db.memories import uses
+from service.db.memories.uses import Use
 from service.memory.behind import Behind
 
 CAPACITY = 50_000  # memories and entities with uses to be written; more are not counted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from service.db import history, memories, revisions, snapshots
-from service.db.history import Change
+from service.db.memories import history, memories, revisions, snapshots
+from service.db.memories.history import Change
 from service.domain.memory import Event, Memory
 from service.domain.request import Request
 from service.domain.revision import Expected

@@ -15,11 +15,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import decisions, erase, history, memories, queue, reviews, revisions, snapshots
-from service.db.decisions import Cause
 from service.db.engine import Session
-from service.db.history import Change
-from service.db.reviews import Review
+from service.db.erasure import erase
+from service.db.jobs import queue
+from service.db.memories import decisions, history, memories, reviews, revisions, snapshots
+from service.db.memories.decisions import Cause
+from service.db.memories.history import Change
+from service.db.memories.reviews import Review
 from service.domain.audit import Operation
 from service.domain.draft import EmbeddingStatus, Judgement
 from service.domain.job import NewJob

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from service.db import contexts, history, memories, queue, revisions, snapshots
 from service.db.engine import Session
-from service.db.history import Change
-from service.db.revisions import VectorKind
+from service.db.episodes import contexts
+from service.db.jobs import queue
+from service.db.memories import history, memories, revisions, snapshots
+from service.db.memories.history import Change
+from service.db.memories.revisions import VectorKind
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.job import NewJob
 from service.domain.kinds import KindSource

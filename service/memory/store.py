@@ -14,9 +14,11 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import caches, idempotency, locks, memories, neighbours
+from service.db import caches, idempotency, locks
 from service.db.engine import Session
-from service.db.memories import Placed
+from service.db.memories import memories
+from service.db.memories.memories import Placed
+from service.db.search import deduplication
 from service.domain.draft import Dedup, DedupAction, Draft, Neighbour, NewMemory
 from service.domain.memory import EVENT_OF, Event, Outcome
 from service.domain.request import Request
@@ -140,7 +142,7 @@ async def _covering(session: Session, draft: Draft, new: NewMemory, target: UUID
     """The memory that says already what an update would write into another one; two equal rows must not be."""
     if target is None or not draft.options.dedup:
         return None
-    there = await neighbours.with_hash(session, draft.scope, new.hash, now=draft.received_at)
+    there = await deduplication.with_hash(session, draft.scope, new.hash, now=draft.received_at)
     return there if there is not None and there.id != target else None
 
 

@@ -9,8 +9,10 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import audit, idempotency, operations, queue
+from service.db import idempotency
 from service.db.engine import Session
+from service.db.jobs import operations, queue
+from service.db.tenants import audit
 from service.domain.audit import Operation, Subject
 from service.domain.job import NewJob
 from service.domain.request import Request

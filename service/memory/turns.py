@@ -14,10 +14,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.db import conversations, queue, working
-from service.db import turns as rows
+from service.db.cognition import working
 from service.db.engine import Session
-from service.db.turns import NewTurn, StoredTurn
+from service.db.episodes import conversations
+from service.db.episodes import turns as rows
+from service.db.episodes.turns import NewTurn, StoredTurn
+from service.db.jobs import queue
 from service.domain.conversation import Conversation, Turn
 from service.domain.job import NewJob
 from service.domain.request import Request

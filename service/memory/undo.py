@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from service.db import decisions, erase, history, memories, queue, reviews, snapshots
-from service.db import undo as rows
-from service.db.decisions import Decided
 from service.db.engine import Session
-from service.db.history import Change
+from service.db.erasure import erase
+from service.db.jobs import queue
+from service.db.memories import decisions, history, memories, reviews, snapshots
+from service.db.memories import undo as rows
+from service.db.memories.decisions import Decided
+from service.db.memories.history import Change
 from service.domain.job import NewJob
 from service.domain.memory import Event, Memory
 from service.domain.request import Request

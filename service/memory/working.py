@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
-from service.db import working
+from service.db.cognition import working
 from service.db.engine import Session
 from service.domain.revision import Expected
 from service.domain.working import Desk, Holding, Kind, Note, Spoken

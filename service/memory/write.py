@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from service.db import audit, contexts, decisions, edges, history, memories, queue, revisions, rows, snapshots
-from service.db.decisions import Cause
 from service.db.engine import Session
-from service.db.memories import Placed
-from service.db.rows import Rows, Waiting
+from service.db.episodes import contexts
+from service.db.graph import edges
+from service.db.jobs import queue
+from service.db.memories import decisions, history, memories, revisions, rows, snapshots
+from service.db.memories.decisions import Cause
+from service.db.memories.memories import Placed
+from service.db.memories.rows import Rows, Waiting
+from service.db.tenants import audit
 from service.domain.audit import Operation
 from service.domain.draft import EmbeddingStatus, Judgement, NewMemory
 from service.domain.job import NewJob

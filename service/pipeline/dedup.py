@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.db import neighbours
+from service.db.search import deduplication
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, Neighbour
 from service.language import contrast
 from service.resources import Resources
@@ -24,7 +24,7 @@ async def compare(draft: Draft, res: Resources) -> Draft:
     if not draft.options.dedup:
         return replace(draft, dedup=NEW)
     async with res.db.read(draft.scope.workspace_id, by_key=True) as session:
-        beside = await neighbours.of_draft(
+        beside = await deduplication.of_draft(
             session,
             draft,
             generation=res.generation,

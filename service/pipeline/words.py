@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from service.db.memories import AVERAGE_LENGTH
+from service.db.memories.memories import AVERAGE_LENGTH
 from service.domain.draft import Draft, Words
 from service.language import lexemes
 from service.resources import Resources

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from service.db import absent, measures, visible
-from service.db.absent import Standing
 from service.db.conditions import Condition
 from service.db.engine import Session
-from service.db.hybrid import Ask, Where
-from service.db.measures import Measures
+from service.db.search import exclusions, features, visibility
+from service.db.search.exact import Ask, Where
+from service.db.search.exclusions import Standing
+from service.db.search.features import Measures
 from service.domain.query import EVER, Query, Why
 from service.retrieval import fusion, signals
 from service.retrieval.signals import Scene
@@ -25,8 +25,8 @@ async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Mea
     measured. An id of another scope is unknown."""
     query, wanted = scene.query, scene.query.explain_id
     assert wanted is not None
-    narrow = visible.narrowed("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
-    standing = await absent.look(session, where.scope, where.rows, narrow, wanted)
+    narrow = visibility.narrowed("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
+    standing = await exclusions.look(session, where.scope, where.rows, narrow, wanted)
     if standing is None:
         return Why(wanted, found=False, place=None, reasons=("unknown",))
     if not standing.passes:
@@ -35,7 +35,7 @@ async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Mea
     if wanted not in found.ids:
         reasons = (*reasons, "not_a_candidate")
         ids = [*found.ids, wanted]
-        found = await measures.read(session, where, ids, ask, columns, own=scene.own, near=scene.near)
+        found = await features.read(session, where, ids, ask, columns, own=scene.own, near=scene.near)
     ranked = fusion.fuse(
         signals.of(found, scene), signals.asked(scene), signals.weights(scene.ranking), scene.ranking.fusion
     )

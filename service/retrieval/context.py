@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from service.db import turns as rows
+from service.db.episodes import turns as rows
 from service.domain.conversation import Conversation, Turn
 from service.domain.memory import Hit
 from service.domain.query import Query

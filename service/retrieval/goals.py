@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from service.db.measures import Measures
+from service.db.search.features import Measures
 
 NEIGHBOURS = 0.70
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from service.db import important, memories, scopes, visible
+from service.db import scopes
+from service.db.memories import memories
+from service.db.search import important, visibility
 from service.domain.memory import Hit, Memory
 from service.domain.query import Explained, Found, Query
 from service.resources import Resources
@@ -11,7 +13,7 @@ from service.retrieval.fusion import Term
 
 async def listing(query: Query, res: Resources) -> Found:
     """At most `query.limit` hits, the most important first, then the latest (R6.18); the score is the importance."""
-    rows = scopes.matching("m", query.scope, query.channels) & visible.rows("m", query, res.clock())
+    rows = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", query, res.clock())
     async with res.db.snapshot(query.scope.workspace_id) as session:
         ids = await important.ids(session, rows, limit=query.limit)
         found = await memories.get_many(session, query.scope.workspace_id, ids)

@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from service.db import edges, memories, scopes, visible
+from service.db import scopes
+from service.db.graph import edges
+from service.db.memories import memories
+from service.db.search import visibility
 from service.domain.memory import Hit, Memory
 from service.domain.query import EVER, Narrow, Query
 from service.domain.relation import Step
@@ -29,7 +32,7 @@ async def of_hits(query: Query, hits: Sequence[Hit], res: Resources) -> Tied:
     """At most settings.recall_relation_limit for each hit (R7.09)."""
     now, workspace_id = res.clock(), query.scope.workspace_id
     anything = replace(query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER)
-    rows = scopes.matching("m", query.scope, query.channels) & visible.rows("m", anything, now)
+    rows = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", anything, now)
     ids = [hit.memory.id for hit in hits]
     async with res.db.snapshot(workspace_id) as session:
         each = res.settings.recall_relation_limit

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from service.db import around, goals, profiles, strategies
+from service.db.cognition import goals, strategies
 from service.db.engine import Session
-from service.db.turns import Turns
+from service.db.episodes.turns import Turns
+from service.db.search import surroundings
+from service.db.tenants import profiles
 from service.domain.bundle import (
     PARTS,
     Bundle,
@@ -99,7 +101,7 @@ async def recall(asked: Recall, res: Resources) -> Bundle:
                 hits = await turn_search.ranked(session, wanted, prepared, limit, res)
                 spoken = interleaved(hits, [hit for hit in found.hits if is_turn(hit)])[: asked.top_k]
                 places = [place for place, _ in spoken]
-                told = await around.said(session, asked.scope.workspace_id, places, around=asked.around)
+                told = await surroundings.said(session, asked.scope.workspace_id, places, around=asked.around)
         read = Read(
             spoken,
             told,
@@ -142,8 +144,10 @@ async def _entities(
     if "entities" not in asked.include:
         return []
     with watch.of("entities"):
-        named = await around.named(session, asked.scope, names)
-        tied = await around.relations(session, asked.scope.workspace_id, [each.id for each in named], now=res.clock())
+        named = await surroundings.named(session, asked.scope, names)
+        tied = await surroundings.relations(
+            session, asked.scope.workspace_id, [each.id for each in named], now=res.clock()
+        )
     return [EntityItem(each, 1.0, tuple(tied.get(each.id, ()))) for each in named[: asked.top_k]]
 
 

@@ -16,11 +16,13 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-from service.db import hybrid, large, measures, memories, named, scopes, stats, visible
+from service.db import scopes
 from service.db.engine import Session
-from service.db.hybrid import Ask, Candidates, Where
-from service.db.measures import Measures
-from service.db.named import Naming
+from service.db.memories import memories, stats
+from service.db.search import approximate, entity_arm, exact, features, visibility
+from service.db.search.entity_arm import Naming
+from service.db.search.exact import Ask, Candidates, Where
+from service.db.search.features import Measures
 from service.domain import bounds, marks
 from service.domain.memory import Hit, Memory
 from service.domain.query import Explained, Found, Query, Used, VectorPath, Why
@@ -150,7 +152,7 @@ async def read(session: Session, ready: Ready, res: Resources) -> Answer:
     ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
     worded = len(found.arms.get("text_lexical", ()))
     columns = signals.wanted(scene, worded)
-    measured = await measures.read(session, where, ids, prepared.ask, columns, own=scene.own, near=scene.near)
+    measured = await features.read(session, where, ids, prepared.ask, columns, own=scene.own, near=scene.near)
     scene = await _with_standing(session, scene, ids)
     scene = signals.with_odd(scene, measured, worded)
     pulls = goals.pulls(measured, res.embedder.similarity)
@@ -198,7 +200,7 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
     return Where(
         scopes.matching("m", query.scope, query.channels),
         scopes.matching("v", query.scope, query.channels),
-        visible.rows("m", query, now),
+        visibility.rows("m", query, now),
         res.generation,
         res.settings.exact_scope_rows,
         marks.needed(query.narrow),
@@ -229,7 +231,7 @@ async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
     if known is not None:
         return known
     async with res.db.read(query.scope.workspace_id) as session:
-        found = tuple(await hybrid.speakers(session, where))
+        found = tuple(await exact.speakers(session, where))
     _remember(res.people, key, found, PEOPLE_REMEMBERED_S)
     return found
 
@@ -240,11 +242,11 @@ async def _candidates(session: Session, query: Query, where: Where, ask: Ask, re
     to read, conditions that leave few come first; in a small scope to ask for them costs as much as it saves."""
     key = (query.scope, query.channels, where.exact_rows)
     way = _remembered(res.ways, key)
-    found = await large.by_way(session, where, ask, arm=wide, wanted=query.limit, way=way)
+    found = await approximate.by_way(session, where, ask, arm=wide, wanted=query.limit, way=way)
     if found is None:
-        way = await large.find_way(session, where, res.settings.signs_scope_rows)
+        way = await approximate.find_way(session, where, res.settings.signs_scope_rows)
         _remember(res.ways, key, way, WAY_REMEMBERED_S)
-        return await large.candidates(session, where, ask, arm=wide, wanted=query.limit, way=way)
+        return await approximate.candidates(session, where, ask, arm=wide, wanted=query.limit, way=way)
     if found.read >= MANY_ROWS:
         _remember(res.ways, key, "rows", WAY_REMEMBERED_S)
     return found
@@ -266,7 +268,7 @@ async def _naming(session: Session, where: Where, query: Query, prepared: Prepar
     names = sorted({phrase.casefold() for phrase in prepared.read.phrases})
     if not names or not query.ranking.techniques.entity_centric:
         return Naming()
-    return await named.find(session, where.scope, where.rows, names, now=now, limit=wide)
+    return await entity_arm.find(session, where.scope, where.rows, names, now=now, limit=wide)
 
 
 def _scene(query: Query, prepared: Prepared, found: Candidates, naming: Naming, now: datetime) -> Scene:

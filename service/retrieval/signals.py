@@ -10,9 +10,9 @@ from uuid import UUID
 
 import numpy as np
 
-from service.db.measures import SPOKEN, Measures
-from service.db.named import Naming
-from service.db.stats import Standing
+from service.db.memories.stats import Standing
+from service.db.search.entity_arm import Naming
+from service.db.search.features import SPOKEN, Measures
 from service.domain.query import Query
 from service.domain.ranking import Ranking, Weights
 from service.domain.temporal import Mention

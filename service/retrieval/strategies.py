@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from service.db import strategies
+from service.db.cognition import strategies
 from service.domain.procedure import Fitting, Strategy
 from service.domain.scope import Scope
 from service.domain.text import CleanText

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from service.db import turn_search
-from service.db import turns as rows
 from service.db.engine import Session
-from service.db.turn_search import Ask, Looked, Measured
-from service.db.turns import Turns
+from service.db.episodes import turns as rows
+from service.db.episodes.turns import Turns
+from service.db.search import turns
+from service.db.search.turns import Ask, Looked, Measured
 from service.domain.conversation import Turn, TurnHit
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
@@ -52,7 +52,7 @@ async def search(wanted: Turns, text: CleanText, limit: int, res: Resources) -> 
 async def prepare(wanted: Turns, text: CleanText, res: Resources) -> Prepared:
     """The question taken apart and embedded."""
     async with res.db.read(wanted.scope.workspace_id) as session:
-        people = await turn_search.speakers(session, wanted)
+        people = await turns.speakers(session, wanted)
     read = await techniques.read(text, res.clock(), res.settings.timezone, people, wanted.scope.user_id, res)
     vector, warnings = await _vector(wanted, CleanText(read.embed), res)
     terms = {term: lexemes.term_id(term) for term in read.terms}
@@ -64,7 +64,7 @@ async def prepare(wanted: Turns, text: CleanText, res: Resources) -> Prepared:
 
 async def ranked(session: Session, wanted: Turns, prepared: Prepared, limit: int, res: Resources) -> list[TurnHit]:
     """The best `limit` turns of the snapshot."""
-    looked = await turn_search.look(
+    looked = await turns.look(
         session,
         wanted,
         prepared.ask,
@@ -106,7 +106,7 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
             asking=float(asking[at]),
             oneself=float(oneself[at]),
             time=float(times[at]),
-            rare=question.rare_match(read.rare, turn_search.held(each, prepared.terms), rarity),
+            rare=question.rare_match(read.rare, turns.held(each, prepared.terms), rarity),
         )
         for at, each in enumerate(looked.measured)
     ]

@@ -102,7 +102,7 @@ async def test_a_job_that_runs_twice_stores_once(
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("service.db.operations.finish", dies)
+        patched.setattr("service.db.jobs.operations.finish", dies)
         with pytest.raises(RuntimeError):
             await work(resources, tables, tenant.workspace_id, "ingest")
     assert (await client.get(url)).json()["status"] == "running"
@@ -123,7 +123,7 @@ async def test_the_last_failure_fails_the_operation(
     async def refuses(*_: Any, **__: Any) -> None:
         raise ServiceError("It cannot be done.")
 
-    monkeypatch.setattr("service.db.conversations.go_on", refuses)
+    monkeypatch.setattr("service.db.erasure.episodes.conversations.go_on", refuses)
     with pytest.raises(ServiceError):
         await work(resources, tables, tenant.workspace_id, "ingest")
     failed = (await client.get(url)).json()

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
-from service.db import keys
 from service.db.engine import Database
+from service.db.tenants import keys
 from service.domain.access import Right
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import events, store

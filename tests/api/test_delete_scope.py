@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
-from service.db import operations
 from service.db.engine import Database
+from service.db.jobs import operations
 from service.jobs import forget_scope
 from service.memory import forget
 from service.resources import Resources

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db import memories
+from service.db.memories import memories
 from service.domain.job import Job
 from service.jobs import enrich
 from service.providers.protocols import Ask, Reply

@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db import hybrid
 from service.db.engine import Session
-from service.db.hybrid import Ask, Candidates, Where
+from service.db.search import exact
+from service.db.search.exact import Ask, Candidates, Where
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
@@ -134,8 +134,8 @@ async def test_conditions_come_first_where_many_rows_would_be_read(
         whole.append(where.whole)
         return await candidates(session, where, ask, **more)
 
-    candidates = hybrid.candidates
-    monkeypatch.setattr(hybrid, "candidates", watched)
+    candidates = exact.candidates
+    monkeypatch.setattr(exact, "candidates", watched)
     answers = []
     for _ in range(2):
         body = {"query": "Where is the ledger?", "tags": ["rare"], "limit": 5, **USER}

@@ -8,8 +8,10 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
-from service.db import pages, scopes, visible
+from service.db import scopes
 from service.db.engine import Database
+from service.db.memories import pages
+from service.db.search import visibility
 from service.domain.scope import Scope
 from tests.api.conftest import Tables
 from tests.api.helpers import store
@@ -390,7 +392,7 @@ async def test_of_very_many_the_planner_tells_about_how_many(
 ) -> None:
     for text in ("a", "b", "c"):
         await store(client, text, dedup=False)
-    rows = scopes.matching("m", Scope(workspace, "alice")) & visible.alive("m", clock.now)
+    rows = scopes.matching("m", Scope(workspace, "alice")) & visibility.alive("m", clock.now)
     async with database.read(workspace) as session:
         assert await pages.total(session, rows, most=3) == pages.Total(3, is_exact=True)
         about = await pages.total(session, rows, most=1)

@@ -20,10 +20,11 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.db import marked, scopes, visible
+from service.db import scopes
 from service.db.conditions import typed
 from service.db.engine import Database
-from service.db.hybrid import Where
+from service.db.search import prefilter, visibility
+from service.db.search.exact import Where
 from service.domain import bounds, filters, marks
 from service.domain.query import Narrow, Query, ScopeId, Window
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -297,7 +298,7 @@ async def test_the_condition_says_what_the_model_says(
         for _ in range(CONDITIONS):
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
-            here = scopes.matching("m", query.scope, query.channels) & visible.rows("m", query, NOW)
+            here = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", query, NOW)
             shape = typed(text(f"SELECT m.id FROM memory m WHERE {here.sql}"))
             found = {str(each) for each in await session.scalars(shape, here.values)}
             expected = {row.id for row in world if sees(case, row, NOW)}
@@ -319,10 +320,10 @@ async def test_the_marks_of_a_question_lose_no_row(
             found = marks.needed(query.narrow)
             if not found:
                 continue
-            rows = visible.rows("m", query, NOW)
+            rows = visibility.rows("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
             within = bounds.needed(query.narrow, query.window)
-            few = marked.narrowed(Where(scope, vectors, marked.EVERY, 1, ROWS, found, within)).scope
+            few = prefilter.narrowed(Where(scope, vectors, prefilter.EVERY, 1, ROWS, found, within)).scope
             shape = typed(text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}"))
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
             expected = {row.id for row in world if sees(case, row, NOW)}
@@ -342,12 +343,12 @@ async def test_the_bounds_of_a_question_lose_no_row(
         for _ in range(CONDITIONS):
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
-            rows = visible.rows("m", query, NOW)
+            rows = visibility.rows("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
             where = Where(scope, vectors, rows, 1, ROWS, bounds=bounds.needed(query.narrow, query.window))
             expected = {row.id for row in world if sees(case, row, NOW)} if where.bounds else set()
             for bound in where.bounds:
-                few = marked.narrowed(where, bound).scope
+                few = prefilter.narrowed(where, bound).scope
                 shape = typed(text(f"SELECT m.id FROM memory m WHERE {few.sql}"))
                 assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bound)
                 asked += 1

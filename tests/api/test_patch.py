@@ -11,8 +11,8 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.db import keys
 from service.db.engine import Database
+from service.db.tenants import keys
 from service.domain.access import Right
 from tests.api.conftest import client_of
 from tests.api.helpers import events, store

@@ -19,8 +19,9 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import Dialect, TextClause, event, text
 
-from service.db import direct, memories, pages, scopes
+from service.db import direct, scopes
 from service.db.engine import Access, Database, find_access
+from service.db.memories import memories, pages
 from service.db.roles import APP, OWNER
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable

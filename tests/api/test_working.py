@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db import working
+from service.db.cognition import working
 from service.db.engine import Database
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE

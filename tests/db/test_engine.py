@@ -6,9 +6,9 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
-from service.db import keys
 from service.db.engine import Database, driver, find_access, holding
 from service.db.roles import APP
+from service.db.tenants import keys
 from service.domain.access import Right
 
 

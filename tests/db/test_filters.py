@@ -9,10 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db import important, scopes
+from service.db import scopes
 from service.db.conditions import typed
 from service.db.engine import Database
 from service.db.filters import COLUMNS, any_case, compiled
+from service.db.search import important
 from service.domain import filters
 from service.domain.draft import EmbeddingStatus
 from service.domain.filters import CHOICES, FIELDS, OPERATORS, Kind

@@ -18,10 +18,20 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 
-from service.db import direct, hybrid, large, marked, measures, nearest, neighbours, scopes, termstats, visible
+from service.db import direct, scopes
 from service.db.conditions import Condition, typed
 from service.db.engine import Database, Session, driver
-from service.db.hybrid import Ask, Where
+from service.db.search import (
+    approximate,
+    deduplication,
+    exact,
+    features,
+    nearest,
+    prefilter,
+    term_statistics,
+    visibility,
+)
+from service.db.search.exact import Ask, Where
 from service.domain import bounds, filters, marks
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.marks import NO_MARKS
@@ -84,7 +94,7 @@ async def store(database: Database, owner_url: str, settings: Settings) -> Async
         for begin in range(0, ROWS, PART):
             part = slice(begin, begin + PART)
             await raw.execute(VECTORS, tenant.workspace_id, ids[part], written[part], begin)
-        await termstats.count(session, tenant.workspace_id)
+        await term_statistics.count(session, tenant.workspace_id)
     await _as_owner(owner_url, "ANALYZE memory", "ANALYZE memory_vector", "ANALYZE term_stat")
     yield Store(tenant.workspace_id, ids, vectors)
     async with database.begin(tenant.workspace_id) as session:
@@ -138,7 +148,7 @@ def _ask(store: Store, at: int = 0, **more: Any) -> Ask:
 
 async def test_the_exact_path_reads_the_scopes_btrees(database: Database, store: Store) -> None:
     where = store.where("small")
-    statement, values = hybrid.statement(where, _ask(store), arm=ARM, wanted=10)
+    statement, values = exact.statement(where, _ask(store), arm=ARM, wanted=10)
     async with database.snapshot(store.workspace) as session:
         plan = await _plan(session, statement, values)
         graphs = await _graphs(session)
@@ -157,8 +167,8 @@ async def test_candidates_are_measured_by_their_ids(database: Database, store: S
     """In a middling scope the planner would rather read the whole btree of the scope and look for the ids in there."""
     where, ids = store.where("small"), store.ids[15::16][:60]
     async with database.snapshot(store.workspace) as session:
-        plan = await _plan(session, *measures.statement(where, ids, _ask(store), own={1: 1.0}, near={}))
-        found = await measures.read(session, where, [*ids, store.ids[0]], _ask(store), own={1: 1.0}, near={})
+        plan = await _plan(session, *features.statement(where, ids, _ask(store), own={1: 1.0}, near={}))
+        found = await features.read(session, where, [*ids, store.ids[0]], _ask(store), own={1: 1.0}, near={})
     assert "Index Scan using pk_memory on" in plan
     assert "ix_memory_user" not in plan
     assert sorted(found.ids) == sorted(ids), "another user's row is none of this scope"
@@ -166,9 +176,9 @@ async def test_candidates_are_measured_by_their_ids(database: Database, store: S
 
 async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database, store: Store) -> None:
     async with database.snapshot(store.workspace) as session:
-        stats = await termstats.read(session, store.workspace, [1, 100, 1049])
+        stats = await term_statistics.read(session, store.workspace, [1, 100, 1049])
         ask = _ask(store, tags=("t3",))
-        statement, values = large.statement(store.where("big"), ask, stats, arm=10, wanted=10)
+        statement, values = approximate.statement(store.where("big"), ask, stats, arm=10, wanted=10)
         await session.execute(FEWER)
         plan = await _plan(session, statement, values)
         graphs = await _graphs(session)
@@ -183,7 +193,7 @@ async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database
     assert "pk_memory" in parts[""], "ids of the functions are joined back"
 
 
-SHOWN = visible.rows(
+SHOWN = visibility.rows(
     "m", Query(Scope(UUID(int=0), user_id="small"), CleanText("?"), 10), datetime(2026, 11, 1, tzinfo=UTC)
 )
 """What every search asks of a row."""
@@ -198,7 +208,7 @@ async def test_words_are_read_from_the_scopes_btree_alone(
     scope = Scope(store.workspace, **{owner: "small"})
     where = Where(scopes.matching("m", scope), scopes.matching("v", scope), SHOWN, 1, EXACT_ROWS)
     ask = _ask(store, asked_at=datetime(2026, 2, 1, tzinfo=UTC))
-    statement, values = hybrid.statement(where, ask, arm=ARM, wanted=10)
+    statement, values = exact.statement(where, ask, arm=ARM, wanted=10)
     async with database.snapshot(store.workspace) as session:
         await session.execute(text("SELECT set_config('enable_bitmapscan', 'off', true)"))
         scan = _parts(await _plan(session, statement, values))["scan"]
@@ -239,7 +249,7 @@ async def test_rows_with_many_words_are_counted_and_found(database: Database) ->
         for one, (own, near) in zip(ids, sizes, strict=True):
             row = LONG_ROW.replace("words(", "pg_temp.words(")
             await raw.execute(row, tenant.workspace_id, one, name, channel, own, near)
-        found = await hybrid.candidates(session, where, Ask(terms, None), arm=ARM, wanted=1)
+        found = await exact.candidates(session, where, Ask(terms, None), arm=ARM, wanted=1)
     assert found is not None
     assert found.texts == len(sizes)
     for term in terms:
@@ -252,12 +262,14 @@ async def test_rows_with_many_words_are_counted_and_found(database: Database) ->
 async def test_signs_are_read_from_the_scopes_btree_alone(database: Database, store: Store, owner_url: str) -> None:
     await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
     async with database.snapshot(store.workspace) as session:
-        stats = await termstats.read(session, store.workspace, [1, 100, 1049])
-        statement, values = large.statement(store.where("big"), _ask(store), stats, arm=10, wanted=10, way="signs")
+        stats = await term_statistics.read(session, store.workspace, [1, 100, 1049])
+        statement, values = approximate.statement(
+            store.where("big"), _ask(store), stats, arm=10, wanted=10, way="signs"
+        )
         plan = await _plan(session, statement, values)
         graphs = await _graphs(session)
-        assert await large.has_at_most(session, store.where("big"), ROWS)
-        assert not await large.has_at_most(session, store.where("big"), SMALL)
+        assert await approximate.has_at_most(session, store.where("big"), ROWS)
+        assert not await approximate.has_at_most(session, store.where("big"), SMALL)
     _no_scan(plan)
     assert not any(graph in plan for graph in graphs), plan
     assert re.search(r"Index Only Scan using memory_vector_p\d+_workspace_id_user_id_kind", plan), plan
@@ -281,13 +293,13 @@ async def test_speakers_are_read_name_by_name(database: Database, store: Store) 
         raw = await driver(session)
         await raw.execute(MEMORIES, here.workspace, store.ids[:160])
         await raw.execute(NAMED, here.workspace)
-        assert await hybrid.speakers(session, here.where("big")) == []
-        assert sorted(await hybrid.speakers(session, here.where("small"))) == ["Bob 128", "Bob 80", "Zoë", "anna"]
-        wider = await hybrid.speakers(session, replace(here.where("small"), scope=side))
+        assert await exact.speakers(session, here.where("big")) == []
+        assert sorted(await exact.speakers(session, here.where("small"))) == ["Bob 128", "Bob 80", "Zoë", "anna"]
+        wider = await exact.speakers(session, replace(here.where("small"), scope=side))
         assert sorted(wider) == ["Bob 128", "Bob 32", "Bob 80", "Zoë", "anna"]
     where = store.where("big")
     async with database.snapshot(store.workspace) as session:
-        plan = await _plan(session, hybrid.speakers_statement(where), where.scope.values)
+        plan = await _plan(session, exact.speakers_statement(where), where.scope.values)
     assert plan.count("ix_memory_user_speaker") == 2, plan
     assert "Sort" not in plan, plan
 
@@ -301,7 +313,7 @@ async def test_signs_find_the_nearest(database: Database, store: Store, share: i
         for question in big[:20]:
             seen = [at for at in big if (at + 1) % share == 0]
             ask = Ask([], store.vectors[question])
-            found = await large.candidates(session, where, ask, arm=ARM, wanted=10, way="signs")
+            found = await approximate.candidates(session, where, ask, arm=ARM, wanted=10, way="signs")
             assert found.path == "signs"
             cosines = store.vectors[seen] @ store.vectors[question]
             wanted = [store.ids[seen[at]] for at in np.argsort(-cosines)[:10]]
@@ -356,7 +368,7 @@ async def test_the_functions_walk_their_gin_index(
 def _borne(store: Store, narrow: Narrow) -> Where:
     """The big user's rows that the conditions leave, with the marks and bounds they need."""
     where = store.where("big")
-    rows = visible.narrowed("m", narrow, Window(), where.rows)
+    rows = visibility.narrowed("m", narrow, Window(), where.rows)
     return replace(where, rows=rows, marks=marks.needed(narrow), bounds=bounds.needed(narrow, Window()))
 
 
@@ -402,9 +414,9 @@ async def test_conditions_that_leave_few_rows_make_a_small_scope(
     ask = _ask(store) if embedded else replace(_ask(store), vector=None)
     async with database.snapshot(store.workspace) as session:
         there = await _count(session, where)
-        found = await large.candidates(session, where, ask, arm=ARM, wanted=there)
+        found = await approximate.candidates(session, where, ask, arm=ARM, wanted=there)
         scanned = replace(where, marks=NO_MARKS, bounds=())
-        before = await large.candidates(session, scanned, ask, arm=ARM, wanted=max(there, 1))
+        before = await approximate.candidates(session, scanned, ask, arm=ARM, wanted=max(there, 1))
     assert found.texts == there < ARM
     assert {each for arm in found.arms.values() for each in arm} == set().union(*map(set, before.arms.values()))
     assert found.path == ("exact" if embedded else "none")
@@ -421,8 +433,8 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
     """Nor where ANALYZE has not seen the workspace, when a scan of the scope looks free to the planner. Postgres 16
     then asks the ids of each row of pk_memory_vector instead of looking them up."""
     here = store if known else replace(store, workspace=UUID(int=9))
-    where = marked.narrowed(_borne(here, FEW[1]))
-    statement, values = hybrid.statement(where, _ask(store, tags=("t3",)), arm=ARM, wanted=10)
+    where = prefilter.narrowed(_borne(here, FEW[1]))
+    statement, values = exact.statement(where, _ask(store, tags=("t3",)), arm=ARM, wanted=10)
     async with database.snapshot(here.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
         parts = _parts(await _plan(session, statement, values))
@@ -447,7 +459,7 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Store
             names = ("ix_memory_marks", "memory")
             before = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             where = _borne(store, narrow)
-            assert await session.scalar(marked.probe(where), marked.values(where)) == -1
+            assert await session.scalar(prefilter.probe(where), prefilter.values(where)) == -1
             after = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             assert after == [before[0] + 1, before[1]], narrow
 
@@ -457,10 +469,10 @@ async def test_or_by_the_scope_and_the_marks_together(database: Database, store:
     """240 rows bear one of these, and mostly that is more than are few; 14 are of the user who asks."""
     narrow = Narrow(tags=tuple(f"t{number}" for number in range(8)))
     where = replace(store.where("small"), exact_rows=reach, marks=marks.needed(narrow))
-    where = replace(where, rows=visible.narrowed("m", narrow, Window(), where.rows))
+    where = replace(where, rows=visibility.narrowed("m", narrow, Window(), where.rows))
     async with database.snapshot(store.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
-        found = await session.scalar(typed(text(f"SELECT {marked.IDS}")), marked.values(where))
+        found = await session.scalar(typed(text(f"SELECT {prefilter.IDS}")), prefilter.values(where))
         assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + 1
         rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}")
         there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.rows.values})}
@@ -472,10 +484,10 @@ async def test_or_by_the_btree_of_a_column(database: Database, store: Store) -> 
     async with database.read(store.workspace) as session:
         for narrow, index in zip(BOUNDED, ("timestamp", "timestamp", "importance", "pk"), strict=True):
             where = _borne(store, narrow)
-            probe, few = marked.probe(where), await marked.fewer(session, where)
+            probe, few = prefilter.probe(where), await prefilter.fewer(session, where)
             assert few is not None
-            statement, values = hybrid.statement(few, _ask(store), arm=ARM, wanted=10)
-            plans = [await _plan(session, probe, marked.values(where)), await _plan(session, statement, values)]
+            statement, values = exact.statement(few, _ask(store), arm=ARM, wanted=10)
+            plans = [await _plan(session, probe, prefilter.values(where)), await _plan(session, statement, values)]
             for plan in plans:
                 _no_scan(plan)
                 assert f"{index}_memory" in plan or f"ix_memory_{index}" in plan, plan
@@ -488,12 +500,14 @@ async def test_conditions_that_leave_many_change_nothing(database: Database, sto
         where = _borne(store, narrow)
         async with database.snapshot(store.workspace) as session:
             before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
-            assert await session.scalar(marked.probe(where), marked.values(where)) is None
+            assert await session.scalar(prefilter.probe(where), prefilter.values(where)) is None
             assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + looks
-            found = await large.candidates(session, where, _ask(store), arm=ARM, wanted=10)
-            plain = await large.candidates(session, replace(where, marks=NO_MARKS), _ask(store), arm=ARM, wanted=10)
-            stats = await termstats.read(session, store.workspace, [1])
-            plan = await _plan(session, *large.statement(where, _ask(store), stats, arm=ARM, wanted=10))
+            found = await approximate.candidates(session, where, _ask(store), arm=ARM, wanted=10)
+            plain = await approximate.candidates(
+                session, replace(where, marks=NO_MARKS), _ask(store), arm=ARM, wanted=10
+            )
+            stats = await term_statistics.read(session, store.workspace, [1])
+            plan = await _plan(session, *approximate.statement(where, _ask(store), stats, arm=ARM, wanted=10))
         assert found.path == plain.path == "hnsw"
         assert found.arms == plain.arms
         assert "hashed SubPlan" in _parts(plan)["approximate"], "rows without the marks are not looked up"
@@ -516,13 +530,13 @@ async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
     where = _borne(store, narrow)
     ask = _ask(store)
     async with database.snapshot(store.workspace) as session:
-        assert await marked.fewer(session, where) is None
+        assert await prefilter.fewer(session, where) is None
         there = await _count(session, where)
-        found = await large.candidates(session, where, ask, arm=ARM, wanted=50, way=way)
+        found = await approximate.candidates(session, where, ask, arm=ARM, wanted=50, way=way)
         plain = replace(where, marks=NO_MARKS, bounds=())
-        before = await large.candidates(session, plain, ask, arm=ARM, wanted=50, way=way)
-        stats = await termstats.read(session, store.workspace, ask.terms)
-        statement, values = large.statement(where, ask, stats, arm=ARM, wanted=50, way=way)
+        before = await approximate.candidates(session, plain, ask, arm=ARM, wanted=50, way=way)
+        stats = await term_statistics.read(session, store.workspace, ask.terms)
+        statement, values = approximate.statement(where, ask, stats, arm=ARM, wanted=50, way=way)
         plan = await _plan(session, statement, values)
     assert 0 < there < 50
     assert found.path == before.path == "fallback"
@@ -560,9 +574,9 @@ async def test_exactly_as_many_as_wanted_or_as_there_are(
     async with database.snapshot(store.workspace) as session:
         there = await _count(session, where)
         arm = max(ARM, 2 * wanted)
-        found = await large.candidates(session, where, ask, arm=arm, wanted=wanted, way=way or "hnsw")
+        found = await approximate.candidates(session, where, ask, arm=arm, wanted=wanted, way=way or "hnsw")
         ids = {each for arm in found.arms.values() for each in arm}
-        measured = await measures.read(session, where, sorted(ids), ask, own={}, near={})
+        measured = await features.read(session, where, sorted(ids), ask, own={}, near={})
     assert len(ids) >= min(wanted, there)
     assert set(measured.ids) == ids, "nothing that the conditions hide"
     assert found.path in ((way, "fallback") if way else ("none",))
@@ -575,7 +589,7 @@ async def test_the_exact_path_counts_and_finds_everything(database: Database, st
         where = store.where("small", rows)
         async with database.snapshot(store.workspace) as session:
             there = await _count(session, where)
-            found = await hybrid.candidates(session, where, _ask(store), arm=ARM, wanted=50)
+            found = await exact.candidates(session, where, _ask(store), arm=ARM, wanted=50)
         assert found is not None
         assert found.path == "exact"
         assert found.texts == there
@@ -589,11 +603,11 @@ async def test_words_rank_by_bm25(database: Database, store: Store) -> None:
     terms = [1, 100 + 96 % 50, 1000 + 96]
     async with database.snapshot(store.workspace) as session:
         ask = Ask(terms, None)
-        found = await hybrid.candidates(session, store.where("small"), ask, arm=ROWS, wanted=5)
+        found = await exact.candidates(session, store.where("small"), ask, arm=ROWS, wanted=5)
         assert found is not None
-        idf = {term: termstats.idf(found.texts, found.own[term]) for term in terms}
+        idf = {term: term_statistics.idf(found.texts, found.own[term]) for term in terms}
         weights = [{term: idf[term] for term in terms}] * 2
-        measured = await measures.read(
+        measured = await features.read(
             session, store.where("small"), found.arms["text_lexical"], ask, own=weights[0], near=weights[1]
         )
     held = {store.ids[n - 1]: {1, 100 + n % 50, 1000 + n} & set(terms) for n in small}
@@ -609,7 +623,7 @@ async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, s
     """The exact arm takes as many vectors to spare as rows are hidden."""
     where = store.where("small", rows.format(shown="(m.metadata->>'n')::int % 64 = 0"))
     async with database.snapshot(store.workspace) as session:
-        found = await hybrid.candidates(session, where, _ask(store), arm=5, wanted=5)
+        found = await exact.candidates(session, where, _ask(store), arm=5, wanted=5)
     assert found is not None
     seen = [at for at in range(ROWS) if (at + 1) % 64 == 0 and (at + 1) % 150 != 7]
     wanted = sorted(seen, key=lambda at: -float(store.vectors[at] @ store.vectors[0]))[:5]
@@ -618,7 +632,7 @@ async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, s
 
 async def test_a_large_scope_is_not_looked_at_row_by_row(database: Database, store: Store) -> None:
     async with database.snapshot(store.workspace) as session:
-        assert await hybrid.candidates(session, store.where("big"), _ask(store), arm=ARM, wanted=10) is None
+        assert await exact.candidates(session, store.where("big"), _ask(store), arm=ARM, wanted=10) is None
 
 
 async def test_the_graph_finds_the_nearest(database: Database, store: Store) -> None:
@@ -626,7 +640,7 @@ async def test_the_graph_finds_the_nearest(database: Database, store: Store) -> 
     near = 0
     async with database.snapshot(store.workspace) as session:
         for question in big[:20]:
-            found = await large.candidates(session, store.where("big"), _ask(store, question), arm=ARM, wanted=10)
+            found = await approximate.candidates(session, store.where("big"), _ask(store, question), arm=ARM, wanted=10)
             cosines = store.vectors[big] @ store.vectors[question]
             wanted = {store.ids[big[at]] for at in np.argsort(-cosines)[:10]}
             near += len(wanted & set(found.arms["text_vector"][:10]))
@@ -637,7 +651,7 @@ async def test_a_rare_word_is_found_wherever_its_vector_lies(database: Database,
     far = min(range(ROWS), key=lambda at: float(store.vectors[at] @ store.vectors[0]) if (at + 1) % 16 else 1)
     ask = Ask([1, 1000 + far + 1], store.vectors[0])
     async with database.snapshot(store.workspace) as session:
-        found = await large.candidates(session, store.where("big"), ask, arm=ARM, wanted=10)
+        found = await approximate.candidates(session, store.where("big"), ask, arm=ARM, wanted=10)
     assert found.arms["text_lexical"][0] == store.ids[far]
     assert store.ids[far] not in found.arms["text_vector"]
     assert found.own[1] == pytest.approx(ROWS)
@@ -647,8 +661,8 @@ async def test_a_word_of_every_text_opens_no_candidates_beside_a_rarer_one(datab
     """A11: it still scores; alone it opens."""
     async with database.snapshot(store.workspace) as session:
         where = store.where("big")
-        rare = await large.candidates(session, where, Ask([1, 1049], None), arm=ARM, wanted=10)
-        alone = await large.candidates(session, where, Ask([1], None), arm=ARM, wanted=10)
+        rare = await approximate.candidates(session, where, Ask([1, 1049], None), arm=ARM, wanted=10)
+        alone = await approximate.candidates(session, where, Ask([1], None), arm=ARM, wanted=10)
     assert len(rare.arms["text_lexical"]) == 1
     assert len(alone.arms["text_lexical"]) == ARM
 
@@ -658,7 +672,7 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: Store) ->
         row = text('SELECT "timestamp" FROM memory WHERE workspace_id = :w AND id = :id')
         moment = await session.scalar(row, {"w": store.workspace, "id": store.ids[1499]})
         ask = Ask([], None, moment)
-        found = await large.candidates(session, store.where("big"), ask, arm=20, wanted=5)
+        found = await approximate.candidates(session, store.where("big"), ask, arm=20, wanted=5)
     places = sorted(store.ids.index(each) for each in found.arms["time"])
     assert store.ids[1499] == found.arms["time"][0]
     assert places[0] < 1499 < places[-1]
@@ -667,10 +681,10 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: Store) ->
 
 async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str, str, str, int], TextClause]) -> str:
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
-    alive = visible.alive("m", now)
-    live = visible.live("m") & alive
+    alive = visibility.alive("m", now)
+    live = visibility.live("m") & alive
     target = nearest.Target(scopes.exactly("v", scope), live, 1)
-    here = scopes.exactly("m", scope) & visible.live("m")
+    here = scopes.exactly("m", scope) & visibility.live("m")
     statement = shape(target.scope.sql, here.sql, live.sql, alive.sql, 1)
     async with database.read(store.workspace, by_key=True) as session:
         wanted, parameters = direct.compiled(statement, session.dialect)
@@ -687,7 +701,7 @@ async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str
 
 async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: Store) -> None:
     """It does not depend on the values, so a big user's and a small one's are the same."""
-    plan = await _kept_plan(database, store, neighbours.beside)
+    plan = await _kept_plan(database, store, deduplication.beside)
     assert plan.count("Index Scan using pk_memory on") == 1, plan
     equal = re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan)
     assert equal is not None, plan
@@ -697,7 +711,7 @@ async def test_where_there_are_more_it_reads_signs_alone_and_few_vectors(
     database: Database, store: Store, owner_url: str
 ) -> None:
     await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
-    plan = await _kept_plan(database, store, neighbours.beside_by_signs)
+    plan = await _kept_plan(database, store, deduplication.beside_by_signs)
     assert len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id_user_id_kind", plan)) == 2, plan
     assert len(re.findall(r"Index Scan using memory_vector_p\d+_pkey", plan)) == 1, plan
     assert plan.count("Index Scan using pk_memory on") == 2, plan
@@ -712,7 +726,7 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
     hides rows of both."""
     mine = [at for at in range(ROWS) if ((at + 1) % 16 == 0) == (user == "small") and (at + 1) % 150 != 7]
     seen = [at for at in mine if at + 1 >= since]
-    assert (len(mine) > hybrid.CLOSE) == (user == "big")
+    assert (len(mine) > exact.CLOSE) == (user == "big")
     chance = np.random.default_rng(5)
     compare = filters.read({"field": "n", "operator": "gte", "value": since})
     for question in mine[:20]:
@@ -725,7 +739,9 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
             embedding_status=EmbeddingStatus.STORED,
         )
         async with database.read(store.workspace, by_key=True) as session:
-            beside = await neighbours.of_draft(session, draft, generation=1, similarity=float, limit=5, exact_rows=ROWS)
+            beside = await deduplication.of_draft(
+                session, draft, generation=1, similarity=float, limit=5, exact_rows=ROWS
+            )
         found = beside.neighbours
         cosines = store.vectors[seen] @ (vector / np.linalg.norm(vector))
         best = np.argsort(-cosines)[:5]

@@ -13,9 +13,9 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
-from service.db import queue
 from service.db.engine import Database
-from service.db.queue import FIRST_LANE, Lane
+from service.db.jobs import queue
+from service.db.jobs.queue import FIRST_LANE, Lane
 from service.domain.job import Ending, Job, JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
 

@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db import termstats
 from service.db.engine import Database
-from service.db.termstats import LEAST_TEXTS, LEAST_WORKSPACES
+from service.db.search import term_statistics
+from service.db.search.term_statistics import LEAST_TEXTS, LEAST_WORKSPACES
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs import count_terms
 from service.jobs.registry import TASKS
@@ -93,9 +93,9 @@ async def test_a_sample_stands_for_the_rest(
     database: Database, workspace: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _fill(database, workspace, 2_000)
-    monkeypatch.setattr(termstats, "SAMPLED", 500)
+    monkeypatch.setattr(term_statistics, "SAMPLED", 500)
     async with database.begin(workspace) as session:
-        await termstats.count(session, workspace)
+        await term_statistics.count(session, workspace)
     found = {term: texts for term, texts, _ in await _counted(database, workspace)}
     assert found[0] == 2_000
     assert found[1] == pytest.approx(2_000, rel=0.2)
@@ -118,12 +118,12 @@ async def test_words_of_few_workspaces_are_not_told_to_others(
     await _run(res)
     async with database.read(stranger.workspace_id) as session:
         seen = set(await session.scalars(text("SELECT term FROM term_stat")))
-        stats = await termstats.read(session, stranger.workspace_id, [1, 77])
+        stats = await term_statistics.read(session, stranger.workspace_id, [1, 77])
     assert {0, 1, 2} <= seen
     assert 77 not in seen
-    assert stats == termstats.TermStats(0, {1: 0.0, 77: 0.0}, {1: 0.0, 77: 0.0})
+    assert stats == term_statistics.TermStats(0, {1: 0.0, 77: 0.0}, {1: 0.0, 77: 0.0})
     async with database.read(tenant.workspace_id) as session:
-        stats = await termstats.read(session, tenant.workspace_id, [1, 2, 77])
+        stats = await term_statistics.read(session, tenant.workspace_id, [1, 2, 77])
     assert stats.texts == 25
     # counted in 25 and 12 of 25, then drawn towards everybody's share, which other tests have a part in
     assert 0 < stats.own[2] < stats.own[1] <= 25
@@ -149,7 +149,7 @@ SMOOTHED = [
 
 @pytest.mark.parametrize(("given", "wanted"), SMOOTHED)
 def test_smoothing(given: tuple[int, int, int, int], wanted: float) -> None:
-    assert termstats.smooth(*given) == pytest.approx(wanted)
+    assert term_statistics.smooth(*given) == pytest.approx(wanted)
 
 
 OPENING = [
@@ -163,7 +163,7 @@ OPENING = [
 
 @pytest.mark.parametrize(("counts", "texts", "wanted"), OPENING)
 def test_a11_which_words_open_candidates(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
-    assert termstats.opening(counts, texts) == wanted
+    assert term_statistics.opening(counts, texts) == wanted
 
 
 BESIDE = [
@@ -178,10 +178,10 @@ BESIDE = [
 
 @pytest.mark.parametrize(("counts", "texts", "wanted"), BESIDE)
 def test_which_words_stand_beside_a_frequent_one(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
-    assert termstats.beside(counts, texts) == wanted
+    assert term_statistics.beside(counts, texts) == wanted
 
 
 def test_idf_is_that_of_the_statement_for_small_scopes() -> None:
-    assert termstats.idf(100, 7) == pytest.approx(math.log(1 + (100 - 7 + 0.5) / (7 + 0.5)))
-    assert termstats.idf(10, 12) > 0
+    assert term_statistics.idf(100, 7) == pytest.approx(math.log(1 + (100 - 7 + 0.5) / (7 + 0.5)))
+    assert term_statistics.idf(10, 12) > 0
     assert LEAST_TEXTS > 1

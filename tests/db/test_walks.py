@@ -10,9 +10,9 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
-from service.db import edges, entity_edges
 from service.db.engine import Database
-from service.db.entity_edges import Way
+from service.db.graph import edges, entity_relations
+from service.db.graph.entity_relations import Way
 
 SPOKES = 20_000
 
@@ -58,7 +58,7 @@ async def hub(owner_url: str) -> Any:
 
 
 async def plan(database: Database, workspace: UUID, statement: Any, values: dict[str, Any]) -> str:
-    explained = entity_edges.statement(
+    explained = entity_relations.statement(
         f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {statement.element.text}"
     )
     async with database.begin(workspace) as session:
@@ -71,7 +71,7 @@ async def test_a_hub_of_entities_is_read_in_the_order_of_strength(
     database: Database, hub: tuple[UUID, UUID], types: tuple[str, ...]
 ) -> None:
     workspace, first = hub
-    step = entity_edges.STEP_OF_TYPES if types else entity_edges.STEP_ANY
+    step = entity_relations.STEP_OF_TYPES if types else entity_relations.STEP_ANY
     values = {**Way(None, types).values, "ids": [first], "seen": [first], "room": 100}
     if not types:
         del values["types"]
@@ -80,7 +80,7 @@ async def test_a_hub_of_entities_is_read_in_the_order_of_strength(
     assert ("ix_entity_edge_source_type" if types else "ix_entity_edge_source") in found, found
     read = [float(rows) for rows in re.findall(r"ix_entity_edge_\w+ on \w+ e_\d+ \(actual rows=([\d.]+)", found)]
     assert len(read) == 2, found
-    assert max(read) <= entity_edges.FAN_OUT + 1, found
+    assert max(read) <= entity_relations.FAN_OUT + 1, found
 
 
 async def test_a_hub_of_memories_too(database: Database, hub: tuple[UUID, UUID]) -> None:
@@ -104,6 +104,6 @@ async def test_a_name_is_found_without_reading_all(database: Database, hub: tupl
 async def test_a_whole_walk_of_three_hops_over_the_hub_ends(database: Database, hub: tuple[UUID, UUID]) -> None:
     workspace, first = hub
     async with database.read(workspace) as session:
-        found = await entity_edges.around(session, workspace, [first], Way(None), depth=3, limit=200)
+        found = await entity_relations.around(session, workspace, [first], Way(None), depth=3, limit=200)
     assert (len(found.reached), found.truncated) == (200, True)
     assert {each.by.strength for each in found.reached if each.depth == 1 and each.by} == {0.99}

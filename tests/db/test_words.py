@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from pgvector import SparseVector
 
-from service.db import hybrid, scopes, termstats, words
+from service.db import scopes
 from service.db.conditions import Condition
 from service.db.engine import Database, driver
-from service.db.hybrid import Ask, Where
+from service.db.search import bm25, exact, term_statistics
+from service.db.search.exact import Ask, Where
 from service.db.tables import TERM_DIMENSIONS
 from service.domain.scope import Scope
 from tests.conftest import new_tenant
@@ -120,7 +121,7 @@ QUESTIONS = [
 @pytest.mark.parametrize("terms", QUESTIONS, ids=lambda terms: f"{terms[0]}+{len(terms) - 1}")
 async def test_words_are_counted_and_ranked_as_bm25_says(database: Database, store: Store, terms: list[int]) -> None:
     async with database.snapshot(store.where.scope.values["workspace"]) as session:
-        found = await hybrid.candidates(session, store.where, Ask(terms, None), arm=ARM, wanted=1)
+        found = await exact.candidates(session, store.where, Ask(terms, None), arm=ARM, wanted=1)
     assert found is not None
     seen = [each for each in store.texts if not each.hidden]
     own = {each.id: each.own for each in seen}
@@ -133,7 +134,7 @@ async def test_words_are_counted_and_ranked_as_bm25_says(database: Database, sto
         if arm == "context_lexical" and not contexts:
             assert arm not in found.arms, "it would only repeat that of the texts"
             continue
-        wanted = _ranked(texts, {n: termstats.idf(len(seen), held[n]) for n in terms})
+        wanted = _ranked(texts, {n: term_statistics.idf(len(seen), held[n]) for n in terms})
         scores = dict(wanted)
         got = found.arms.get(arm, [])
         assert set(got) == set(scores)
@@ -142,18 +143,18 @@ async def test_words_are_counted_and_ranked_as_bm25_says(database: Database, sto
 
 @pytest.mark.parametrize(("count", "width"), [(0, 4), (1, 4), (4, 4), (5, 8), (11, 12), (16, 16), (17, 16), (48, 16)])
 def test_a_pass_has_room_for_the_words_and_every_word_a_place(count: int, width: int) -> None:
-    assert words.width(count) == width
-    values = words.values(range(count))
+    assert bm25.width(count) == width
+    values = bm25.values(range(count))
     places = [term for name, terms in values.items() if name != "terms" for term in terms]
     assert sorted(places) == values["terms"] == list(range(count))
 
 
 def test_a_page_of_words_takes_no_passes() -> None:
-    assert words.width(49) == 0
-    assert words.values(range(49)) == {"terms": list(range(49))}
+    assert bm25.width(49) == 0
+    assert bm25.values(range(49)) == {"terms": list(range(49))}
 
 
 def test_nothing_faint_is_taken_for_a_word() -> None:
     """Whatever the weights of a text are: from the longest text there can be to a word said over and over."""
     lightest, heaviest = 0.01, 2.5
-    assert heaviest * words.FAINT < words.CLEAR < lightest
+    assert heaviest * bm25.FAINT < bm25.CLEAR < lightest

@@ -15,9 +15,9 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db import queue
 from service.db.engine import Database
-from service.db.wakeup import Wakeup
+from service.db.jobs import queue
+from service.db.jobs.wakeup import Wakeup
 from service.domain.job import Job, JobName, NewJob
 from service.domain.text import content_hash
 from service.jobs.loop import Worker

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db import goals as goal_rows
+from service.db.cognition import goals as goal_rows
 from service.db.engine import Database
 from service.domain.entity import EntityWish, Owner
 from service.domain.request import Request

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db import erase
 from service.db.engine import Database
+from service.db.erasure import erase
 from service.domain.entity import Named
 from service.domain.job import Job
 from service.domain.text import content_hash

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.db import schedule
 from service.db.engine import Database
+from service.db.jobs import schedule
 from service.domain.job import Counts, Job, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.errors import InvalidInput

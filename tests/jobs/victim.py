@@ -12,8 +12,8 @@ from typing import cast
 from uuid import uuid4
 
 from service.db.engine import Database, find_access
+from service.db.jobs.wakeup import Wakeup
 from service.db.roles import WORKER
-from service.db.wakeup import Wakeup
 from service.domain.job import Job, JobName
 from service.jobs.loop import Worker
 from service.jobs.registry import TASKS, Task

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db.audit import Entry
 from service.db.engine import Database, Session
+from service.db.tenants.audit import Entry
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
 from service.memory.behind import in_background

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bench.load_conversations import read
-from service.db.memories import AVERAGE_LENGTH
+from service.db.memories.memories import AVERAGE_LENGTH
 from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText

@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from service.db.measures import ALWAYS, SOMETIMES, Measures
-from service.db.named import Naming
-from service.db.stats import Standing
+from service.db.memories.stats import Standing
+from service.db.search.entity_arm import Naming
+from service.db.search.features import ALWAYS, SOMETIMES, Measures
 from service.domain.query import Query
 from service.domain.ranking import Factors, Fusion, Ranking
 from service.domain.scope import Scope

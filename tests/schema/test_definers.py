@@ -8,8 +8,10 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db import keys, queue, upkeep, working
+from service.db.cognition import working
 from service.db.engine import Database
+from service.db.jobs import queue, upkeep
+from service.db.tenants import keys
 from service.domain.access import Right
 from service.domain.job import NewJob
 from service.domain.scope import NIL_WORKSPACE

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.db import upkeep
 from service.db.engine import Database
+from service.db.jobs import upkeep
 from service.domain.scope import NIL_WORKSPACE
 
 HOLDERS = "SELECT tableoid::regclass::text FROM audit_log WHERE id = $1"

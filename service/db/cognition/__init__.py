@@ -1,0 +1,1 @@
+"""Goals, strategies, uses of tools and working memory."""

@@ -1,0 +1,1 @@
+"""Conversations, their turns and the context of a turn."""

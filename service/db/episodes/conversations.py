@@ -1,0 +1,389 @@
+"""How are conversations and their turns kept?
+
+A conversation is known by its user, agent and external id, so two users with a run "S1" have two of them (A13).
+Turn indexes are given under the scope lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import DateTime, Integer, Row, Uuid, and_, bindparam, func, or_, select, text, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from uuid_utils.compat import uuid7
+
+from service.db import direct
+from service.db.engine import Session
+from service.db.episodes import turns as spoken
+from service.db.episodes.turns import NewTurn, StoredTurn
+from service.db.memories import rows
+from service.db.memories.rows import Rows
+from service.db.tables import Conversation, MemorySource, Turn
+from service.domain import conversation as domain
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.text import CleanText
+from service.language.context import Turn as Said
+
+# A consolidated one becomes unconsolidated again by new turns (R9.08), unless the facts of these are extracted with
+# them; older turns that still wait for theirs go on waiting.
+# Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
+GO_ON = text("""
+    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                                   consolidated_at)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at)
+    ON CONFLICT ON CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id DO UPDATE
+    SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, version = c.version + 1,
+        updated_at = now(),
+        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END
+    RETURNING id, turn_count
+""").bindparams(
+    bindparam("workspace_id", type_=Uuid()),
+    bindparam("id", type_=Uuid()),
+    bindparam("started_at", type_=DateTime(timezone=True)),
+    bindparam("turn_count", type_=Integer()),
+    bindparam("consolidated_at", type_=DateTime(timezone=True)),
+)
+
+
+async def go_on(
+    session: Session,
+    scope: Scope,
+    external_id: str | None,
+    turns: Sequence[NewTurn],
+    *,
+    generation: int,
+    consolidated_at: datetime | None = None,
+) -> tuple[list[StoredTurn], tuple[Rows, ...]]:
+    """Gives turns, at least one, their places at the end of a conversation, in order; begins it when it is new. Under
+    the scope lock. The rows are the caller's to insert before the transaction ends, with whatever goes along, and
+    before what names the conversation.
+
+    `external_id` None: a conversation of its own, one of the rows. `consolidated_at`: now, when the facts of these
+    turns are stored with them.
+    """
+    name = external_id or fresh_name()
+    new: dict[str, Any] = {
+        "workspace_id": scope.workspace_id,
+        "id": uuid7(),
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "channel": scope.channel,
+        "external_id": name,
+        "started_at": turns[0].timestamp,
+        "turn_count": len(turns),
+        "consolidated_at": consolidated_at,
+    }
+    begun: tuple[Rows, ...] = ()
+    if external_id is None:
+        begun, here, first = (Rows(Conversation, [new]),), new["id"], 0
+    else:
+        [row] = await direct.fetch(session, GO_ON, new)
+        here, first = row.id, row.turn_count - len(turns)
+    stored = [StoredTurn(uuid7(), here, first + place) for place in range(len(turns))]
+    said = list(zip(turns, stored, strict=True))
+    return stored, (*begun, *spoken.new_rows(replace(scope, run_id=name), said, generation=generation))
+
+
+def fresh_name() -> str:
+    """The external id of a conversation that the caller did not name."""
+    return str(uuid7())
+
+
+async def put(session: Session, there: domain.Conversation, new: NewTurn, index: int, *, generation: int) -> StoredTurn:
+    """Adds one turn at a place that is free; the conversation's count reaches beyond it. Under the scope lock."""
+    place = StoredTurn(uuid7(), there.id, index)
+    await session.execute(
+        update(Conversation)
+        .where(Conversation.workspace_id == there.scope.workspace_id, Conversation.id == there.id)
+        .values({**TOUCHED, "turn_count": func.greatest(Conversation.turn_count, index + 1)})
+    )
+    await rows.insert(session, *spoken.new_rows(there.scope, [(new, place)], generation=generation))
+    return place
+
+
+TOUCHED: Mapping[str, Any] = MappingProxyType(
+    {
+        "consolidated_at": None,
+        "patterns_extracted": False,
+        "version": Conversation.version + 1,
+        "updated_at": func.now(),
+    }
+)
+"""What a new turn does to its conversation."""
+
+
+HOLD = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = ANY (:ids) ORDER BY id FOR KEY SHARE")
+
+
+async def hold(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
+    """Keeps these turns until the transaction ends. Are all of them there?"""
+    values = {"workspace": scope.workspace_id, "ids": [each.id for each in turns]}
+    return len(await direct.fetch(session, HOLD, values)) == len(turns)
+
+
+async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
+    """Says that the facts of these turns are extracted, if they are all there are (R9.08)."""
+    await session.execute(
+        update(Conversation)
+        .where(Conversation.workspace_id == scope.workspace_id, Conversation.id == turns[0].conversation_id)
+        .where(Conversation.turn_count == len(turns))
+        .values(consolidated_at=func.now())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """That a memory came from a turn, and from which characters of it: the half-open span, where it is known."""
+
+    memory_id: UUID
+    turn_id: UUID
+    start: int | None = None
+    end: int | None = None
+
+
+# A memory that merely said the same may be erased this moment by a bulk delete, which takes no scope lock.
+LINK = text("""
+    INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
+    SELECT :workspace, s.memory_id, s.turn_id, s.start, s."end"
+    FROM unnest(CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:starts AS integer[]), CAST(:ends AS integer[]))
+        AS s (memory_id, turn_id, start, "end")
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
+    ORDER BY s.memory_id, s.turn_id FOR KEY SHARE OF m
+    ON CONFLICT DO NOTHING
+""").bindparams(bindparam("workspace", type_=Uuid()))
+
+
+async def link(session: Session, scope: Scope, sources: Sequence[Source]) -> None:
+    """Says which turn a memory came from, each pair once; of several spans the first."""
+    if not sources:
+        return
+    ordered = _once(sources)
+    values = {
+        "workspace": scope.workspace_id,
+        "memories": [each.memory_id for each in ordered],
+        "turns": [each.turn_id for each in ordered],
+        "starts": [each.start for each in ordered],
+        "ends": [each.end for each in ordered],
+    }
+    await direct.fetch(session, LINK, values)
+
+
+def new_links(scope: Scope, sources: Sequence[Source]) -> Rows:
+    """The same as rows to insert, for turns that are new, to which nothing can be linked yet, and memories that are
+    held till the end of the transaction."""
+    named = [(each.memory_id, each.turn_id, each.start, each.end) for each in _once(sources)]
+    columns = ("workspace_id", "memory_id", "turn_id", "start", "end")
+    return Rows(MemorySource, [dict(zip(columns, (scope.workspace_id, *each), strict=True)) for each in named])
+
+
+def _once(sources: Sequence[Source]) -> list[Source]:
+    """Each pair of memory and turn once, in the order of their ids."""
+    pairs: dict[tuple[UUID, UUID], Source] = {}
+    for each in sources:
+        pairs.setdefault((each.memory_id, each.turn_id), each)
+    return [each for _, each in sorted(pairs.items(), key=itemgetter(0))]
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """How many turns a conversation has, and the last of them, oldest first."""
+
+    count: int
+    turns: tuple[Said, ...]
+
+
+async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> Tail:
+    """The end of the conversation that a request goes on with; nothing for a new one."""
+    owner = (
+        Conversation.workspace_id == scope.workspace_id,
+        Conversation.user_id.is_not_distinct_from(scope.user_id),
+        Conversation.agent_id.is_not_distinct_from(scope.agent_id),
+        Conversation.external_id == external_id,
+    )
+    row = (await session.execute(select(Conversation.id, Conversation.turn_count).where(*owner))).one_or_none()
+    if row is None:
+        return Tail(0, ())
+    turns = await session.execute(
+        select(Turn.content, Turn.speaker, Turn.role)
+        .where(Turn.workspace_id == scope.workspace_id, Turn.conversation_id == row.id)
+        .order_by(Turn.turn_index.desc())
+        .limit(limit)
+    )
+    said = [Said(CleanText(text), speaker or role) for text, speaker, role in turns]
+    return Tail(row.turn_count, tuple(reversed(said)))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTurn:
+    """A turn read back."""
+
+    place: StoredTurn
+    role: str
+    speaker: str | None
+    text: CleanText
+    timestamp: datetime
+
+
+async def kept(
+    session: Session, workspace_id: UUID, conversation_id: UUID, first: int, last: int
+) -> tuple[Scope, list[KeptTurn]] | None:
+    """Scope (without a run) and those of the turns `first` to `last` that are there, in order; None when none is."""
+    owner = select(Conversation.user_id, Conversation.agent_id, Conversation.channel)
+    here = owner.where(Conversation.workspace_id == workspace_id, Conversation.id == conversation_id)
+    row = (await session.execute(here)).one_or_none()
+    if row is None:
+        return None
+    turns = await session.execute(
+        select(Turn.id, Turn.turn_index, Turn.role, Turn.speaker, Turn.content, Turn.timestamp)
+        .where(Turn.workspace_id == workspace_id, Turn.conversation_id == conversation_id)
+        .where(Turn.turn_index.between(first, last))
+        .order_by(Turn.turn_index)
+    )
+    kept = [
+        KeptTurn(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp)
+        for row_id, index, role, speaker, text, timestamp in turns
+    ]
+    return (Scope(workspace_id, row.user_id, row.agent_id, channel=row.channel), kept) if kept else None
+
+
+# -- read and changed by themselves ---------------------------------------------------------------------------------
+
+
+async def create(
+    session: Session,
+    scope: Scope,
+    *,
+    title: CleanText | None,
+    started_at: datetime,
+    metadata: Mapping[str, Any],
+) -> domain.Conversation | None:
+    """The new conversation; None when the user and agent have one of this name (`scope.run_id`) already."""
+    row = {
+        "workspace_id": scope.workspace_id,
+        "id": uuid7(),
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "channel": scope.channel,
+        "external_id": scope.run_id,
+        "title": title,
+        "started_at": started_at,
+        "metadata": dict(metadata),
+    }
+    made = upsert(Conversation).values(row).on_conflict_do_nothing().returning(*COLUMNS)
+    found = (await session.execute(made)).one_or_none()
+    return None if found is None else _conversation(found)
+
+
+async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> domain.Conversation | None:
+    here = Conversation.workspace_id == workspace_id, Conversation.id == conversation_id
+    row = (await session.execute(select(*COLUMNS).where(*here))).one_or_none()
+    return None if row is None else _conversation(row)
+
+
+async def named(
+    session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None, limit: int = 2
+) -> list[domain.Conversation]:
+    """Conversations of this name, of the given user and agent where one is given. Uses ix_conversation_external."""
+    query = select(*COLUMNS).where(Conversation.workspace_id == workspace_id, Conversation.external_id == external_id)
+    if user_id is not None:
+        query = query.where(Conversation.user_id == user_id)
+    if agent_id is not None:
+        query = query.where(Conversation.agent_id == agent_id)
+    return [_conversation(row) for row in await session.execute(query.order_by(Conversation.id).limit(limit))]
+
+
+async def exactly(session: Session, scope: Scope) -> domain.Conversation | None:
+    """The one conversation of exactly this user, agent and name."""
+    row = await session.execute(
+        select(*COLUMNS).where(
+            Conversation.workspace_id == scope.workspace_id,
+            Conversation.user_id.is_not_distinct_from(scope.user_id),
+            Conversation.agent_id.is_not_distinct_from(scope.agent_id),
+            Conversation.external_id == scope.run_id,
+        )
+    )
+    found = row.one_or_none()
+    return None if found is None else _conversation(found)
+
+
+async def listed(
+    session: Session,
+    scope: Scope,
+    *,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+    include_archived: bool = False,
+    consolidated: bool | None = None,
+) -> list[domain.Conversation]:
+    """Conversations of a scope, the newest first, behind the key `after`."""
+    named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
+    given = [getattr(Conversation, name) == value for name, value in named.items() if value is not None]
+    query = select(*COLUMNS).where(
+        Conversation.workspace_id == scope.workspace_id,
+        Conversation.channel.in_((scope.channel, GLOBAL_CHANNEL)),
+        *given,
+    )
+    if not include_archived:
+        query = query.where(~Conversation.archived)
+    if consolidated is not None:
+        query = query.where(Conversation.consolidated_at.is_not(None) == consolidated)
+    if after is not None:
+        at, last = after
+        older = and_(Conversation.created_at == at, Conversation.id < last)
+        query = query.where(or_(Conversation.created_at < at, older))
+    order = Conversation.created_at.desc(), Conversation.id.desc()
+    return [_conversation(row) for row in await session.execute(query.order_by(*order).limit(limit))]
+
+
+async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> domain.Conversation | None:
+    """The conversation as it is, its row held until the transaction ends."""
+    here = Conversation.workspace_id == workspace_id, Conversation.id == conversation_id
+    row = (await session.execute(select(*COLUMNS).where(*here).with_for_update())).one_or_none()
+    return None if row is None else _conversation(row)
+
+
+async def change(
+    session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
+) -> domain.Conversation:
+    """Sets columns and counts the version up. The turns follow where they repeat a column (channel, archived)."""
+    here = Conversation.workspace_id == workspace_id, Conversation.id == conversation_id
+    changed = {**values, "version": Conversation.version + 1, "updated_at": now}
+    row = (await session.execute(update(Conversation).where(*here).values(changed).returning(*COLUMNS))).one()
+    if "archived" in values:
+        theirs = Turn.workspace_id == workspace_id, Turn.conversation_id == conversation_id
+        await session.execute(update(Turn).where(*theirs).values(archived=values["archived"]))
+    return _conversation(row)
+
+
+async def counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
+    """How many turns each conversation holds."""
+    held = select(Turn.conversation_id, func.count()).where(
+        Turn.workspace_id == workspace_id, Turn.conversation_id.in_(ids)
+    )
+    return {row[0]: row[1] for row in await session.execute(held.group_by(Turn.conversation_id))}
+
+
+COLUMNS = tuple(Conversation.__table__.c)
+
+
+def _conversation(row: Row[Any]) -> domain.Conversation:
+    return domain.Conversation(
+        id=row.id,
+        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.external_id, row.channel),
+        title=row.title,
+        started_at=row.started_at,
+        next_index=row.turn_count,
+        consolidated_at=row.consolidated_at,
+        patterns_extracted=row.patterns_extracted,
+        archived=row.archived,
+        metadata=row.metadata,
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

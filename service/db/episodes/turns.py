@@ -1,0 +1,260 @@
+"""How are turns written and read back?
+
+A turn goes in with its words for BM25, its vector (if there is one yet) and a line in the log, in the transaction of
+whoever writes it. Rows leave as domain values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pgvector import SparseVector
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.orm import aliased
+from uuid_utils.compat import uuid7
+
+from service.db import scopes
+from service.db.conditions import Condition
+from service.db.engine import Session
+from service.db.memories.memories import AVERAGE_LENGTH
+from service.db.memories.rows import Rows
+from service.db.tables import TERM_DIMENSIONS, ConversationLog, TurnVector
+from service.db.tables import Turn as Table
+from service.domain.conversation import Turn
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.language import lexemes
+from service.providers.protocols import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """What was said, redacted. `vector` None: a job makes it. `weights`: BM25 by term id, None: worked out here."""
+
+    role: str
+    speaker: str | None
+    text: CleanText
+    timestamp: datetime
+    vector: Vector | None = None
+    token_count: int | None = None
+    model: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[int, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A turn's identity and its place in the conversation."""
+
+    id: UUID
+    conversation_id: UUID
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Which turns: of a scope, said from `since` on and before `until`, of one conversation; never archived ones.
+    `channels`: looked at beside the scope's own and `_global`."""
+
+    scope: Scope
+    since: datetime | None = None
+    until: datetime | None = None
+    conversation_id: UUID | None = None
+    channels: tuple[str, ...] = ()
+
+    def place(self, alias: str) -> Condition:
+        """The scope, on any table that carries it."""
+        return scopes.matching(alias, self.scope, self.channels)
+
+    def rows(self, alias: str) -> Condition:
+        """Everything else, on `turn`."""
+        found = Condition(f"NOT {alias}.archived")
+        if self.since is not None:
+            found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": self.since})
+        if self.until is not None:
+            found &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": self.until})
+        if self.conversation_id is not None:
+            found &= Condition(f"{alias}.conversation_id = :conversation", {"conversation": self.conversation_id})
+        return found
+
+
+def digest(text: str) -> str:
+    """SHA-256 hex of the UTF-8 text, 64 characters (R9.04)."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def weigh(text: CleanText) -> Mapping[int, float]:
+    """The BM25 weights of a turn's words by term id; milliseconds for a long text."""
+    return lexemes.weights(text, avgdl=AVERAGE_LENGTH)
+
+
+def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> tuple[Rows, ...]:
+    """The rows of turns, vectors and log lines. `scope.run_id`: the conversation's external id."""
+    vectors = [_vector(scope, place.id, new.vector, generation) for new, place in turns if new.vector is not None]
+    said = [_row(scope, new, place) for new, place in turns]
+    logged = [_logged(row) for row in said]
+    return Rows(Table, said), Rows(TurnVector, vectors), Rows(ConversationLog, logged)
+
+
+async def page(
+    session: Session, workspace_id: UUID, conversation_id: UUID, *, after: int | None = None, limit: int
+) -> list[Turn]:
+    """Turns of a conversation in their order, behind index `after`."""
+    query = _select().where(Table.workspace_id == workspace_id, Table.conversation_id == conversation_id)
+    if after is not None:
+        query = query.where(Table.turn_index > after)
+    return [_turn(row) for row in await session.execute(query.order_by(Table.turn_index).limit(limit))]
+
+
+async def latest(session: Session, workspace_id: UUID, conversation_id: UUID, *, limit: int) -> list[Turn]:
+    """The last turns of a conversation, in their order."""
+    query = _select().where(Table.workspace_id == workspace_id, Table.conversation_id == conversation_id)
+    found = await session.execute(query.order_by(Table.turn_index.desc()).limit(limit))
+    return [_turn(row) for row in reversed(found.all())]
+
+
+async def recent(session: Session, wanted: Turns, *, limit: int) -> list[Turn]:
+    """The latest of these turns, newest first, by the time they were said (R9.07)."""
+    query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
+    order = Table.timestamp.desc(), Table.conversation_id, Table.turn_index.desc()
+    return [_turn(row) for row in await session.execute(query.order_by(*order).limit(limit))]
+
+
+async def at(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
+    """The turn at this place, if there is one."""
+    here = Table.workspace_id == workspace_id, Table.conversation_id == conversation_id, Table.turn_index == index
+    row = (await session.execute(_select().where(*here))).one_or_none()
+    return None if row is None else _turn(row)
+
+
+async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
+    found = await session.execute(_select().where(Table.workspace_id == workspace_id, Table.id.in_(ids)))
+    return {row.id: _turn(row) for row in found}
+
+
+async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool]) -> list[Turn]:
+    """The turns of the workspace that meet a condition and are not archived."""
+    query = _select().where(Table.workspace_id == workspace_id, wanted, ~Table.archived)
+    return [_turn(row) for row in await session.execute(query)]
+
+
+async def unembedded(
+    session: Session, workspace_id: UUID, conversation_id: UUID, *, generation: int, limit: int
+) -> list[Turn]:
+    """Turns of a conversation that have no vector of this generation, in their order."""
+    here = Table.workspace_id == workspace_id, Table.conversation_id == conversation_id
+    query = _select(generation).where(*here, ~_has_vector(generation)).order_by(Table.turn_index).limit(limit)
+    return [_turn(row) for row in await session.execute(query)]
+
+
+async def store_vectors(
+    session: Session, workspace_id: UUID, vectors: Mapping[UUID, Vector], *, generation: int
+) -> int:
+    """How many turns got their vector; one that is gone meanwhile, or has one, is left alone."""
+    locked = select(Table.id).where(Table.workspace_id == workspace_id, Table.id.in_(vectors)).order_by(Table.id)
+    there = list(await session.scalars(locked.with_for_update(key_share=True)))
+    kept = await get_many(session, workspace_id, there)
+    made = [_vector(turn.scope, turn.id, vectors[turn.id], generation) for turn in kept.values()]
+    if made:
+        await session.execute(upsert(TurnVector).on_conflict_do_nothing(), made)
+    return len(made)
+
+
+async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+    """Deletes turns with their vectors and sources; the log keeps them."""
+    await session.execute(delete(Table).where(Table.workspace_id == workspace_id, Table.id.in_(ids)))
+
+
+COLUMNS = tuple(column for column in Table.__table__.c if column.name not in {"terms", "bm25"})
+
+_later = aliased(Table)
+
+
+def _select(generation: int | None = None) -> Select[Any]:
+    behind = and_(
+        _later.workspace_id == Table.workspace_id,
+        _later.conversation_id == Table.conversation_id,
+        _later.turn_index > Table.turn_index,
+    )
+    following = select(_later.id).where(behind).order_by(_later.turn_index).limit(1).scalar_subquery()
+    return select(*COLUMNS, following.label("next_turn_id"), _has_vector(generation).label("embedded"))
+
+
+def _has_vector(generation: int | None) -> Any:
+    own = and_(TurnVector.workspace_id == Table.workspace_id, TurnVector.turn_id == Table.id)
+    if generation is not None:
+        own = and_(own, TurnVector.generation == generation)
+    return select(TurnVector.turn_id).where(own).exists()
+
+
+def _row(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
+    weights = weigh(new.text) if new.weights is None else new.weights
+    return {
+        "workspace_id": scope.workspace_id,
+        "id": place.id,
+        "conversation_id": place.conversation_id,
+        "turn_index": place.index,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "channel": scope.channel,
+        "role": new.role,
+        "speaker": new.speaker,
+        "content": new.text,
+        "content_hash": digest(new.text),
+        "token_count": new.token_count,
+        "model": new.model,
+        "metadata": dict(new.metadata),
+        "terms": sorted(weights),
+        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        "timestamp": new.timestamp,
+    }
+
+
+UNLOGGED = frozenset({"id", "speaker", "terms", "bm25"})
+
+
+def _logged(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The line in the log of a turn's row."""
+    kept = {name: value for name, value in row.items() if name not in UNLOGGED}
+    return {**kept, "id": uuid7(), "turn_id": row["id"]}
+
+
+def _vector(scope: Scope, turn_id: UUID, vector: Vector, generation: int) -> dict[str, Any]:
+    return {
+        "workspace_id": scope.workspace_id,
+        "turn_id": turn_id,
+        "generation": generation,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "channel": scope.channel,
+        "embedding": vector,
+    }
+
+
+def _turn(row: Row[Any]) -> Turn:
+    return Turn(
+        id=row.id,
+        conversation_id=row.conversation_id,
+        index=row.turn_index,
+        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+        role=row.role,
+        speaker=row.speaker,
+        text=CleanText(row.content),
+        hash=row.content_hash,
+        token_count=row.token_count,
+        model=row.model,
+        metadata=row.metadata,
+        timestamp=row.timestamp,
+        archived=row.archived,
+        created_at=row.created_at,
+        next_turn_id=row.next_turn_id,
+        embedded=row.embedded,
+    )

@@ -1,0 +1,1 @@
+"""Edges between memories, entities and the relations between entities."""

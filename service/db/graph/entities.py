@@ -1,0 +1,410 @@
+"""Which entities does a scope have, and how are they made, changed, found and taken away by hand?
+
+What texts name is written by jobs (entity_links.py). Everything here serves a caller: one entity, a page of them by name, or the ones whose name or vector is near a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+from uuid_utils.compat import uuid7
+
+from service.db.conditions import Condition, typed
+from service.db.engine import Session
+from service.db.jobs.late_vectors import LateVectors
+from service.db.tables import Entity as Table
+from service.db.tables import EntityVector
+from service.db.vectors import Half
+from service.domain.entity import CALLER, Entity, EntityWish, Owner, key
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.text import CleanText
+
+COUNTED = 1_000
+"""Mentions are counted up to here: a well-known name has a hundred thousand."""
+
+ROW = f"""
+    e.id, e.user_id, e.channel, e.name, e.name_key, e.type, e.aliases, e.description, e.properties, e.salience,
+    e.extracted_by, e.first_seen, e.last_accessed, e.access_count, e.version, e.created_at, e.updated_at,
+    (SELECT count(*) FROM (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id
+                           LIMIT {COUNTED}) few) AS mentions
+"""  # noqa: S608 - our own parts
+
+BY_IDS = text(f"""
+    SELECT {ROW} FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
+""").columns(properties=JSONB())  # noqa: S608 - our own parts
+
+NAMES = text("SELECT id, name FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
+
+# The name first, then other names. The lock is for a change; the second of two waits and sees the first one's.
+OWN_NAME = text("""
+    SELECT e.id FROM entity e
+    WHERE e.workspace_id = :workspace AND e.channel = :channel AND e.name_key = :key
+      AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL))
+""")
+OTHER_NAME = text("""
+    SELECT a.entity_id FROM entity_alias a
+    WHERE a.workspace_id = :workspace AND a.channel = :channel AND a.alias_key = :key
+      AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL))
+""")
+LOCK = text("""
+    SELECT e.id, e.version FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
+    ORDER BY e.id FOR UPDATE
+""")
+
+MAKE = text("""
+    INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, extracted_by, first_seen, created_at,
+                        updated_at)
+    VALUES (:workspace, :id, :user_id, :channel, :name, :key, :type, :extracted_by, :now, :now, :now)
+    ON CONFLICT (workspace_id, user_id, channel, name_key) DO NOTHING RETURNING id
+""")
+
+CHANGE = typed(
+    text("""
+    UPDATE entity e SET type = coalesce(:type, e.type), description = coalesce(:description, e.description),
+        properties = e.properties || :properties, salience = coalesce(:salience, e.salience), aliases = coalesce(
+            (SELECT array_agg(a.alias ORDER BY a.created_at, a.alias_key) FROM entity_alias a
+             WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), '{}'),
+        extracted_by = :extracted_by, version = e.version + :step, updated_at = :now
+    WHERE e.workspace_id = :workspace AND e.id = :id
+""")
+).bindparams(bindparam("properties", type_=JSONB()))
+
+NAME = text("""
+    INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id, channel, created_at)
+    SELECT :workspace, :id, new.key, new.alias, :user_id, :channel, clock_timestamp()
+    FROM unnest(CAST(:keys AS text[]), CAST(:aliases AS text[])) AS new (key, alias) ORDER BY new.key
+    ON CONFLICT DO NOTHING
+""")
+TAKEN = text("""
+    SELECT new.alias FROM unnest(CAST(:keys AS text[]), CAST(:aliases AS text[])) AS new (key, alias)
+    WHERE EXISTS (SELECT FROM entity_alias a
+                  WHERE a.workspace_id = :workspace AND a.channel = :channel AND a.alias_key = new.key
+                    AND a.entity_id <> :id
+                    AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL)))
+       OR EXISTS (SELECT FROM entity e
+                  WHERE e.workspace_id = :workspace AND e.channel = :channel AND e.name_key = new.key AND e.id <> :id
+                    AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL)))
+""")
+
+VECTOR = text("""
+    INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
+    VALUES (:workspace, :id, :generation, :vector)
+    ON CONFLICT (workspace_id, entity_id, generation) DO UPDATE SET embedding = excluded.embedding
+""").bindparams(bindparam("vector", type_=Half()))
+
+DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id")
+
+REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
+
+# What a user's scope is deleted with: no memory names it any more. `upto`: what was there when the deletion began.
+FORGET = typed(
+    text("""
+    DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
+      AND (CAST(:channel AS text) IS NULL OR e.channel = :channel) AND e.created_at <= :now
+      AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id)
+""")
+)
+PURGE = text("""
+    DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
+      AND (CAST(:channel AS text) IS NULL OR e.channel = :channel)
+""")
+
+# A read that counts never waits: who is being changed is not counted.
+COUNT_READ = typed(
+    text("""
+    UPDATE entity e SET access_count = e.access_count + 1, last_accessed = :now
+    FROM (SELECT id FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
+          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) free
+    WHERE e.workspace_id = :workspace AND e.id = free.id
+""")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Which entities a read may see: those of the scope, or (None) of the whole workspace. `channels` are looked at
+    beside the scope's own and _global."""
+
+    workspace_id: UUID
+    scope: Scope | None
+    any_channel: bool = False
+    channels: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> Condition:
+        """uq_entity_… serves it where a user is named. An agent or a run has no entities of its own: it sees what its
+        memories name, and without a user also what callers made for nobody in particular."""
+        here = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
+        scope = self.scope
+        if scope is None:
+            return here
+        if not self.any_channel:
+            looked_at = sorted({scope.channel, GLOBAL_CHANNEL, *self.channels})
+            here &= Condition("e.channel = ANY (CAST(:channels AS text[]))", {"channels": looked_at})
+        if scope.user_id is not None:
+            here &= Condition("e.user_id = :user_id", {"user_id": scope.user_id})
+        asked = {name: value for name in ("agent_id", "run_id") if (value := getattr(scope, name)) is not None}
+        if asked:
+            same = " AND ".join(f"m.{name} = :{name}" for name in asked)
+            named = f"""EXISTS (SELECT FROM memory_entity me
+                JOIN memory m ON m.workspace_id = me.workspace_id AND m.id = me.memory_id
+                WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id AND {same})"""
+            free = "" if scope.user_id is not None else f" OR (e.user_id IS NULL AND e.extracted_by = '{CALLER}')"
+            here &= Condition(f"({named}{free})", asked)
+        return here
+
+
+async def get(session: Session, seen: Seen, entity_id: UUID) -> Entity | None:
+    return (await get_many(session, seen, [entity_id])).get(entity_id)
+
+
+async def get_many(session: Session, seen: Seen, ids: Iterable[UUID]) -> dict[UUID, Entity]:
+    """Those among `ids` that may be seen."""
+    wanted = list(ids)
+    if seen.scope is None:
+        rows = await session.execute(BY_IDS, {"workspace": seen.workspace_id, "ids": wanted})
+    else:
+        here = seen.rows
+        query = f"SELECT {ROW} FROM entity e WHERE {here.sql} AND e.id = ANY (CAST(:ids AS uuid[]))"  # noqa: S608
+        rows = await session.execute(_columns(query), {**here.values, "ids": wanted})
+    return {row.id: _entity(row) for row in rows}
+
+
+async def names(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> dict[UUID, str]:
+    rows = await session.execute(NAMES, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.id: row.name for row in rows}
+
+
+async def by_name(session: Session, seen: Seen, name: str) -> list[Entity]:
+    """Who is called so, by name or alias in any case: the active channel's, its twin in `_global` (C32), and with no
+    scope those of every user."""
+    here = seen.rows
+    query = f"""SELECT {ROW} FROM entity e WHERE {here.sql} AND (e.name_key = :key OR e.id IN (
+        SELECT a.entity_id FROM entity_alias a WHERE a.workspace_id = :workspace AND a.alias_key = :key))
+        ORDER BY e.id LIMIT 100"""  # noqa: S608 - our own parts
+    return [_entity(row) for row in await session.execute(_columns(query), {**here.values, "key": key(name)})]
+
+
+async def page(
+    session: Session, seen: Seen, *, kind: str | None, after: tuple[str, UUID] | None, limit: int
+) -> list[tuple[str, Entity]]:
+    """The next entities by name, each with the key that the page after it begins behind."""
+    here = seen.rows
+    if kind is not None:
+        here &= Condition("e.type = :type", {"type": kind})
+    if after is not None:
+        behind = {"after_key": after[0], "after_id": after[1]}
+        here &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", behind)
+    query = f"SELECT {ROW} FROM entity e WHERE {here.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
+    rows = await session.execute(_columns(query), {**here.values, "limit": limit})
+    return [(row.name_key, _entity(row)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An entity with how well its names fit (0..1, 0: not at all) and the cosine of its vector, None without one."""
+
+    entity: Entity
+    fit: float
+    cosine: float | None
+
+
+NAME_FIT = """
+    CASE WHEN {key} = :key THEN 1.0 WHEN starts_with({key}, :key) THEN 0.9
+         WHEN position(' ' || :key in {key}) > 0 THEN 0.8 WHEN position(:key in {key}) > 0 THEN 0.6 ELSE 0 END
+"""
+
+
+async def search(
+    session: Session,
+    seen: Seen,
+    question: str,
+    vector: NDArray[np.float32] | None,
+    *,
+    kind: str | None,
+    generation: int,
+    limit: int,
+) -> list[Found]:
+    """The `limit` best by name and the `limit` nearest by vector, unordered. Substrings and vectors are compared one
+    by one: entities of a scope are hundreds, seldom thousands."""
+    here = seen.rows
+    if kind is not None:
+        here &= Condition("e.type = :type", {"type": kind})
+    near = ""
+    values: dict[str, Any] = {**here.values, "key": key(question), "limit": limit}
+    if vector is not None:
+        near = f"""UNION SELECT id FROM (
+            SELECT e.id FROM entity e JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id
+            WHERE {here.sql} AND v.generation = :generation ORDER BY (v.embedding <=> :question) + 0 LIMIT :limit) n"""  # noqa: S608
+        values |= {"question": vector.tolist(), "generation": generation}
+    alias_fit = NAME_FIT.format(key="a.alias_key")
+    cosine = "1 - (v.embedding <=> :question)" if vector is not None else "CAST(NULL AS float8)"
+    of_question = (
+        "LEFT JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id "
+        "AND v.generation = :generation"
+        if vector is not None
+        else ""
+    )
+    query = f"""
+        WITH fits AS (
+            SELECT e.id, greatest({NAME_FIT.format(key="e.name_key")}, coalesce(
+                (SELECT max({alias_fit}) FROM entity_alias a
+                 WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), 0)) AS fit
+            FROM entity e WHERE {here.sql}
+        ), chosen AS (
+            (SELECT id FROM fits WHERE fit > 0 ORDER BY fit DESC, id LIMIT :limit) {near}
+        )
+        SELECT {ROW}, fits.fit, {cosine} AS cosine
+        FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id {of_question}
+    """  # noqa: S608 - our own parts
+    statement = text(query)
+    if vector is not None:
+        statement = statement.bindparams(bindparam("question", type_=Half()))
+    rows = await session.execute(statement.columns(properties=JSONB()), values)
+    return [Found(_entity(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in rows]
+
+
+async def called(session: Session, owner: Owner, name: str) -> UUID | None:
+    """The entity of exactly this owner with the name, or else with the alias."""
+    values = {**_owner(owner), "key": key(name)}
+    found: UUID | None = await session.scalar(OWN_NAME, values)
+    return found or await session.scalar(OTHER_NAME, values)
+
+
+async def lock(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
+    """Locks those that there are, by ascending id, and returns their versions."""
+    rows = await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.id: row.version for row in rows}
+
+
+async def make(session: Session, owner: Owner, wish: EntityWish, *, now: datetime) -> UUID | None:
+    """The id of a new entity; None when there is one with this name."""
+    values = {
+        **_owner(owner),
+        "id": uuid7(),
+        "name": wish.name,
+        "key": key(wish.name),
+        "type": wish.type or "concept",
+        "extracted_by": CALLER,
+        "now": now,
+    }
+    made: UUID | None = await session.scalar(MAKE_TYPED, values)
+    return made
+
+
+async def change(
+    session: Session, owner: Owner, entity_id: UUID, wish: EntityWish, *, now: datetime, is_new: bool
+) -> None:
+    """Writes what the wish names; a version more, unless the entity is new."""
+    values = {
+        "workspace": owner.workspace_id,
+        "id": entity_id,
+        "type": wish.type,
+        "description": wish.description,
+        "properties": dict(wish.properties),
+        "salience": wish.salience,
+        "extracted_by": CALLER,
+        "step": 0 if is_new else 1,
+        "now": now,
+    }
+    await session.execute(CHANGE, values)
+
+
+async def name(session: Session, owner: Owner, entity_id: UUID, aliases: Mapping[str, str]) -> None:
+    """Gives it other names (key → as written); those that belong to another entity are left out."""
+    if aliases:
+        values = {"keys": list(aliases), "aliases": list(aliases.values())}
+        await session.execute(NAME, {**_owner(owner), "id": entity_id, **values})
+
+
+async def taken(session: Session, owner: Owner, entity_id: UUID, aliases: Mapping[str, str]) -> list[str]:
+    """Those names that another entity has, as its own or as an alias."""
+    if not aliases:
+        return []
+    values = {"keys": list(aliases), "aliases": list(aliases.values())}
+    return list(await session.scalars(TAKEN, {**_owner(owner), "id": entity_id, **values}))
+
+
+async def set_vector(
+    session: Session, workspace_id: UUID, entity_id: UUID, vector: NDArray[np.float32], *, generation: int
+) -> None:
+    values = {"workspace": workspace_id, "id": entity_id, "generation": generation, "vector": vector.tolist()}
+    await session.execute(VECTOR, values)
+
+
+async def drop_vector(session: Session, workspace_id: UUID, entity_id: UUID) -> None:
+    """Rather none than that of other words."""
+    await session.execute(DROP_VECTOR, {"workspace": workspace_id, "id": entity_id})
+
+
+def words(name: str, description: str | None) -> CleanText:
+    """What is embedded of an entity."""
+    return CleanText(f"{name}: {description}" if description else name)
+
+
+async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> int:
+    """How many went, with their aliases, vectors, relations and mentions."""
+    found = await session.execute(REMOVE, {"workspace": workspace_id, "ids": list(ids)})
+    return found.rowcount
+
+
+async def forget(session: Session, scope: Scope, channel: str | None, *, upto: datetime) -> None:
+    """What belongs to a user and is named by no memory goes with the user's memories."""
+    values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel, "now": upto}
+    await session.execute(FORGET, values)
+
+
+async def purge(session: Session, scope: Scope, channel: str | None) -> int:
+    """How many entities of a user went, whoever names them."""
+    values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel}
+    return (await session.execute(PURGE, values)).rowcount
+
+
+async def count_read(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> None:
+    await session.execute(COUNT_READ, {"workspace": workspace_id, "ids": list(ids), "now": now})
+
+
+MAKE_TYPED = typed(MAKE)
+
+
+def _columns(query: str) -> Any:
+    return text(query).columns(properties=JSONB())
+
+
+def _owner(owner: Owner) -> dict[str, Any]:
+    return {"workspace": owner.workspace_id, "user_id": owner.user_id, "channel": owner.channel}
+
+
+def _entity(row: Any) -> Entity:
+    return Entity(
+        id=row.id,
+        user_id=row.user_id,
+        channel=row.channel,
+        name=row.name,
+        type=row.type,
+        aliases=tuple(row.aliases),
+        description=row.description,
+        properties=row.properties,
+        salience=row.salience,
+        extracted_by=row.extracted_by,
+        first_seen=row.first_seen,
+        last_accessed=row.last_accessed,
+        access_count=row.access_count,
+        mentions=row.mentions,
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+LATE_VECTORS = LateVectors(
+    Table, EntityVector, "entity_id", lambda row: words(row.name, row.description), Table.extracted_by == CALLER
+)

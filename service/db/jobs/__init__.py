@@ -1,0 +1,1 @@
+"""The durable queue, its timetable, long operations and upkeep."""

@@ -1,0 +1,1 @@
+"""Memories with their history, decisions, reviews and snapshots."""

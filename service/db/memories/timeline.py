@@ -1,0 +1,120 @@
+"""What happened when, whatever kind of memory keeps it?
+
+No table of its own: what the four tables hold is read in one order, each by its own ORDER BY and LIMIT, so that nothing
+can be on the timeline that is no longer anywhere else. A turn that is kept as a memory too stands there as a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from service.db import scopes
+from service.db.conditions import Condition, typed
+from service.db.engine import Session
+from service.db.memories.pages import MOMENT
+from service.db.search import visibility
+from service.domain.query import Window
+from service.domain.scope import Scope
+from service.domain.timeline import Event, EventKind
+
+Place = tuple[datetime, UUID]
+
+SUMMARY: Final = 240
+"""Characters of a text that has no summary."""
+
+COLUMNS: Final = "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata)"
+
+# ix_memory_user, _agent or _run cut the scope (ix_turn_…, ix_strategy_…, ix_goal_… the others); the time is a filter
+# and the sort takes the first few.
+READ: Final[Mapping[EventKind, tuple[str, str, str]]] = {
+    EventKind.SEMANTIC: (
+        'm."timestamp"',
+        "m",
+        f"""SELECT m.id, m."timestamp", left(coalesce(m.metadata ->> 'summary', m.content), {SUMMARY}), m.importance,
+                coalesce(s.access_count, 0), s.last_accessed, m.channel, m.archived, m.metadata
+            FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id""",  # noqa: S608
+    ),
+    EventKind.EPISODIC: (
+        't."timestamp"',
+        "t",
+        f"""SELECT t.id, t."timestamp", left(t.content, {SUMMARY}), 0.5, 0, CAST(NULL AS timestamptz), t.channel,
+                t.archived, t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
+                                                             'turn_index', t.turn_index)
+            FROM turn t""",  # noqa: S608
+    ),
+    EventKind.PROCEDURAL: (
+        "w.created_at",
+        "w",
+        f"""SELECT w.id, w.created_at, left(w.description, {SUMMARY}), 0.5, w.success_count + w.failure_count,
+                w.last_used_at, w.channel, false, jsonb_build_object('tool_sequence', w.tool_sequence)
+            FROM strategy w""",  # noqa: S608
+    ),
+    EventKind.GOAL: (
+        "g.created_at",
+        "g",
+        f"""SELECT g.id, g.created_at, left(g.description, {SUMMARY}), 0.5, 0, CAST(NULL AS timestamptz), g.channel,
+                false, jsonb_build_object('status', g.status, 'priority', g.priority)
+            FROM goal g""",  # noqa: S608
+    ),
+}
+
+
+async def page(
+    session: Session,
+    scope: Scope,
+    kinds: Collection[EventKind],
+    window: Window,
+    *,
+    include_archived: bool,
+    after: Place | None,
+    limit: int,
+    now: datetime,
+) -> Sequence[Event]:
+    """At most `limit` events of these kinds, the latest first, behind `after`."""
+    parts, values = [], {"limit": limit}
+    for kind in EventKind:
+        if kind in kinds:
+            moment, alias, select = READ[kind]
+            rows = _rows(kind, alias, moment, scope, window, after, include_archived=include_archived, now=now)
+            order = f"ORDER BY {moment} DESC, {alias}.id DESC LIMIT :limit"
+            part = f"({select} WHERE {rows.sql} {order}) part {COLUMNS}"
+            parts.append(f"SELECT '{kind}' AS kind, part.* FROM {part}")  # noqa: S608 - our own parts
+            values |= rows.values
+    union = " UNION ALL ".join(parts)
+    statement = typed(text(f"SELECT * FROM ({union}) event ORDER BY event_time DESC, id DESC LIMIT :limit"))  # noqa: S608
+    if after is not None:
+        statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
+    found = await session.execute(statement.columns(metadata=JSONB()), values)
+    return [Event(EventKind(row.kind), *row[1:]) for row in found]
+
+
+def _rows(
+    kind: EventKind,
+    alias: str,
+    moment: str,
+    scope: Scope,
+    window: Window,
+    after: Place | None,
+    *,
+    include_archived: bool,
+    now: datetime,
+) -> Condition:
+    rows = scopes.matching(alias, scope)
+    if kind is EventKind.SEMANTIC:
+        rows &= visibility.alive(alias, now) & Condition(f"{alias}.turn_index IS NULL")
+    if kind in (EventKind.SEMANTIC, EventKind.EPISODIC) and not include_archived:
+        rows &= visibility.live(alias)
+    if window.start is not None:
+        rows &= Condition(f"{moment} >= :window_start", {"window_start": window.start})
+    if window.end is not None:
+        rows &= Condition(f"{moment} < :window_end", {"window_end": window.end})
+    if after is not None:
+        behind = {"after_time": after[0], "after_id": after[1]}
+        rows &= Condition(f"({moment}, {alias}.id) < (:after_time, CAST(:after_id AS uuid))", behind)
+    return rows

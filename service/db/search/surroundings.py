@@ -1,0 +1,90 @@
+"""What stands around the answers of a question: turns next to turns, entities that are named, and their relations?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import and_, or_, text
+
+from service.db.conditions import typed
+from service.db.engine import Session
+from service.db.episodes import turns
+from service.db.graph import entities
+from service.db.graph.entities import Seen
+from service.db.tables import Turn as TurnTable
+from service.domain.bundle import Relation
+from service.domain.conversation import Turn
+from service.domain.entity import Entity, key
+from service.domain.scope import Scope
+
+MOST_ENTITIES = 20
+RELATIONS_EACH = 5
+
+# uq_entity_workspace_id_user_id_channel_name_key, uq_entity_alias_workspace_id_user_id_channel_alias_key
+NAMED = """
+    SELECT e.id FROM entity e WHERE {here} AND (e.name_key = ANY (CAST(:names AS text[])) OR e.id IN (
+        SELECT a.entity_id FROM entity_alias a
+        WHERE a.workspace_id = :workspace AND a.alias_key = ANY (CAST(:names AS text[]))))
+    ORDER BY e.salience DESC, e.id LIMIT :most
+"""
+
+# ix_entity_edge_source, ix_entity_edge_target: of each entity the strongest relations in either direction.
+RELATIONS = typed(
+    text("""
+    SELECT x.id, s.name AS source, edge.label, t.name AS target, edge.strength
+    FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL (
+        (SELECT * FROM entity_edge f WHERE f.workspace_id = :workspace AND f.source_id = x.id
+           AND (f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)
+         ORDER BY f.strength DESC, f.target_id, f.id LIMIT :each)
+        UNION ALL
+        (SELECT * FROM entity_edge f WHERE f.workspace_id = :workspace AND f.target_id = x.id
+           AND (f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)
+         ORDER BY f.strength DESC, f.source_id, f.id LIMIT :each)
+    ) edge
+    JOIN entity s ON s.workspace_id = :workspace AND s.id = edge.source_id
+    JOIN entity t ON t.workspace_id = :workspace AND t.id = edge.target_id
+    ORDER BY x.id, edge.strength DESC, edge.id
+""")
+)
+
+
+async def said(
+    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]], *, around: int
+) -> dict[tuple[UUID, int], Turn]:
+    """The turns at these places (conversation, index) and up to `around` before and after each, by place."""
+    ranges: dict[UUID, set[int]] = {}
+    for conversation_id, index in places:
+        ranges.setdefault(conversation_id, set()).update(range(max(0, index - around), index + around + 1))
+    if not ranges:
+        return {}
+    each = [
+        and_(TurnTable.conversation_id == conversation_id, TurnTable.turn_index.in_(sorted(indexes)))
+        for conversation_id, indexes in sorted(ranges.items())
+    ]
+    found = await turns.matching(session, workspace_id, or_(*each))
+    return {(turn.conversation_id, turn.index): turn for turn in found}
+
+
+async def named(session: Session, scope: Scope, names: Sequence[str]) -> list[Entity]:
+    """Entities of the scope with one of these names or aliases, in any case."""
+    if not names:
+        return []
+    seen = Seen(scope.workspace_id, scope)
+    here = seen.rows
+    values = {**here.values, "names": sorted({key(name) for name in names}), "most": MOST_ENTITIES}
+    ids = list(await session.scalars(typed(text(NAMED.format(here=here.sql))), values))
+    known = await entities.get_many(session, seen, ids)
+    return [known[each] for each in ids if each in known]
+
+
+async def relations(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime
+) -> dict[UUID, list[Relation]]:
+    """The strongest relations of each entity that hold now, in both directions."""
+    values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": RELATIONS_EACH}
+    found: dict[UUID, list[Relation]] = {}
+    for row in await session.execute(RELATIONS, values):
+        found.setdefault(row.id, []).append(Relation(row.source, row.label, row.target, row.strength))
+    return found

@@ -1,0 +1,1 @@
+"""Workspaces, API keys, users, channels and the audit log."""

@@ -1,0 +1,204 @@
+"""Who did what, when? Append-only; a mutation's entry stands in the mutation's own transaction, reads come later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, or_, select
+from uuid_utils.compat import uuid7
+
+from service.db.engine import Session
+from service.db.memories import rows
+from service.db.memories.rows import Rows
+from service.db.tables import AuditLog as Table
+from service.domain.audit import Operation, Subject
+from service.domain.scope import Scope
+from service.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """Why a memory became known everywhere: what it had reached when it did (R13.04)."""
+
+    from_channel: str
+    confidence: float
+    access_count: int
+    conversation_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One operation. `metadata` holds ids, counts and thresholds, never memory text. The last four: reads only;
+    `query_text` is redacted."""
+
+    operation: Operation
+    memory_type: Subject
+    scope: Scope
+    affected_ids: tuple[UUID, ...] = ()
+    request_id: str | None = None
+    api_key_id: UUID | None = None
+    session_id: str | None = None
+    conversation_id: UUID | None = None
+    config_snapshot: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    promotion: Promotion | None = None
+    target_channels: tuple[str, ...] = ()
+    query_text: str | None = None
+    result_count: int | None = None
+    latency_ms: float | None = None
+
+
+def thresholds(settings: Settings) -> dict[str, Any]:
+    """What was in force when it happened (R13.07)."""
+    return {
+        "audit_level": settings.audit_level,
+        "contradiction_policy": settings.contradiction_policy,
+        "dedup_exact": settings.dedup_exact,
+        "dedup_near": settings.dedup_near,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An entry as it stands in the log."""
+
+    id: UUID
+    recorded_at: datetime
+    operation: str
+    memory_type: str | None
+    affected_ids: list[UUID]
+    request_id: str | None
+    api_key_id: UUID | None
+    user_id: str | None
+    session_id: str | None
+    conversation_id: UUID | None
+    source_channel: str | None
+    target_channels: list[str]
+    query_text: str | None
+    result_count: int | None
+    latency_ms: float | None
+    success: bool
+    error_message: str | None
+    promoted_from_channel: str | None
+    promotion_confidence: float | None
+    promotion_access_count: int | None
+    promotion_conversation_count: int | None
+    config_snapshot: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entries; None does not filter. `since` inclusive, `until` exclusive."""
+
+    operation: Operation | None = None
+    memory_type: Subject | None = None
+    memory_id: UUID | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    conversation_id: UUID | None = None
+    channel: str | None = None
+    request_id: str | None = None
+    api_key_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def new_rows(entries: Sequence[Entry]) -> Rows:
+    """Entries, to travel with what they tell of."""
+    return Rows(Table, [_row(entry) for entry in entries])
+
+
+async def append(session: Session, entries: Sequence[Entry]) -> None:
+    await rows.insert(session, new_rows(entries))
+
+
+async def page(
+    session: Session, workspace_id: UUID, wanted: Filter, *, after: tuple[datetime, UUID] | None, limit: int
+) -> list[Logged]:
+    """Entries, newest first, behind the key `after`. Each single filter but the ids has an index with the time."""
+    query = select(*COLUMNS).where(Table.workspace_id == workspace_id, *_conditions(wanted))
+    if after is not None:
+        at, last = after
+        query = query.where(or_(Table.recorded_at < at, and_(Table.recorded_at == at, Table.id < last)))
+    found = await session.execute(query.order_by(Table.recorded_at.desc(), Table.id.desc()).limit(limit))
+    return [Logged(*row) for row in found]
+
+
+def _conditions(wanted: Filter) -> list[ColumnElement[bool]]:
+    equal = {
+        Table.operation: wanted.operation,
+        Table.memory_type: wanted.memory_type,
+        Table.user_id: wanted.user_id,
+        Table.session_id: wanted.session_id,
+        Table.conversation_id: wanted.conversation_id,
+        Table.source_channel: wanted.channel,
+        Table.request_id: wanted.request_id,
+        Table.api_key_id: wanted.api_key_id,
+    }
+    parts: list[ColumnElement[bool]] = [column == value for column, value in equal.items() if value is not None]
+    if wanted.memory_id is not None:
+        parts.append(Table.affected_ids.contains([wanted.memory_id]))
+    if wanted.since is not None:
+        parts.append(Table.recorded_at >= wanted.since)
+    if wanted.until is not None:
+        parts.append(Table.recorded_at < wanted.until)
+    return parts
+
+
+COLUMNS = (
+    Table.id,
+    Table.recorded_at,
+    Table.operation,
+    Table.memory_type,
+    Table.affected_ids,
+    Table.request_id,
+    Table.api_key_id,
+    Table.user_id,
+    Table.session_id,
+    Table.conversation_id,
+    Table.source_channel,
+    Table.target_channels,
+    Table.query_text,
+    Table.result_count,
+    Table.latency_ms,
+    Table.success,
+    Table.error_message,
+    Table.promoted_from_channel,
+    Table.promotion_confidence,
+    Table.promotion_access_count,
+    Table.promotion_conversation_count,
+    Table.config_snapshot,
+    Table.extra,
+)
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    promoted = entry.promotion
+    return {
+        "workspace_id": entry.scope.workspace_id,
+        "id": uuid7(),
+        "operation": entry.operation,
+        "memory_type": entry.memory_type,
+        "affected_ids": list(entry.affected_ids),
+        "request_id": entry.request_id,
+        "api_key_id": entry.api_key_id,
+        "user_id": entry.scope.user_id,
+        "session_id": entry.session_id,
+        "conversation_id": entry.conversation_id,
+        "source_channel": entry.scope.channel,
+        "target_channels": list(entry.target_channels),
+        "query_text": entry.query_text,
+        "result_count": entry.result_count,
+        "latency_ms": entry.latency_ms,
+        "promoted_from_channel": promoted.from_channel if promoted else None,
+        "promotion_confidence": promoted.confidence if promoted else None,
+        "promotion_access_count": promoted.access_count if promoted else None,
+        "promotion_conversation_count": promoted.conversation_count if promoted else None,
+        "config_snapshot": dict(entry.config_snapshot),
+        "metadata": dict(entry.metadata),
+    }
