@@ -1,6 +1,7 @@
-"""Which entities does a scope have, and how are they made, changed, found and taken away by hand?
+"""Entities of a scope: made, changed, found and removed by hand.
 
-What texts name is written by jobs (entity_links.py). Everything here serves a caller: one entity, a page of them by name, or the ones whose name or vector is near a question.
+What texts name is written by jobs (entity_links.py). Everything here serves a caller: one entity, a page of them by
+name, or those whose name or vector is near a question.
 """
 
 from __future__ import annotations
