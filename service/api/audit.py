@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/audit", tags=["audit"])
 Text = Annotated[str | None, Query(min_length=1, max_length=255)]
 
 
-class AuditOut(Reply):
+class AuditItem(Reply):
     """One operation. Memory text is never in it."""
 
     id: Id = Field(description="UUID of the entry")
@@ -77,7 +77,7 @@ class AuditOut(Reply):
 class AuditPage(Reply):
     """Newest first; hand `next_cursor` back to read on."""
 
-    results: list[AuditOut] = Field(description="At most `limit` entries")
+    results: list[AuditItem] = Field(description="At most `limit` entries")
     next_cursor: NextCursor = None
 
 
@@ -139,5 +139,5 @@ def _id(given: str | None, field: str) -> UUID | None:
         raise InvalidInput(f"{field}: must be a UUID.", field=field) from None
 
 
-def _shown(found: Logged) -> AuditOut:
-    return AuditOut(**{name: getattr(found, name) for name in AuditOut.model_fields})
+def _shown(found: Logged) -> AuditItem:
+    return AuditItem(**{name: getattr(found, name) for name in AuditItem.model_fields})

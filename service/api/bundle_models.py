@@ -8,11 +8,11 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import goal_models, shapes
-from service.api.conversation_models import TurnOut, turn_fields
+from service.api.conversation_models import TurnResponse, turn_fields
 from service.api.goals import shown as shown_goal
 from service.api.memory_models import SCOPE_SCHEMA, MemoryOut, ScopedBody
-from service.api.procedure_models import FittingOut
-from service.api.profiles import ProfileOut
+from service.api.procedure_models import StrategySearchHit
+from service.api.profiles import ProfileResponse
 from service.api.profiles import shown as shown_profile
 from service.api.ranking import TechniqueOut
 from service.api.strategies import fitting as shown_strategy
@@ -122,7 +122,7 @@ class RecallIn(ScopedBody):
         return frozenset(part for part in PARTS if getattr(self.include, part) and kinds.get(part, True))
 
 
-class BundleTurnOut(TurnOut):
+class BundleTurnOut(TurnResponse):
     """A turn that answers, or stands next to one that does."""
 
     score: float = Field(description="By this parts compete for room: share times `match`, and its share of recency")
@@ -190,9 +190,9 @@ class BundleOut(Reply):
     graph: list[BundleRelationOut] = Field(
         description="The strongest relations of these entities, five in each direction, each once"
     )
-    strategies: list[FittingOut] = Field(description="What worked in tasks like this")
-    goals: list[goal_models.GoalOut] = Field(description="Active goals of the scope, by priority")
-    user_context: ProfileOut | None = Field(
+    strategies: list[StrategySearchHit] = Field(description="What worked in tasks like this")
+    goals: list[goal_models.GoalResponse] = Field(description="Active goals of the scope, by priority")
+    user_context: ProfileResponse | None = Field(
         description="The profile of the user; null: there is none, or it was not wanted"
     )
     markdown: str | None = Field(None, description="With format=markdown: the same as one block; else null")

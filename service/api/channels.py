@@ -20,7 +20,7 @@ from service.errors import InvalidInput
 router = APIRouter(prefix="/v1/channels", tags=["scopes"])
 
 
-class ChannelOut(Reply):
+class ChannelItem(Reply):
     """What a search of this channel can find; every search also looks at `_global`."""
 
     channel: str = Field(description="Its name")
@@ -33,7 +33,7 @@ class ChannelOut(Reply):
 class ChannelPage(Reply):
     """By name; hand `next_cursor` back to read on."""
 
-    results: list[ChannelOut] = Field(description="At most `limit` channels")
+    results: list[ChannelItem] = Field(description="At most `limit` channels")
     next_cursor: NextCursor = None
 
 
@@ -62,7 +62,7 @@ async def list_channels(
     page = found[:limit]
     more = _encode(page[-1].name) if len(found) > limit else None
     results = [
-        ChannelOut(
+        ChannelItem(
             channel=each.name,
             memories=each.memories,
             turns=each.turns,

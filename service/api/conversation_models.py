@@ -14,7 +14,7 @@ MAX_TITLE = 500
 MAX_INDEX = 2**31 - 2
 
 
-class ConversationIn(ScopedBody):
+class CreateConversationRequest(ScopedBody):
     """A conversation to open. Its name is `external_id` (or `run_id`, which is the same); without one it gets one."""
 
     model_config = ConfigDict(
@@ -36,7 +36,7 @@ class ConversationIn(ScopedBody):
         return self
 
 
-class ConversationPatch(Body):
+class PatchConversationRequest(Body):
     """What is named changes, nothing else. `title` takes null; a metadata key sent as null is removed."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
@@ -48,7 +48,7 @@ class ConversationPatch(Body):
     metadata: Metadata = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
 
 
-class TurnIn(Body):
+class StoreTurnRequest(Body):
     """One turn. With `turn_index` a repetition is the same turn (200) and another text there a conflict (409)."""
 
     model_config = ConfigDict(
@@ -71,7 +71,7 @@ class TurnIn(Body):
     embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
 
 
-class ConversationOut(Reply):
+class ConversationResponse(Reply):
     """A conversation without its turns."""
 
     id: Id = Field(description="UUID")
@@ -96,7 +96,7 @@ class ConversationOut(Reply):
     updated_at: Time = Field(description="When it or its turns last changed")
 
 
-class TurnOut(Reply):
+class TurnResponse(Reply):
     """A turn as it is kept."""
 
     id: Id = Field(description="UUID")
@@ -123,7 +123,7 @@ class TurnOut(Reply):
     created_at: Time = Field(description="When it was stored")
 
 
-class SaidOut(TurnOut):
+class StoreTurnResponse(TurnResponse):
     """The turn, with what was cut out of it."""
 
     redactions: list[RedactionOut] = Field(
@@ -134,27 +134,27 @@ class SaidOut(TurnOut):
     )
 
 
-class ConversationWithTurns(ConversationOut):
+class ConversationDetailsResponse(ConversationResponse):
     """A page of turns in their order; hand `next_cursor` back to read on."""
 
-    turns: list[TurnOut] = Field(description="At most `limit`, by turn_index")
+    turns: list[TurnResponse] = Field(description="At most `limit`, by turn_index")
     next_cursor: NextCursor = None
 
 
 class ConversationPage(Reply):
     """Newest first."""
 
-    results: list[ConversationOut] = Field(description="At most `limit` conversations")
+    results: list[ConversationResponse] = Field(description="At most `limit` conversations")
     next_cursor: NextCursor = None
 
 
-class TurnPage(Reply):
+class TurnList(Reply):
     """Newest first."""
 
-    results: list[TurnOut] = Field(description="At most `limit` turns")
+    results: list[TurnResponse] = Field(description="At most `limit` turns")
 
 
-class TurnHitOut(TurnOut):
+class TurnSearchHit(TurnResponse):
     """A turn that answers."""
 
     score: float = Field(description="Ranks the hits of this answer, the greater the better")
@@ -163,26 +163,26 @@ class TurnHitOut(TurnOut):
     )
 
 
-class TurnSearchOut(Reply):
+class TurnSearchResponse(Reply):
     """Best first."""
 
-    results: list[TurnHitOut] = Field(description="At most `limit` turns")
+    results: list[TurnSearchHit] = Field(description="At most `limit` turns")
     warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
 
 
-class KnownOut(MemoryOut):
+class ContextMemoryItem(MemoryOut):
     """A memory that bears on the conversation."""
 
     score: float = Field(description="As of a hit of a search: 0..1, times the factors")
     similarity: float | None = Field(description="The calibrated cosine to the question, 0..1; null without a vector")
 
 
-class ContextOut(Reply):
+class ConversationContextResponse(Reply):
     """What goes into the prompt: both lists, and the two as one block."""
 
     conversation_id: Id = Field(description="UUID")
-    turns: list[TurnOut] = Field(description="The last ones that fit, without gaps")
-    memories: list[KnownOut] = Field(
+    turns: list[TurnResponse] = Field(description="The last ones that fit, without gaps")
+    memories: list[ContextMemoryItem] = Field(
         description="What is known of the same user or agent and bears on it; none of its own turns"
     )
     context: str = Field(description="Ready to put in a prompt")
@@ -239,5 +239,5 @@ def turn_fields(found: Turn) -> dict[str, Any]:
     }
 
 
-def hit(found: TurnHit) -> TurnHitOut:
-    return TurnHitOut(**turn_fields(found.turn), score=found.score, similarity=found.similarity)
+def turn_search_hit(found: TurnHit) -> TurnSearchHit:
+    return TurnSearchHit(**turn_fields(found.turn), score=found.score, similarity=found.similarity)

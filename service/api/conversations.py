@@ -9,9 +9,23 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from service.api import conversation_models as wire
 from service.api import cursors, errors, replies, shapes
 from service.api.auth import CallerOf, Reader, Writer
+from service.api.conversation_models import (
+    MAX_INDEX,
+    ContextMemoryItem,
+    ConversationContextResponse,
+    ConversationDetailsResponse,
+    ConversationPage,
+    ConversationResponse,
+    CreateConversationRequest,
+    PatchConversationRequest,
+    StoreTurnRequest,
+    StoreTurnResponse,
+    TurnResponse,
+    conversation_fields,
+    turn_fields,
+)
 from service.api.deps import (
     AgentId,
     IdempotencyOf,
@@ -28,12 +42,12 @@ from service.api.memory_models import RedactionOut
 from service.api.preconditions import ExpectedOf
 from service.api.reads import NoteOf, ReinforceOf
 from service.db.episodes import conversations, turns
-from service.domain.conversation import Conversation, Wishes
+from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import InvalidInput
-from service.memory.conversations import Opened, change, find, open_one
-from service.memory.turns import Said, Utterance, say
+from service.memory.conversations import OpenedConversation, change, find, open_one
+from service.memory.turns import IncomingTurn, TurnOutcome, store
 from service.pipeline.pii import clean_words
 from service.retrieval.context import context
 
@@ -58,11 +72,11 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     operation_id="create_conversation",
     summary="Open a conversation",
     status_code=201,
-    response_model=wire.ConversationOut,
-    responses={200: {"model": wire.ConversationOut, "description": "It was open already"}, **WRITE},
+    response_model=ConversationResponse,
+    responses={200: {"model": ConversationResponse, "description": "It was open already"}, **WRITE},
 )
 async def create_conversation(
-    body: wire.ConversationIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: CreateConversationRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
 ) -> Response:
     """A conversation is one user's and agent's; two users may have one of the same name. Opening it again changes
     nothing."""
@@ -76,7 +90,7 @@ async def create_conversation(
         scope.channel,
     )
 
-    def shown(found: Opened) -> tuple[int, Mapping[str, Any]]:
+    def shown(found: OpenedConversation) -> tuple[int, Mapping[str, Any]]:
         status = 201 if found.is_new else 200
         return status, _conversation(found.conversation, found.conversation.next_index)
 
@@ -98,7 +112,7 @@ async def create_conversation(
     "/conversations",
     operation_id="list_conversations",
     summary="The conversations of a scope, newest first",
-    response_model=wire.ConversationPage,
+    response_model=ConversationPage,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_conversations(
@@ -109,7 +123,7 @@ async def list_conversations(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     include_archived: bool = False,
     consolidated: Annotated[bool | None, Query(description="Only those whose facts are, or are not, extracted")] = None,
-) -> wire.ConversationPage:
+) -> ConversationPage:
     """With `run_id` the one of this name. Archived ones only with `include_archived`."""
     after = cursors.decode(cursor)
     async with res.db.snapshot(who.workspace_id) as session:
@@ -124,15 +138,15 @@ async def list_conversations(
         held = await conversations.counts(session, who.workspace_id, [each.id for each in found])
     page = found[:limit]
     more = cursors.encode(page[-1].created_at, page[-1].id) if len(found) > limit else None
-    shown = [wire.ConversationOut(**wire.conversation_fields(each, held.get(each.id, 0))) for each in page]
-    return wire.ConversationPage(results=shown, next_cursor=more)
+    shown = [ConversationResponse(**conversation_fields(each, held.get(each.id, 0))) for each in page]
+    return ConversationPage(results=shown, next_cursor=more)
 
 
 @router.get(
     "/conversations/{id}",
     operation_id="get_conversation",
     summary="A conversation with its turns, in order",
-    response_model=wire.ConversationWithTurns,
+    response_model=ConversationDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def get_conversation(
@@ -143,7 +157,7 @@ async def get_conversation(
     response: Response,
     limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
-) -> wire.ConversationWithTurns:
+) -> ConversationDetailsResponse:
     """By id or by name; a name that several users have needs `user_id` or `agent_id`. The ETag is what If-Match
     wants."""
     after = _decode(cursor)
@@ -153,9 +167,9 @@ async def get_conversation(
         held = await conversations.counts(session, who.workspace_id, [found.id])
     page = said[:limit]
     response.headers["ETag"] = replies.etag(found.version)
-    return wire.ConversationWithTurns(
-        **wire.conversation_fields(found, held.get(found.id, 0)),
-        turns=[wire.TurnOut(**wire.turn_fields(each)) for each in page],
+    return ConversationDetailsResponse(
+        **conversation_fields(found, held.get(found.id, 0)),
+        turns=[TurnResponse(**turn_fields(each)) for each in page],
         next_cursor=_encode(page[-1].index) if len(said) > limit else None,
     )
 
@@ -164,12 +178,12 @@ async def get_conversation(
     "/conversations/{id}",
     operation_id="patch_conversation",
     summary="Change a conversation",
-    response_model=wire.ConversationOut,
+    response_model=ConversationResponse,
     responses=WRITE,
 )
 async def patch_conversation(
     id: ConversationId,
-    body: wire.ConversationPatch,
+    body: PatchConversationRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -178,7 +192,7 @@ async def patch_conversation(
     expected: ExpectedOf,
 ) -> Response:
     """Title, archive and the marks of the jobs. Turns of an archived conversation are not searched."""
-    wishes = Wishes(
+    wishes = ConversationChanges(
         title=None if body.title is None else CleanText(body.title),
         title_given="title" in body.model_fields_set,
         archived=body.archived,
@@ -206,12 +220,12 @@ async def patch_conversation(
     operation_id="store_turn",
     summary="Keep a turn",
     status_code=201,
-    response_model=wire.SaidOut,
-    responses={200: {"model": wire.SaidOut, "description": "This turn was kept already"}, **WRITE},
+    response_model=StoreTurnResponse,
+    responses={200: {"model": StoreTurnResponse, "description": "This turn was kept already"}, **WRITE},
 )
 async def store_turn(
     id: ConversationId,
-    body: wire.TurnIn,
+    body: StoreTurnRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -220,7 +234,7 @@ async def store_turn(
 ) -> Response:
     """Redacted, embedded, logged and findable when it is answered. The same text at the same `turn_index` is the same
     turn. Without `turn_index` what equals the last turn is its repetition: to keep "Yes." twice, number it."""
-    heard = Utterance(
+    heard = IncomingTurn(
         body.role,
         body.content,
         body.name,
@@ -235,7 +249,7 @@ async def store_turn(
     async def work() -> Response:
         async with res.db.read(who.workspace_id) as session:
             there = await find(session, owner, id)
-        return replies.send(*_said(await say(there, heard, res, served(request, who, key, shape=_said))))
+        return replies.send(*_said(await store(there, heard, res, served(request, who, key, shape=_said))))
 
     return await replies.once(who, key, res, work)
 
@@ -244,7 +258,7 @@ async def store_turn(
     "/conversations/{id}/context",
     operation_id="get_conversation_context",
     summary="What goes into the prompt of a conversation",
-    response_model=wire.ContextOut,
+    response_model=ConversationContextResponse,
     responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
     dependencies=LIMITED,
 )
@@ -260,7 +274,7 @@ async def get_conversation_context(
         str | None, Query(min_length=1, max_length=20_000, description="Default: the user's last words")
     ] = None,
     reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
-) -> wire.ContextOut:
+) -> ConversationContextResponse:
     """The last turns, and the memories of the user (or agent) that bear on them, as much as fits: `context` is ready to
     put in a prompt."""
     asked = None if q is None else await clean_words(q, "q", res)
@@ -272,11 +286,11 @@ async def get_conversation_context(
     note("context", there.scope, memories, query=asked, max_tokens=max_tokens)
     if reinforce:
         used(memories)
-    return wire.ContextOut(
+    return ConversationContextResponse(
         conversation_id=there.id,
-        turns=[wire.TurnOut(**wire.turn_fields(each)) for each in found.turns],
+        turns=[TurnResponse(**turn_fields(each)) for each in found.turns],
         memories=[
-            wire.KnownOut(**shapes.fields(each.memory), score=each.score, similarity=each.similarity)
+            ContextMemoryItem(**shapes.fields(each.memory), score=each.score, similarity=each.similarity)
             for each in found.memories
         ],
         context=found.text,
@@ -287,12 +301,12 @@ async def get_conversation_context(
 
 
 def _conversation(found: Conversation, turn_count: int) -> Mapping[str, Any]:
-    return wire.ConversationOut(**wire.conversation_fields(found, turn_count)).model_dump(mode="json")
+    return ConversationResponse(**conversation_fields(found, turn_count)).model_dump(mode="json")
 
 
-def _said(found: Said) -> tuple[int, Mapping[str, Any]]:
-    body = wire.SaidOut(
-        **wire.turn_fields(found.turn),
+def _said(found: TurnOutcome) -> tuple[int, Mapping[str, Any]]:
+    body = StoreTurnResponse(
+        **turn_fields(found.turn),
         redactions=[RedactionOut(label=each.label, count=each.count) for each in found.redactions],
         warnings=list(found.warnings),
     )
@@ -308,7 +322,7 @@ def _decode(cursor: str | None) -> int | None:
         return None
     try:
         kind, _, index = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition("|")
-        if kind != "turn" or not 0 <= int(index) <= wire.MAX_INDEX:
+        if kind != "turn" or not 0 <= int(index) <= MAX_INDEX:
             raise ValueError
         return int(index)
     except (ValueError, binascii.Error, UnicodeDecodeError):

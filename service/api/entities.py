@@ -10,7 +10,6 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from service.api import entity_models as wire
 from service.api import errors, replies, shapes
 from service.api.auth import Deleter, Reader, Writer
 from service.api.deps import (
@@ -24,6 +23,19 @@ from service.api.deps import (
     scope_of,
     served,
 )
+from service.api.entity_models import (
+    DeletedEntityResponse,
+    EntityMergeResponse,
+    EntityPage,
+    EntityResponse,
+    EntitySearchHit,
+    EntitySearchResponse,
+    ListEntitiesRequest,
+    MergeEntitiesRequest,
+    UpsertEntityRequest,
+    entity_fields,
+    entity_response,
+)
 from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
 from service.api.reads import CountsOf, NoteOf
@@ -31,12 +43,12 @@ from service.api.wire import Channel
 from service.db.graph import entities
 from service.db.graph.entities import Found, Seen
 from service.domain.access import Caller
-from service.domain.entity import Entity, EntityWish, Owner, type_name
+from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import EmbeddingError, InvalidInput
 from service.memory import entity as verbs
-from service.memory.entity import Merged
+from service.memory.entity import MergeOutcome
 from service.pipeline.pii import clean_words
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -68,10 +80,10 @@ def entity_id(given: str) -> UUID:
     "",
     operation_id="list_entities",
     summary="The entities of a scope",
-    response_model=wire.EntityPage,
+    response_model=EntityPage,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def list_entities(body: wire.EntityListIn, who: Reader, res: ResourcesOf) -> wire.EntityPage:
+async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf) -> EntityPage:
     """By name. With agent_id or run_id those that its memories name."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     after = _decode(body.cursor) if body.cursor else None
@@ -81,21 +93,21 @@ async def list_entities(body: wire.EntityListIn, who: Reader, res: ResourcesOf) 
         found = await entities.page(session, seen, kind=kind, after=after, limit=body.limit + 1)
     page = found[: body.limit]
     more = _encode(page[-1][0], page[-1][1].id) if len(found) > body.limit else None
-    return wire.EntityPage(results=[wire.entity(each) for _, each in page], next_cursor=more)
+    return EntityPage(results=[entity_response(each) for _, each in page], next_cursor=more)
 
 
 @router.put(
     "",
     operation_id="upsert_entity",
     summary="Make an entity, or add to the one of this name",
-    response_model=wire.EntityOut,
+    response_model=EntityResponse,
     responses={
-        201: {"model": wire.EntityOut, "description": "It is new"},
+        201: {"model": EntityResponse, "description": "It is new"},
         **errors.documented(400, 401, 403, 409, 412, 413, 422, 503),
     },
 )
 async def upsert_entity(
-    body: wire.EntityIn,
+    body: UpsertEntityRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -104,12 +116,12 @@ async def upsert_entity(
 ) -> Response:
     """Told apart by user and channel; the name counts in any case, aliases are looked at first."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    owner = Owner(who.workspace_id, scope.user_id, scope.channel)
+    owner = EntityOwner(who.workspace_id, scope.user_id, scope.channel)
     vector = shapes.vector(body.embedding, res.embedder.dimension)
-    wish = EntityWish(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
+    wish = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
 
     def made(found: tuple[Entity, bool]) -> tuple[int, Mapping[str, Any]]:
-        return 201 if found[1] else 200, wire.entity(found[0]).model_dump(mode="json")
+        return 201 if found[1] else 200, entity_response(found[0]).model_dump(mode="json")
 
     async def work() -> Response:
         served_with = served(request, who, key, shape=made)
@@ -122,7 +134,7 @@ async def upsert_entity(
     "/search",
     operation_id="search_entities",
     summary="Entities by name or meaning",
-    response_model=wire.EntityHits,
+    response_model=EntitySearchResponse,
     responses=errors.documented(400, 401, 403, 422, 429, 503),
     dependencies=LIMITED,
 )
@@ -141,7 +153,7 @@ async def search_entities(
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 10,
     top_k: Annotated[int | None, Query(ge=1, le=100, description="The same as limit")] = None,
-) -> wire.EntityHits:
+) -> EntitySearchResponse:
     """A name or alias that is, begins with or holds the words; and what a caller described in other words."""
     if not q.strip():
         raise InvalidInput("q: must not be blank.", field="q")
@@ -163,7 +175,7 @@ async def search_entities(
     by_id = {each.entity.id: each.entity for each in found}
     shown = [by_id[each] for each in ids]
     note("entities/search", scope, shown, query=question, kind="entity", channels=channels or (), limit=limit)
-    return wire.EntityHits(results=hits, warnings=warnings)
+    return EntitySearchResponse(results=hits, warnings=warnings)
 
 
 async def _vector_of(who: Caller, question: CleanText, res: Resources) -> tuple[Vector | None, list[str]]:
@@ -173,13 +185,13 @@ async def _vector_of(who: Caller, question: CleanText, res: Resources) -> tuple[
         return None, ["embedding_unavailable: only names were looked at."]
 
 
-def _ranked(found: list[Found], res: Resources) -> list[wire.EntityHitOut]:
+def _ranked(found: list[Found], res: Resources) -> list[EntitySearchHit]:
     hits = []
     for each in found:
         similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
         score = max(each.fit, similarity or 0.0)
         if each.fit > 0 or score >= LIKELY:
-            hits.append(wire.EntityHitOut(**wire.fields(each.entity), score=score, similarity=similarity))
+            hits.append(EntitySearchHit(**entity_fields(each.entity), score=score, similarity=similarity))
     return sorted(hits, key=lambda hit: (-hit.score, -hit.mentions, hit.name))
 
 
@@ -187,7 +199,7 @@ def _ranked(found: list[Found], res: Resources) -> list[wire.EntityHitOut]:
     "/{id}",
     operation_id="get_entity",
     summary="One entity",
-    response_model=wire.EntityOut,
+    response_model=EntityResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def get_entity(
@@ -205,14 +217,14 @@ async def get_entity(
         found = await entities.get(session, seen, entity_id(id))
     if found is None:
         raise verbs.missing()
-    return replies.send(200, wire.entity(found).model_dump(mode="json"))
+    return replies.send(200, entity_response(found).model_dump(mode="json"))
 
 
 @router.delete(
     "/{id}",
     operation_id="delete_entity",
     summary="Take an entity away",
-    response_model=wire.EntityDeletedOut,
+    response_model=DeletedEntityResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 412, 503),
 )
 async def delete_entity(
@@ -232,7 +244,7 @@ async def delete_entity(
     await be_seen(res, named_seen(who, user_id, agent_id, run_id, channel), [wanted])
 
     def removed(found: Entity) -> tuple[int, Mapping[str, Any]]:
-        return 200, wire.EntityDeletedOut(id=found.id, deleted=True).model_dump(mode="json")
+        return 200, DeletedEntityResponse(id=found.id, deleted=True).model_dump(mode="json")
 
     async def work() -> Response:
         served_with = served(request, who, key, shape=removed)
@@ -245,11 +257,11 @@ async def delete_entity(
     "/merge",
     operation_id="merge_entities",
     summary="Make one entity part of another",
-    response_model=wire.MergedOut,
+    response_model=EntityMergeResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
 )
 async def merge_entities(
-    body: wire.MergeIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: MergeEntitiesRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
 ) -> Response:
     """The source's names become aliases of the target, its mentions and relations go over to it; a relation that the
     target has already is not doubled. Can be taken back with the id of the answer."""
@@ -266,7 +278,7 @@ async def merge_entities(
     "/merges/{id}/undo",
     operation_id="undo_entity_merge",
     summary="Make two entities of one again",
-    response_model=wire.MergedOut,
+    response_model=EntityMergeResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
 async def undo_entity_merge(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
@@ -280,9 +292,9 @@ async def undo_entity_merge(id: str, request: Request, who: Writer, res: Resourc
     return await replies.once(who, key, res, work)
 
 
-def _merged(found: Merged) -> tuple[int, Mapping[str, Any]]:
+def _merged(found: MergeOutcome) -> tuple[int, Mapping[str, Any]]:
     done = found.merge
-    body = wire.MergedOut(
+    body = EntityMergeResponse(
         id=done.id,
         source_id=done.absorbed_id,
         target_id=done.entity_id,
@@ -290,7 +302,7 @@ def _merged(found: Merged) -> tuple[int, Mapping[str, Any]]:
         relations=done.relations,
         created_at=done.created_at,
         undone_at=done.undone_at,
-        entities=[wire.entity(each) for each in found.entities],
+        entities=[entity_response(each) for each in found.entities],
     )
     return 200, body.model_dump(mode="json")
 

@@ -11,14 +11,24 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from service.api import entity_models as wire
 from service.api import errors, replies
 from service.api.auth import Reader, Writer
 from service.api.deps import AgentId, ChannelName, IdempotencyOf, ResourcesOf, RunId, UserId, served
 from service.api.entities import be_seen, named_seen, some_scope
+from service.api.entity_models import (
+    CreateEntityRelationRequest,
+    EntityGraphNode,
+    EntityGraphResponse,
+    EntityPathResponse,
+    EntityRelationPage,
+    EntityRelationResponse,
+    entity_fields,
+    entity_response,
+    relation_response,
+)
 from service.api.narrowing import split
 from service.api.reads import CountsOf
-from service.api.wire import Time
+from service.api.wire import DeletedCountResponse, Time
 from service.db.engine import Session
 from service.db.graph import entities, entity_relations
 from service.db.graph.entities import Seen
@@ -44,7 +54,7 @@ AllTimes = Annotated[bool, Query(description="Also relations that do not hold at
     "/{name:path}/relations",
     operation_id="list_entity_relations",
     summary="The relations of an entity, by its name",
-    response_model=wire.EntityRelationsPage,
+    response_model=EntityRelationPage,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def list_entity_relations(
@@ -61,7 +71,7 @@ async def list_entity_relations(
     include_invalid: AllTimes = False,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
-) -> wire.EntityRelationsPage:
+) -> EntityRelationPage:
     """Both directions, the strongest first. Without ids of a scope: of whoever is called so in the workspace."""
     seen = Seen(who.workspace_id, some_scope(who, user_id, agent_id, run_id, channel))
     after = _decode(cursor) if cursor else None
@@ -80,7 +90,7 @@ async def list_entity_relations(
     if len(found) > limit:
         last, way_of_last = page[-1]
         more = _encode(Place(last.strength, last.target_id if way_of_last == "out" else last.source_id, last.id))
-    return wire.EntityRelationsPage(entities=[wire.entity(each) for each in named], results=relations, next_cursor=more)
+    return EntityRelationPage(entities=[entity_response(each) for each in named], results=relations, next_cursor=more)
 
 
 @router.post(
@@ -88,14 +98,14 @@ async def list_entity_relations(
     operation_id="create_entity_relation",
     summary="Tie an entity to another",
     status_code=201,
-    response_model=wire.EntityRelationOut,
+    response_model=EntityRelationResponse,
     responses={
-        200: {"model": wire.EntityRelationOut, "description": "It was there and has the new values"},
+        200: {"model": EntityRelationResponse, "description": "It was there and has the new values"},
         **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
     },
 )
 async def create_entity_relation(
-    body: wire.EntityRelationIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: CreateEntityRelationRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
 ) -> Response:
     """Read from source to target: Alice works_at Acme. One per pair and type: again takes the new values."""
     both = await be_seen(res, Seen(who.workspace_id, None), [body.source_id], field="source_id")
@@ -115,7 +125,7 @@ async def create_entity_relation(
     )
 
     def tied(found: tuple[EntityRelation, bool]) -> tuple[int, Mapping[str, Any]]:
-        return 201 if found[1] else 200, wire.relation(found[0], names, []).model_dump(mode="json")
+        return 201 if found[1] else 200, relation_response(found[0], names, []).model_dump(mode="json")
 
     async def work() -> Response:
         served_with = served(request, who, key, shape=tied)
@@ -128,7 +138,7 @@ async def create_entity_relation(
     "/relations",
     operation_id="delete_entity_relation",
     summary="Untie an entity from another",
-    response_model=wire.RelationsDeletedOut,
+    response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def delete_entity_relation(
@@ -143,7 +153,7 @@ async def delete_entity_relation(
     """Relations from source to target; when there is none, that is fine."""
 
     def untied(gone: int) -> tuple[int, Mapping[str, Any]]:
-        return 200, wire.RelationsDeletedOut(deleted=gone).model_dump(mode="json")
+        return 200, DeletedCountResponse(deleted=gone).model_dump(mode="json")
 
     async def work() -> Response:
         served_with = served(request, who, key, shape=untied)
@@ -157,7 +167,7 @@ async def delete_entity_relation(
     "/graph",
     operation_id="get_entity_graph",
     summary="What lies around some entities",
-    response_model=wire.GraphOut,
+    response_model=EntityGraphResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def get_entity_graph(
@@ -194,9 +204,9 @@ async def get_entity_graph(
         relations = await _shown(session, who.workspace_id, found.relations, names)
         if counts:
             await entities.count_read(session, who.workspace_id, starts, now=res.clock())
-    body = wire.GraphOut(
+    body = EntityGraphResponse(
         nodes=[
-            wire.NodeOut(**wire.fields(nodes[each.entity_id]), depth=each.depth)
+            EntityGraphNode(**entity_fields(nodes[each.entity_id]), depth=each.depth)
             for each in found.reached
             if each.entity_id in nodes
         ],
@@ -210,7 +220,7 @@ async def get_entity_graph(
     "/path",
     operation_id="find_entity_path",
     summary="A shortest way from one entity to another",
-    response_model=wire.PathOut,
+    response_model=EntityPathResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def find_entity_path(
@@ -226,7 +236,7 @@ async def find_entity_path(
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
-) -> wire.PathOut:
+) -> EntityPathResponse:
     """Whatever the direction of its edges. No way is an answer, not an error."""
     seen = named_seen(who, user_id, agent_id, run_id, channel)
     await be_seen(res, seen, [source_id], field="source_id")
@@ -246,10 +256,10 @@ async def find_entity_path(
         relations = await _shown(
             session, who.workspace_id, found.relations, {each.id: each.name for each in nodes.values()}
         )
-    return wire.PathOut(
+    return EntityPathResponse(
         found=bool(found.entity_ids),
         length=len(found.relations) if found.entity_ids else None,
-        nodes=[wire.entity(nodes[each]) for each in found.entity_ids],
+        nodes=[entity_response(nodes[each]) for each in found.entity_ids],
         relations=relations,
         truncated=found.truncated,
     )
@@ -257,7 +267,7 @@ async def find_entity_path(
 
 async def _shown(
     session: Session, workspace_id: UUID, found: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
-) -> list[wire.EntityRelationOut]:
+) -> list[EntityRelationResponse]:
     """Relations with the names of their ends and the memories that tell of them."""
     edges = list(found)
     if not edges:
@@ -267,7 +277,7 @@ async def _shown(
         names = await entities.names(session, workspace_id, ends)
     told = await entity_relations.evidence(session, workspace_id, [each.id for each in edges], each=EVIDENCE)
     return [
-        wire.relation(each, names, told.get(each.id, []))
+        relation_response(each, names, told.get(each.id, []))
         for each in edges
         if each.source_id in names and each.target_id in names
     ]

@@ -16,7 +16,7 @@ TypeWord = Annotated[Filled, Field(min_length=1, max_length=50, examples=["perso
 Label = Annotated[Filled, Field(min_length=1, max_length=200, examples=["works_at"])]
 
 
-class EntityIn(ScopedBody):
+class UpsertEntityRequest(ScopedBody):
     """An entity by its name. What is left out stays as it is; aliases and properties are added to those there are."""
 
     model_config = ConfigDict(
@@ -49,7 +49,7 @@ class EntityIn(ScopedBody):
     embedding: list[float] | None = Field(None, description="Left out: made of name and description")
 
 
-class EntityListIn(ScopedBody):
+class ListEntitiesRequest(ScopedBody):
     """A scope whose entities are wanted. At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
@@ -63,7 +63,7 @@ class EntityListIn(ScopedBody):
     cursor: str | None = Field(None, max_length=2_000, description="next_cursor of the page before")
 
 
-class EntityRelationIn(Body):
+class CreateEntityRelationRequest(Body):
     """A relation between two entities that there are."""
 
     model_config = ConfigDict(
@@ -95,7 +95,7 @@ class EntityRelationIn(Body):
         return self
 
 
-class MergeIn(Body):
+class MergeEntitiesRequest(Body):
     """`source_id` becomes part of `target_id`."""
 
     model_config = ConfigDict(
@@ -116,7 +116,7 @@ class MergeIn(Body):
 # -- answers ------------------------------------------------------------------------------------------------------
 
 
-class EntityOut(Reply):
+class EntityResponse(Reply):
     """A name that memories speak of."""
 
     id: Id = Field(description="UUID")
@@ -143,11 +143,11 @@ class EntityOut(Reply):
 class EntityPage(Reply):
     """By name; hand `next_cursor` back to read on."""
 
-    results: list[EntityOut] = Field(description="At most `limit` entities")
+    results: list[EntityResponse] = Field(description="At most `limit` entities")
     next_cursor: NextCursor = None
 
 
-class EntityHitOut(EntityOut):
+class EntitySearchHit(EntityResponse):
     """An entity that answers."""
 
     score: float = Field(description="0..1: the better of how well a name fits and of `similarity`")
@@ -156,17 +156,17 @@ class EntityHitOut(EntityOut):
     )
 
 
-class EntityHits(Reply):
+class EntitySearchResponse(Reply):
     """Best first."""
 
-    results: list[EntityHitOut] = Field(description="At most `limit` entities")
+    results: list[EntitySearchHit] = Field(description="At most `limit` entities")
     next_cursor: OnePage = None
     warnings: list[str] = Field(
         description="What could not be asked, so that less was found, each as `code: sentence`", default_factory=list
     )
 
 
-class EntityRelationOut(Reply):
+class EntityRelationResponse(Reply):
     """How an entity stands to another: read it from source to target."""
 
     id: Id = Field(description="UUID")
@@ -187,54 +187,50 @@ class EntityRelationOut(Reply):
     updated_at: Time | None = Field(description="When it was last changed; null: not known")
 
 
-class EntityRelationsPage(Reply):
+class EntityRelationPage(Reply):
     """The strongest first. The name may mean several entities: one per channel and user it is known in."""
 
-    entities: list[EntityOut] = Field(description="Those that the name means")
-    results: list[EntityRelationOut] = Field(description="At most `limit` relations, in both directions")
+    entities: list[EntityResponse] = Field(description="Those that the name means")
+    results: list[EntityRelationResponse] = Field(description="At most `limit` relations, in both directions")
     next_cursor: NextCursor = None
 
 
-class NodeOut(EntityOut):
+class EntityGraphNode(EntityResponse):
     """An entity that a walk came to."""
 
     depth: int = Field(description="Edges from the nearest start, 0..3; 0: it is a start")
 
 
-class GraphOut(Reply):
+class EntityGraphResponse(Reply):
     """The near ones first, then by the strength of the edge that leads to them."""
 
-    nodes: list[NodeOut] = Field(description="Each once, the starts included")
-    relations: list[EntityRelationOut] = Field(description="Those between these nodes")
+    nodes: list[EntityGraphNode] = Field(description="Each once, the starts included")
+    relations: list[EntityRelationResponse] = Field(description="Those between these nodes")
     truncated: bool = Field(
         description="true: a node had more than its 50 strongest edges, or there were more nodes than `limit`"
     )
 
 
-class PathOut(Reply):
+class EntityPathResponse(Reply):
     """A shortest way, whatever the direction of its edges."""
 
     found: bool = Field(description="Whether there is a way of at most `max_depth` edges")
     length: int | None = Field(description="Edges of it; null: there is none")
-    nodes: list[EntityOut] = Field(description="In the order of the way, both ends included; empty when there is none")
-    relations: list[EntityRelationOut] = Field(description="In the order of the way")
+    nodes: list[EntityResponse] = Field(
+        description="In the order of the way, both ends included; empty when there is none"
+    )
+    relations: list[EntityRelationResponse] = Field(description="In the order of the way")
     truncated: bool = Field(description="true: a node had more edges than were looked at, so a shorter way may exist")
 
 
-class EntityDeletedOut(Reply):
+class DeletedEntityResponse(Reply):
     """The entity that is gone."""
 
     id: Id = Field(description="UUID of the entity")
     deleted: bool = Field(description="Always true")
 
 
-class RelationsDeletedOut(Reply):
-    """How many relations between entities an untying took."""
-
-    deleted: int = Field(description="How many relations went, from 0")
-
-
-class MergedOut(Reply):
+class EntityMergeResponse(Reply):
     """One entity made part of another, or the two of them again."""
 
     id: Id = Field(description="UUID of the merge, to undo it by")
@@ -244,14 +240,14 @@ class MergedOut(Reply):
     relations: int = Field(description="Relations that went over, from 0")
     created_at: Time = Field(description="When they were merged")
     undone_at: Time | None = Field(description="When that was taken back; null: it stands")
-    entities: list[EntityOut] = Field(description="What is left of the two: the target, after an undo both")
+    entities: list[EntityResponse] = Field(description="What is left of the two: the target, after an undo both")
 
 
-def entity(found: Entity) -> EntityOut:
-    return EntityOut(**fields(found))
+def entity_response(found: Entity) -> EntityResponse:
+    return EntityResponse(**entity_fields(found))
 
 
-def fields(found: Entity) -> dict[str, Any]:
+def entity_fields(found: Entity) -> dict[str, Any]:
     return {
         "id": found.id,
         "name": found.name,
@@ -273,8 +269,8 @@ def fields(found: Entity) -> dict[str, Any]:
     }
 
 
-def relation(found: EntityRelation, names: Mapping[Id, str], memory_ids: list[Id]) -> EntityRelationOut:
-    return EntityRelationOut(
+def relation_response(found: EntityRelation, names: Mapping[Id, str], memory_ids: list[Id]) -> EntityRelationResponse:
+    return EntityRelationResponse(
         id=found.id,
         source_id=found.source_id,
         source=names[found.source_id],

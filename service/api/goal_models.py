@@ -15,7 +15,7 @@ Ids = Annotated[list[Id], Field(max_length=100)]
 StatusName = Literal["active", "completed", "abandoned", "blocked"]
 
 
-class GoalIn(ScopedBody):
+class CreateGoalRequest(ScopedBody):
     """At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
@@ -35,7 +35,7 @@ class GoalIn(ScopedBody):
     memory_ids: Ids = Field(default_factory=list, description="Memories that belong to it: they rank higher")
 
 
-class GoalPatch(Body):
+class UpdateGoalRequest(Body):
     """Only what is named changes. `blocked_by` replaces the list; deadline and parent_id take null."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"priority": 9, "deadline": None}]})
@@ -55,7 +55,7 @@ class GoalPatch(Body):
         return self
 
 
-class CompleteIn(Body):
+class CompleteGoalRequest(Body):
     """How a goal ended."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The lease is signed."}]})
@@ -64,7 +64,7 @@ class CompleteIn(Body):
     result: Words | None = Field(None, description="How it ended, in words")
 
 
-class AbandonIn(Body):
+class AbandonGoalRequest(Body):
     """How a goal that is given up ended."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The offer was withdrawn."}]})
@@ -72,7 +72,7 @@ class AbandonIn(Body):
     result: Words | None = Field(None, description="How it ended, in words")
 
 
-class BlockIn(Body):
+class BlockGoalRequest(Body):
     """`blocked_by` adds to what the goal waits for."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "Waits for the visa."}]})
@@ -81,7 +81,7 @@ class BlockIn(Body):
     blocked_by: Ids = Field(default_factory=list, description="Goals that it waits for, beside those it had")
 
 
-class MemoriesIn(Body):
+class TieMemoriesRequest(Body):
     """Memories to tie to a goal."""
 
     model_config = ConfigDict(
@@ -99,7 +99,7 @@ class MemoriesIn(Body):
     ]
 
 
-class GoalOut(Reply):
+class GoalResponse(Reply):
     """A goal by itself."""
 
     id: Id = Field(description="UUID")
@@ -121,23 +121,23 @@ class GoalOut(Reply):
     completed_at: Time | None = Field(description="When it was completed or abandoned; null: it is not over")
 
 
-class GoalFullOut(GoalOut):
+class GoalDetailsResponse(GoalResponse):
     """With what stands around it; at most 100 of each."""
 
-    parent: GoalOut | None = Field(description="The goal that it is part of; null: of none")
-    blockers: list[GoalOut] = Field(description="Goals that it waits for")
-    subgoals: list[GoalOut] = Field(description="Its parts")
+    parent: GoalResponse | None = Field(description="The goal that it is part of; null: of none")
+    blockers: list[GoalResponse] = Field(description="Goals that it waits for")
+    subgoals: list[GoalResponse] = Field(description="Its parts")
     memory_ids: list[Id] = Field(description="UUIDs of the memories tied to it")
 
 
 class GoalPage(Reply):
     """Newest first; hand `next_cursor` back to read on."""
 
-    results: list[GoalOut] = Field(description="At most `limit` goals")
+    results: list[GoalResponse] = Field(description="At most `limit` goals")
     next_cursor: NextCursor = None
 
 
-class GoalChangeOut(Reply):
+class GoalHistoryItem(Reply):
     """One change of a goal."""
 
     version: int = Field(description="Of the goal, since this change")
@@ -148,13 +148,7 @@ class GoalChangeOut(Reply):
     timestamp: Time = Field(description="When")
 
 
-class GoalHistoryOut(Reply):
+class GoalHistoryResponse(Reply):
     """Oldest first."""
 
-    results: list[GoalChangeOut] = Field(description="At most `limit` changes")
-
-
-class GoneOut(Reply):
-    """How much a deletion or an untying took."""
-
-    deleted: int = Field(description="How many went, or were untied: 0 or 1", examples=[1])
+    results: list[GoalHistoryItem] = Field(description="At most `limit` changes")

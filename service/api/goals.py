@@ -11,14 +11,27 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from service.api import cursors, errors, replies
-from service.api import goal_models as wire
 from service.api.auth import CallerOf, Deleter, Reader, Writer
 from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, scope_of, served
+from service.api.goal_models import (
+    AbandonGoalRequest,
+    BlockGoalRequest,
+    CompleteGoalRequest,
+    CreateGoalRequest,
+    GoalDetailsResponse,
+    GoalHistoryItem,
+    GoalHistoryResponse,
+    GoalPage,
+    GoalResponse,
+    StatusName,
+    TieMemoriesRequest,
+    UpdateGoalRequest,
+)
 from service.api.preconditions import ExpectedOf
-from service.api.wire import Id, Time
+from service.api.wire import DeletedCountResponse, Id, Time
 from service.db.cognition import goals as rows
 from service.domain.access import Caller
-from service.domain.goal import Around, Goal, GoalFilter, Status
+from service.domain.goal import Goal, GoalDetails, GoalFilter, GoalStatus
 from service.domain.request import IdempotencyKey
 from service.domain.request import Request as Served
 from service.memory import goals
@@ -52,11 +65,11 @@ CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
     operation_id="create_goal",
     summary="Set a goal",
     status_code=201,
-    response_model=wire.GoalFullOut,
+    response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
 )
 async def create_goal(
-    body: wire.GoalIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: CreateGoalRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
 ) -> Response:
     """It is active. While it is, its memories and those near to its words rank higher in searches of its scope."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
@@ -76,26 +89,26 @@ async def create_goal(
     "",
     operation_id="list_goals",
     summary="The goals of a scope",
-    response_model=wire.GoalPage,
+    response_model=GoalPage,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_goals(
     who: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    status: Annotated[wire.StatusName | None, Query(description="Only these")] = None,
+    status: Annotated[StatusName | None, Query(description="Only these")] = None,
     parent_id: Annotated[Id | None, Query(description="Only parts of this goal")] = None,
     due_before: Annotated[Time | None, Query(description="Only those with a deadline before it")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
-) -> wire.GoalPage:
+) -> GoalPage:
     """Those of the active channel and of _global, newest first."""
-    wanted = GoalFilter(Status(status) if status else None, parent_id, due_before)
+    wanted = GoalFilter(GoalStatus(status) if status else None, parent_id, due_before)
     async with res.db.read(who.workspace_id) as session:
         found = await rows.page(session, scope, wanted, after=cursors.decode(cursor), limit=limit + 1)
     more = found[limit - 1] if len(found) > limit else None
     now = res.clock()
-    return wire.GoalPage(
+    return GoalPage(
         results=[shown(each, now) for each in found[:limit]],
         next_cursor=cursors.encode(more.created_at, more.id) if more else None,
     )
@@ -105,7 +118,7 @@ async def list_goals(
     "/{id}",
     operation_id="get_goal",
     summary="A goal with its parent, blockers, parts and memories",
-    response_model=wire.GoalFullOut,
+    response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=OWN,
 )
@@ -115,7 +128,7 @@ async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
         found = await rows.get(session, who.workspace_id, goal_id(id))
         if found is None:
             raise missing()
-        around = await rows.around(session, who.workspace_id, found)
+        around = await rows.details(session, who.workspace_id, found)
     body = full(around, res.clock()).model_dump(mode="json")
     return JSONResponse(body, 200, replies.headers(body))
 
@@ -124,13 +137,13 @@ async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
     "/{id}",
     operation_id="update_goal",
     summary="Change a goal",
-    response_model=wire.GoalFullOut,
+    response_model=GoalDetailsResponse,
     responses=CHANGE,
     dependencies=OWN,
 )
 async def update_goal(
     id: str,
-    body: wire.GoalPatch,
+    body: UpdateGoalRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -140,7 +153,7 @@ async def update_goal(
     """Edges that would lead back to the goal are refused (409). What is over is closed for good, but may be edited."""
     named: dict[goals.Named, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
     if "status" in named:
-        named["status"] = Status.ACTIVE
+        named["status"] = GoalStatus.ACTIVE
     wanted = goal_id(id)
     return await _changed(
         request,
@@ -155,7 +168,7 @@ async def update_goal(
     "/{id}",
     operation_id="delete_goal",
     summary="Delete a goal for good",
-    response_model=wire.GoneOut,
+    response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 412, 503),
     dependencies=OWN,
 )
@@ -176,21 +189,21 @@ async def delete_goal(
     "/{id}/history",
     operation_id="get_goal_history",
     summary="Every change of a goal",
-    response_model=wire.GoalHistoryOut,
+    response_model=GoalHistoryResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=OWN,
 )
 async def get_goal_history(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
-) -> wire.GoalHistoryOut:
+) -> GoalHistoryResponse:
     """Oldest first, with the values before and after."""
     async with res.db.read(who.workspace_id) as session:
         found = await rows.history(session, who.workspace_id, goal_id(id), limit=limit)
     if not found:
         raise missing()
-    return wire.GoalHistoryOut(
+    return GoalHistoryResponse(
         results=[
-            wire.GoalChangeOut(
+            GoalHistoryItem(
                 version=each.version, event=each.event.value, changes=dict(each.changes), timestamp=each.recorded_at
             )
             for each in found
@@ -202,13 +215,13 @@ async def get_goal_history(
     "/{id}/complete",
     operation_id="complete_goal",
     summary="The goal is reached, or given up",
-    response_model=wire.GoalFullOut,
+    response_model=GoalDetailsResponse,
     responses=CHANGE,
     dependencies=OWN,
 )
 async def complete_goal(
     id: str,
-    body: wire.CompleteIn,
+    body: CompleteGoalRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -216,20 +229,20 @@ async def complete_goal(
     expected: ExpectedOf,
 ) -> Response:
     """Again is fine and changes nothing; 409 when it is over with the other status."""
-    return await _closed(id, Status(body.status), request, who, res, key, expected=expected, result=body.result)
+    return await _closed(id, GoalStatus(body.status), request, who, res, key, expected=expected, result=body.result)
 
 
 @router.post(
     "/{id}/abandon",
     operation_id="abandon_goal",
     summary="The goal is given up",
-    response_model=wire.GoalFullOut,
+    response_model=GoalDetailsResponse,
     responses=CHANGE,
     dependencies=OWN,
 )
 async def abandon_goal(
     id: str,
-    body: wire.AbandonIn,
+    body: AbandonGoalRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -237,20 +250,20 @@ async def abandon_goal(
     expected: ExpectedOf,
 ) -> Response:
     """Again is fine and changes nothing; 409 when it is completed."""
-    return await _closed(id, Status.ABANDONED, request, who, res, key, expected=expected, result=body.result)
+    return await _closed(id, GoalStatus.ABANDONED, request, who, res, key, expected=expected, result=body.result)
 
 
 @router.post(
     "/{id}/block",
     operation_id="block_goal",
     summary="The goal waits for something",
-    response_model=wire.GoalFullOut,
+    response_model=GoalDetailsResponse,
     responses=CHANGE,
     dependencies=OWN,
 )
 async def block_goal(
     id: str,
-    body: wire.BlockIn,
+    body: BlockGoalRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -260,7 +273,7 @@ async def block_goal(
     """It stays blocked until a PATCH makes it active again, also when what it waited for is reached."""
     return await _closed(
         id,
-        Status.BLOCKED,
+        GoalStatus.BLOCKED,
         request,
         who,
         res,
@@ -275,12 +288,12 @@ async def block_goal(
     "/{id}/memories",
     operation_id="tie_memories_to_goal",
     summary="Tie memories to a goal",
-    response_model=wire.GoalFullOut,
+    response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
     dependencies=OWN,
 )
 async def tie_memories_to_goal(
-    id: str, body: wire.MemoriesIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    id: str, body: TieMemoriesRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
 ) -> Response:
     """Those that are tied already stay so."""
     wanted = goal_id(id)
@@ -297,7 +310,7 @@ async def tie_memories_to_goal(
     "/{id}/memories/{memory}",
     operation_id="untie_memory_from_goal",
     summary="Untie a memory from a goal",
-    response_model=wire.GoneOut,
+    response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=OWN,
 )
@@ -316,7 +329,7 @@ async def untie_memory_from_goal(
 
 async def _closed(
     id: str,
-    status: Status,
+    status: GoalStatus,
     request: Request,
     who: Caller,
     res: Resources,
@@ -334,28 +347,28 @@ async def _changed(
     who: Caller,
     res: Resources,
     key: IdempotencyKey | None,
-    verb: Callable[[Served], Awaitable[Around]],
+    verb: Callable[[Served], Awaitable[GoalDetails]],
     *,
     status: int = 200,
 ) -> Response:
     """The goal as the verb leaves it, once per Idempotency-Key."""
 
-    def shape(found: Around) -> tuple[int, Mapping[str, Any]]:
+    def shape(found: GoalDetails) -> tuple[int, Mapping[str, Any]]:
         return status, full(found, res.clock()).model_dump(mode="json")
 
     return await replies.changed(request, who, res, key, verb, shape)
 
 
 def gone(count: int) -> tuple[int, Mapping[str, Any]]:
-    return 200, wire.GoneOut(deleted=count).model_dump(mode="json")
+    return 200, DeletedCountResponse(deleted=count).model_dump(mode="json")
 
 
-def shown(goal: Goal, now: datetime) -> wire.GoalOut:
-    return wire.GoalOut(**_fields(goal, now))
+def shown(goal: Goal, now: datetime) -> GoalResponse:
+    return GoalResponse(**_fields(goal, now))
 
 
-def full(found: Around, now: datetime) -> wire.GoalFullOut:
-    return wire.GoalFullOut(
+def full(found: GoalDetails, now: datetime) -> GoalDetailsResponse:
+    return GoalDetailsResponse(
         **_fields(found.goal, now),
         parent=shown(found.parent, now) if found.parent else None,
         blockers=[shown(each, now) for each in found.blockers],

@@ -13,7 +13,7 @@ Label = Annotated[Filled, Field(min_length=1, max_length=100)]
 Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 
 
-class InvocationIn(ScopedBody):
+class RecordToolInvocationRequest(ScopedBody):
     """One use of a tool. Of user_id, agent_id, run_id and conversation_id at least one; what is left out is the
     conversation's."""
 
@@ -68,7 +68,7 @@ class _Use(Reply):
     timestamp: Time = Field(description="When it was used")
 
 
-class NotedOut(_Use):
+class RecordedToolInvocationResponse(_Use):
     """What was noted, without what went in and came out."""
 
     redactions: list[RedactionOut] = Field(
@@ -76,7 +76,7 @@ class NotedOut(_Use):
     )
 
 
-class InvocationOut(_Use):
+class ToolInvocationResponse(_Use):
     """One use of a tool, with what went in and came out."""
 
     tool_input: JsonValue = Field(description="What it was called with, secrets cut out")
@@ -85,14 +85,14 @@ class InvocationOut(_Use):
     recorded_at: Time = Field(description="When it was noted")
 
 
-class InvocationPage(Reply):
+class ToolInvocationPage(Reply):
     """By the time of recording, the latest first; hand `next_cursor` back to read on."""
 
-    results: list[InvocationOut] = Field(description="At most `limit` uses")
+    results: list[ToolInvocationResponse] = Field(description="At most `limit` uses")
     next_cursor: NextCursor = None
 
 
-class ToolOut(Reply):
+class ToolResponse(Reply):
     """A tool over all its uses in the workspace; a running total that stays when the log's old parts go."""
 
     name: str = Field(description="As it was noted")
@@ -108,11 +108,11 @@ class ToolOut(Reply):
 class ToolPage(Reply):
     """By name; hand `next_cursor` back to read on."""
 
-    results: list[ToolOut] = Field(description="At most `limit` tools")
+    results: list[ToolResponse] = Field(description="At most `limit` tools")
     next_cursor: NextCursor = None
 
 
-class ToolStatsOut(ToolOut):
+class ToolStatsItem(ToolResponse):
     """A tool over the uses that were asked about. p50 and p95 in ms, interpolated; null when no latency is known."""
 
     p50_latency_ms: float | None = Field(
@@ -123,13 +123,13 @@ class ToolStatsOut(ToolOut):
     )
 
 
-class ToolStatsList(Reply):
+class ToolStatsResponse(Reply):
     """The most used first."""
 
-    results: list[ToolStatsOut] = Field(description="One for each tool that was used")
+    results: list[ToolStatsItem] = Field(description="One for each tool that was used")
 
 
-class StrategyIn(ScopedBody):
+class LearnStrategyRequest(ScopedBody):
     """At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
@@ -160,7 +160,7 @@ class StrategyIn(ScopedBody):
     success: bool | None = Field(True, description="How it went there; null: nobody tried it yet")
 
 
-class ReinforceIn(Body):
+class ReinforceStrategyRequest(Body):
     """How a strategy went this time."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"success": True}]})
@@ -169,7 +169,7 @@ class ReinforceIn(Body):
     conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in, which it remembers")
 
 
-class StrategyOut(Reply):
+class StrategyResponse(Reply):
     """A way of doing things, and how often it went well."""
 
     id: Id = Field(description="UUID")
@@ -189,20 +189,20 @@ class StrategyOut(Reply):
     last_used_at: Time | None = Field(description="When a use was last counted; null: never")
 
 
-class UsedInOut(Reply):
+class StrategyUseItem(Reply):
     """A conversation it was used in, and whether it went well there."""
 
     conversation_id: Id = Field(description="UUID")
     success: bool = Field(description="Whether it went well there")
 
 
-class StrategyFullOut(StrategyOut):
+class StrategyDetailsResponse(StrategyResponse):
     """With the conversations it was used in, at most 100."""
 
-    conversations: list[UsedInOut] = Field(description="Where it was used")
+    conversations: list[StrategyUseItem] = Field(description="Where it was used")
 
 
-class LearnedOut(StrategyFullOut):
+class LearnStrategyResponse(StrategyDetailsResponse):
     """The strategy that was learned, or reinforced because it was known."""
 
     event: Literal["ADD", "REINFORCE"] = Field(description="ADD: it is new; REINFORCE: one as good as it was known")
@@ -211,11 +211,11 @@ class LearnedOut(StrategyFullOut):
 class StrategyPage(Reply):
     """Newest first; hand `next_cursor` back to read on."""
 
-    results: list[StrategyOut] = Field(description="At most `limit` strategies")
+    results: list[StrategyResponse] = Field(description="At most `limit` strategies")
     next_cursor: NextCursor = None
 
 
-class FittingOut(StrategyOut):
+class StrategySearchHit(StrategyResponse):
     """A strategy that fits a task."""
 
     similarity: float | None = Field(description="The calibrated cosine to the task, 0..1; null without a vector")
@@ -225,14 +225,8 @@ class FittingOut(StrategyOut):
     score: float = Field(description="`similarity` times `smoothed_rate`; without a similarity the rate alone")
 
 
-class FittingList(Reply):
+class StrategySearchResponse(Reply):
     """The best first."""
 
-    results: list[FittingOut] = Field(description="At most `top_k` strategies")
+    results: list[StrategySearchHit] = Field(description="At most `top_k` strategies")
     warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
-
-
-class GoneStrategyOut(Reply):
-    """How much a deletion took."""
-
-    deleted: int = Field(description="Always 1", examples=[1])

@@ -16,7 +16,7 @@ from service.api.wire import Body, Reply, Time
 from service.db.tenants import profiles
 from service.domain.profile import Profile, Traits
 from service.memory import profile as verbs
-from service.memory.profile import Changed, missing
+from service.memory.profile import ProfileOutcome, missing
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"])
 
@@ -34,7 +34,7 @@ def _not_too_many(areas: list[Any]) -> list[Any]:
 Areas = Annotated[list[Any], AfterValidator(_not_too_many)]
 
 
-class ProfileIn(Body):
+class PutUserProfileRequest(Body):
     """The whole profile: what is left out becomes empty."""
 
     model_config = ConfigDict(
@@ -57,7 +57,7 @@ class ProfileIn(Body):
     metadata: dict[str, Any] = Field(default_factory=dict, description="Whatever else you like to keep")
 
 
-class ProfilePatch(Body):
+class PatchUserProfileRequest(Body):
     """What is named changes: objects are merged key by key, null in them removes the key; the list is replaced."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
@@ -70,7 +70,7 @@ class ProfilePatch(Body):
     metadata: dict[str, Any] | None = Field(None, description="Whatever else you like to keep")
 
 
-class ProfileOut(Reply):
+class ProfileResponse(Reply):
     """What is known of a user."""
 
     user_id: str = Field(description="Whose profile")
@@ -87,10 +87,10 @@ class ProfileOut(Reply):
     "",
     operation_id="get_user_profile",
     summary="What is known of a user",
-    response_model=ProfileOut,
+    response_model=ProfileResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
-async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, response: Response) -> ProfileOut:
+async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, response: Response) -> ProfileResponse:
     """404 while nothing was set. The ETag is what If-Match wants."""
     async with res.db.read(who.workspace_id) as session:
         found = await profiles.get(session, who.workspace_id, user_id)
@@ -104,12 +104,12 @@ async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, respo
     "",
     operation_id="put_user_profile",
     summary="Set what is known of a user",
-    response_model=ProfileOut,
-    responses={201: {"model": ProfileOut, "description": "There was none before"}, **CHANGED},
+    response_model=ProfileResponse,
+    responses={201: {"model": ProfileResponse, "description": "There was none before"}, **CHANGED},
 )
 async def put_user_profile(
     user_id: UserId,
-    body: ProfileIn,
+    body: PutUserProfileRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -133,12 +133,12 @@ async def put_user_profile(
     "",
     operation_id="patch_user_profile",
     summary="Change parts of what is known of a user",
-    response_model=ProfileOut,
+    response_model=ProfileResponse,
     responses=CHANGED,
 )
 async def patch_user_profile(
     user_id: UserId,
-    body: ProfilePatch,
+    body: PatchUserProfileRequest,
     request: Request,
     who: Writer,
     res: ResourcesOf,
@@ -158,9 +158,9 @@ async def patch_user_profile(
     return await replies.once(who, key, res, work)
 
 
-def shown(found: Profile) -> ProfileOut:
+def shown(found: Profile) -> ProfileResponse:
     traits = found.traits
-    return ProfileOut(
+    return ProfileResponse(
         user_id=found.user_id,
         preferences=dict(traits.preferences),
         expertise_areas=list(traits.expertise_areas),
@@ -172,5 +172,5 @@ def shown(found: Profile) -> ProfileOut:
     )
 
 
-def _changed(found: Changed) -> tuple[int, Mapping[str, Any]]:
+def _changed(found: ProfileOutcome) -> tuple[int, Mapping[str, Any]]:
     return (201 if found.is_new else 200), shown(found.profile).model_dump(mode="json")

@@ -19,7 +19,7 @@ from service.language import relation_labels
 router = APIRouter(prefix="/v1", tags=["reference"])
 
 
-class ConfigOut(Reply):  # R15.01
+class ConfigResponse(Reply):  # R15.01
     """The settings in force in the caller's workspace, secrets masked."""
 
     version: str = Field(description="Of this service")
@@ -47,7 +47,7 @@ class ConfigOut(Reply):  # R15.01
     service: dict[str, Any] = Field(description="Everything that belongs to none of the above")
 
 
-class StatsOut(Reply):  # R15.03
+class StatsResponse(Reply):  # R15.03
     """Counts of the workspace."""
 
     name: str = Field(description="Always memories", examples=["memories"])
@@ -61,21 +61,21 @@ class StatsOut(Reply):  # R15.03
     entities: int = Field(description="Entities of all users together, from 0")
 
 
-class CategoryOut(Reply):
+class CategoryItem(Reply):
     """A category, and how often it is used."""
 
     category: str = Field(description="In lower case")
     count: int = Field(description="Live memories of the scope that bear it, from 1")
 
 
-class CategoriesOut(Reply):  # R4.14
+class CategoryStatsResponse(Reply):  # R4.14
     """Most used first."""
 
-    results: list[CategoryOut] = Field(description="The first 100")
+    results: list[CategoryItem] = Field(description="The first 100")
     next_cursor: OnePage = None
 
 
-class TypeOut(Reply):
+class MemoryTypeItem(Reply):
     """A kind of memory. Its importance is guidance for people and for the offline rating, never enforced."""
 
     type: MemoryType = Field(description="Its name, case-sensitive")
@@ -83,31 +83,31 @@ class TypeOut(Reply):
     typical_importance: tuple[float, float] = Field(description="From and to, 0..1")
 
 
-class TypesOut(Reply):
+class MemoryTypesResponse(Reply):
     """The seven kinds of memory."""
 
-    results: list[TypeOut] = Field(description="All seven")
+    results: list[MemoryTypeItem] = Field(description="All seven")
     next_cursor: OnePage = None
 
 
-class RelationTypesOut(Reply):
+class RelationTypesResponse(Reply):
     """Types of edges and of relations."""
 
     memories: list[RelationType] = Field(description="All types that an edge between memories can have")
     entities: dict[str, list[str]] = Field(description="By normalised type, the labels that are taken as it")
 
 
-class ConventionOut(Reply):
+class TagConventionItem(Reply):
     """Tags for one use."""
 
     use: str = Field(description="What the memory is")
     tags: list[str] = Field(description="The tags it should bear, your own words for those in <>")
 
 
-class ConventionsOut(Reply):  # R5.05
+class TagConventionsResponse(Reply):  # R5.05
     """Suggestions, not rules; dates like 2025-01."""
 
-    results: list[ConventionOut] = Field(description="One for each use")
+    results: list[TagConventionItem] = Field(description="One for each use")
     next_cursor: OnePage = None
 
 
@@ -134,10 +134,10 @@ CONVENTIONS = (
     "/config",
     operation_id="get_config",
     summary="The settings in force",
-    response_model=ConfigOut,
+    response_model=ConfigResponse,
     responses=errors.documented(401, 403),
 )
-async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
+async def get_config(who: Admin, res: ResourcesOf) -> ConfigResponse:
     """The service's with the workspace's own over them, secrets masked. Needs the right `admin`."""
     settings = res.settings
     shown = settings.model_dump(mode="json")  # pydantic masks secrets
@@ -149,7 +149,7 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
     def all_of(*beginnings: str) -> dict[str, Any]:
         return pick(*(name for name in list(rest) if name.startswith(beginnings)))
 
-    return ConfigOut(
+    return ConfigResponse(
         version=settings.version,
         vector_store={
             "provider": "pgvector",
@@ -193,14 +193,14 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigOut:
     "/stats",
     operation_id="get_stats",
     summary="How much is stored",
-    response_model=StatsOut,
+    response_model=StatsResponse,
     responses=errors.documented(401, 403, 503),
 )
-async def get_stats(who: Reader, res: ResourcesOf) -> StatsOut:
+async def get_stats(who: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, of every user."""
     async with res.db.read(who.workspace_id) as session:
         found = await stats.of_workspace(session, who.workspace_id)
-    return StatsOut(
+    return StatsResponse(
         name="memories",
         count=found.memories,
         archived=found.archived,
@@ -217,28 +217,28 @@ async def get_stats(who: Reader, res: ResourcesOf) -> StatsOut:
     "/stats/categories",
     operation_id="get_category_stats",
     summary="Categories of a scope and how often they are used",
-    response_model=CategoriesOut,
+    response_model=CategoryStatsResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def get_category_stats(who: Reader, scope: ScopeOf, res: ResourcesOf) -> CategoriesOut:
+async def get_category_stats(who: Reader, scope: ScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
     """The 100 most used, of memories that are not archived."""
     async with res.db.read(who.workspace_id) as session:
         found = await stats.categories(session, scope, limit=100)
-    return CategoriesOut(results=[CategoryOut(category=name, count=count) for name, count in found])
+    return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in found])
 
 
 @router.get(
     "/reference/types",
     operation_id="get_memory_types",
     summary="The seven memory types",
-    response_model=TypesOut,
+    response_model=MemoryTypesResponse,
     responses=errors.documented(401),
 )
-async def get_memory_types(who: CallerOf) -> TypesOut:
+async def get_memory_types(who: CallerOf) -> MemoryTypesResponse:
     """What each is for, and how important its memories usually are."""
-    return TypesOut(
+    return MemoryTypesResponse(
         results=[
-            TypeOut(type=kind, meaning=MEANINGS[kind], typical_importance=TYPICAL_IMPORTANCE[kind])
+            MemoryTypeItem(type=kind, meaning=MEANINGS[kind], typical_importance=TYPICAL_IMPORTANCE[kind])
             for kind in MemoryType
         ]
     )
@@ -248,12 +248,12 @@ async def get_memory_types(who: CallerOf) -> TypesOut:
     "/reference/relation-types",
     operation_id="get_relation_types",
     summary="How memories and entities can stand to each other",
-    response_model=RelationTypesOut,
+    response_model=RelationTypesResponse,
     responses=errors.documented(401),
 )
-async def get_relation_types(who: CallerOf) -> RelationTypesOut:  # R8.07
+async def get_relation_types(who: CallerOf) -> RelationTypesResponse:  # R8.07
     """Memories have these types only; entities take any label, these spellings of it mean the same."""
-    return RelationTypesOut(
+    return RelationTypesResponse(
         memories=list(RelationType),
         entities={kind: sorted(labels) for kind, labels in relation_labels.SPELLINGS.items()},
     )
@@ -263,9 +263,9 @@ async def get_relation_types(who: CallerOf) -> RelationTypesOut:  # R8.07
     "/reference/tag-conventions",
     operation_id="get_tag_conventions",
     summary="How tags are best chosen",
-    response_model=ConventionsOut,
+    response_model=TagConventionsResponse,
     responses=errors.documented(401),
 )
-async def get_tag_conventions(who: CallerOf) -> ConventionsOut:
+async def get_tag_conventions(who: CallerOf) -> TagConventionsResponse:
     """Suggestions: any tag is taken."""
-    return ConventionsOut(results=[ConventionOut(use=use, tags=tags) for use, tags in CONVENTIONS])
+    return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])

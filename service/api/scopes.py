@@ -27,7 +27,7 @@ router = APIRouter(prefix="/v1/scopes", tags=["scopes"])
 KindName = Literal["user", "agent", "run"]
 
 
-class ScopeOut(Reply):
+class ScopeItem(Reply):
     """One user, agent or run."""
 
     type: KindName = Field(description="Which of the three")
@@ -41,7 +41,7 @@ class ScopeOut(Reply):
 class ScopePage(Reply):
     """Users, then agents, then runs, each by name; hand `next_cursor` back to read on."""
 
-    results: list[ScopeOut] = Field(description="At most `limit`")
+    results: list[ScopeItem] = Field(description="At most `limit`")
     next_cursor: NextCursor = None
 
 
@@ -102,8 +102,8 @@ async def delete_scope(
     return await replies.once(who, key, res, work)
 
 
-def _shown(found: Used) -> ScopeOut:
-    return ScopeOut(
+def _shown(found: Used) -> ScopeItem:
+    return ScopeItem(
         type=found.kind,
         id=found.id,
         memories=found.memories,

@@ -9,17 +9,27 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from service.api import cursors, errors, replies
-from service.api import procedure_models as wire
 from service.api.auth import CallerOf, Deleter, Reader, Writer
 from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, scope_of, served
 from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
+from service.api.procedure_models import (
+    LearnStrategyRequest,
+    LearnStrategyResponse,
+    ReinforceStrategyRequest,
+    StrategyDetailsResponse,
+    StrategyPage,
+    StrategyResponse,
+    StrategySearchHit,
+    StrategySearchResponse,
+    StrategyUseItem,
+)
 from service.api.reads import NoteOf
-from service.api.wire import Channel
+from service.api.wire import Channel, DeletedCountResponse
 from service.db.cognition import strategies as rows
-from service.domain.procedure import Fitting, Strategy
+from service.domain.procedure import Strategy, StrategyMatch
 from service.memory import procedures
-from service.memory.procedures import Learned, Lesson, missing, strategy_id
+from service.memory.procedures import LearnedStrategy, NewStrategy, missing, strategy_id
 from service.pipeline.pii import clean_words
 from service.retrieval import strategies
 
@@ -49,19 +59,19 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
     operation_id="learn_strategy",
     summary="Learn a strategy",
     status_code=201,
-    response_model=wire.LearnedOut,
+    response_model=LearnStrategyResponse,
     responses={
-        200: {"model": wire.LearnedOut, "description": "One as good as it was known and is reinforced"},
+        200: {"model": LearnStrategyResponse, "description": "One as good as it was known and is reinforced"},
         **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
     },
 )
 async def learn_strategy(
-    body: wire.StrategyIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: LearnStrategyRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
 ) -> Response:
     """As good as known is one of the same scope and channel with the same tools for the same type of task, whose words
     are the same or so near that a memory would be a duplicate."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    lesson = Lesson(
+    lesson = NewStrategy(
         scope,
         body.description,
         body.context_pattern,
@@ -77,7 +87,7 @@ async def learn_strategy(
     "",
     operation_id="list_strategies",
     summary="The strategies of a scope",
-    response_model=wire.StrategyPage,
+    response_model=StrategyPage,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_strategies(
@@ -88,7 +98,7 @@ async def list_strategies(
     tool_name: Annotated[str | None, Query(min_length=1, max_length=100, description="Those that use it")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
-) -> wire.StrategyPage:
+) -> StrategyPage:
     """Those of the active channel and of _global, newest first."""
     async with res.db.read(who.workspace_id) as session:
         found = await rows.page(
@@ -100,8 +110,8 @@ async def list_strategies(
             limit=limit + 1,
         )
     more = found[limit - 1] if len(found) > limit else None
-    return wire.StrategyPage(
-        results=[wire.StrategyOut(**_fields(each)) for each in found[:limit]],
+    return StrategyPage(
+        results=[StrategyResponse(**_fields(each)) for each in found[:limit]],
         next_cursor=cursors.encode(more.created_at, more.id) if more else None,
     )
 
@@ -110,7 +120,7 @@ async def list_strategies(
     "/search",
     operation_id="find_strategies",
     summary="The strategies that fit a task",
-    response_model=wire.FittingList,
+    response_model=StrategySearchResponse,
     responses=errors.documented(400, 401, 403, 422, 429, 503),
     dependencies=LIMITED,
 )
@@ -123,7 +133,7 @@ async def find_strategies(
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
     task_type: Label = None,
     top_k: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 5,
-) -> wire.FittingList:
+) -> StrategySearchResponse:
     """By similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
     clean = await clean_words(task, "task", res)
     found, warnings = await strategies.find(
@@ -131,12 +141,12 @@ async def find_strategies(
     )
     shown = [each.strategy for each in found]
     note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=top_k)
-    return wire.FittingList(results=[fitting(each) for each in found], warnings=list(warnings))
+    return StrategySearchResponse(results=[fitting(each) for each in found], warnings=list(warnings))
 
 
-def fitting(found: Fitting) -> wire.FittingOut:
+def fitting(found: StrategyMatch) -> StrategySearchHit:
     """A strategy with how well it fits; recall shows it so too."""
-    return wire.FittingOut(
+    return StrategySearchHit(
         **_fields(found.strategy),
         similarity=found.similarity,
         smoothed_rate=found.strategy.smoothed_rate,
@@ -148,7 +158,7 @@ def fitting(found: Fitting) -> wire.FittingOut:
     "/{id}",
     operation_id="get_strategy",
     summary="A strategy with the conversations it was used in",
-    response_model=wire.StrategyFullOut,
+    response_model=StrategyDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=OWN,
 )
@@ -158,7 +168,7 @@ async def get_strategy(id: str, who: Reader, res: ResourcesOf) -> Response:
         found = await rows.get(session, who.workspace_id, strategy_id(id))
     if found is None:
         raise missing()
-    body = wire.StrategyFullOut(**_full(found)).model_dump(mode="json")
+    body = StrategyDetailsResponse(**_full(found)).model_dump(mode="json")
     return JSONResponse(body, 200, replies.headers(body))
 
 
@@ -166,12 +176,12 @@ async def get_strategy(id: str, who: Reader, res: ResourcesOf) -> Response:
     "/{id}/reinforce",
     operation_id="reinforce_strategy",
     summary="Say how a strategy went",
-    response_model=wire.StrategyFullOut,
+    response_model=StrategyDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
     dependencies=OWN,
 )
 async def reinforce_strategy(
-    id: str, body: wire.ReinforceIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    id: str, body: ReinforceStrategyRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
 ) -> Response:
     """Counts one more use, whoever else counts at the same time."""
     wanted = strategy_id(id)
@@ -191,7 +201,7 @@ async def reinforce_strategy(
     "/{id}",
     operation_id="delete_strategy",
     summary="Delete a strategy for good",
-    response_model=wire.GoneStrategyOut,
+    response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 412, 503),
     dependencies=OWN,
 )
@@ -208,22 +218,22 @@ async def delete_strategy(
     return await replies.once(who, key, res, work)
 
 
-def learned(found: Learned) -> tuple[int, Mapping[str, Any]]:
+def learned(found: LearnedStrategy) -> tuple[int, Mapping[str, Any]]:
     event: Any = "ADD" if found.is_new else "REINFORCE"
-    body = wire.LearnedOut(**_full(found.strategy), event=event)
+    body = LearnStrategyResponse(**_full(found.strategy), event=event)
     return 201 if found.is_new else 200, body.model_dump(mode="json")
 
 
-def reinforced(found: Learned) -> tuple[int, Mapping[str, Any]]:
-    return 200, wire.StrategyFullOut(**_full(found.strategy)).model_dump(mode="json")
+def reinforced(found: LearnedStrategy) -> tuple[int, Mapping[str, Any]]:
+    return 200, StrategyDetailsResponse(**_full(found.strategy)).model_dump(mode="json")
 
 
 def gone(count: int) -> tuple[int, Mapping[str, Any]]:
-    return 200, wire.GoneStrategyOut(deleted=count).model_dump(mode="json")
+    return 200, DeletedCountResponse(deleted=count).model_dump(mode="json")
 
 
 def _full(found: Strategy) -> dict[str, Any]:
-    used = [wire.UsedInOut(conversation_id=each, success=went) for each, went in found.conversations.items()]
+    used = [StrategyUseItem(conversation_id=each, success=went) for each, went in found.conversations.items()]
     return {**_fields(found), "conversations": used}
 
 

@@ -11,13 +11,22 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from service.api import cursors, errors, replies
-from service.api import procedure_models as wire
 from service.api.auth import CallerOf, Reader, Writer
 from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, served
 from service.api.memory_models import RedactionOut
+from service.api.procedure_models import (
+    RecordedToolInvocationResponse,
+    RecordToolInvocationRequest,
+    ToolInvocationPage,
+    ToolInvocationResponse,
+    ToolPage,
+    ToolResponse,
+    ToolStatsItem,
+    ToolStatsResponse,
+)
 from service.api.wire import Channel, Id, Time
 from service.db.cognition import invocations
-from service.domain.procedure import Asked, Invocation, Tool, ToolStats
+from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.errors import InvalidInput
 from service.memory.procedures import record, scope_of_conversation
@@ -34,11 +43,11 @@ One = Annotated[Channel | None, Query(description="Just this channel; left out: 
     operation_id="record_tool_invocation",
     summary="Note a use of a tool",
     status_code=201,
-    response_model=wire.NotedOut,
+    response_model=RecordedToolInvocationResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
 )
 async def record_tool_invocation(
-    body: wire.InvocationIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: RecordToolInvocationRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
 ) -> Response:
     """What went in and came out is redacted; a payload is at most 262,144 characters of JSON. The tool counts one more
     use in the same transaction."""
@@ -73,7 +82,7 @@ async def record_tool_invocation(
     "/tool-invocations",
     operation_id="list_tool_invocations",
     summary="The uses of tools in a scope",
-    response_model=wire.InvocationPage,
+    response_model=ToolInvocationPage,
     responses=READ,
 )
 async def list_tool_invocations(
@@ -86,9 +95,9 @@ async def list_tool_invocations(
     task_type: Name = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
-) -> wire.InvocationPage:
+) -> ToolInvocationPage:
     """By the time of recording, the latest first, as far back as the log is kept."""
-    asked = Asked(task_type, channel, tool_name, conversation_id)
+    asked = InvocationFilter(task_type, channel, tool_name, conversation_id)
     behind = cursors.decode(cursor)
     after = (behind[0], behind[1].int) if behind else None
     if after is not None and after[1] >= 2**63:
@@ -96,7 +105,7 @@ async def list_tool_invocations(
     async with res.db.read(who.workspace_id) as session:
         found = await invocations.page(session, scope, asked, after=after, limit=limit + 1)
     more = found[limit - 1] if len(found) > limit else None
-    return wire.InvocationPage(
+    return ToolInvocationPage(
         results=[shown(each) for each in found[:limit]],
         next_cursor=cursors.encode(more.recorded_at, UUID(int=more.id)) if more and more.recorded_at else None,
     )
@@ -112,7 +121,7 @@ async def _anyones(who: CallerOf, user_id: UserId = None, agent_id: AgentId = No
     "/tools/stats",
     operation_id="get_tool_stats",
     summary="How often, how well and how fast each tool works",
-    response_model=wire.ToolStatsList,
+    response_model=ToolStatsResponse,
     responses=READ,
 )
 async def get_tool_stats(
@@ -123,14 +132,14 @@ async def get_tool_stats(
     channel: One = None,
     tool_name: Name = None,
     since: Annotated[Time | None, Query(description="Only uses from then on, by their own time")] = None,
-) -> wire.ToolStatsList:
+) -> ToolStatsResponse:
     """Counted from the log, so as far back as it reaches."""
-    asked = Asked(task_type, channel, tool_name, None, since)
+    asked = InvocationFilter(task_type, channel, tool_name, None, since)
     async with res.db.read(who.workspace_id) as session:
         found = await invocations.stats(session, scope, asked)
-    return wire.ToolStatsList(
+    return ToolStatsResponse(
         results=[
-            wire.ToolStatsOut(**_tool(each), p50_latency_ms=each.p50_latency_ms, p95_latency_ms=each.p95_latency_ms)
+            ToolStatsItem(**_tool(each), p50_latency_ms=each.p50_latency_ms, p95_latency_ms=each.p95_latency_ms)
             for each in found
         ]
     )
@@ -140,7 +149,7 @@ async def get_tool_stats(
     "/tools",
     operation_id="list_tools",
     summary="The tools of the workspace",
-    response_model=wire.ToolPage,
+    response_model=ToolPage,
     responses=READ,
 )
 async def list_tools(
@@ -148,22 +157,22 @@ async def list_tools(
     res: ResourcesOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=600)] = None,
-) -> wire.ToolPage:
+) -> ToolPage:
     """Running totals, by name; they stay when the log's old parts go."""
     async with res.db.read(who.workspace_id) as session:
         found = await invocations.tools(session, who.workspace_id, after=_decode(cursor), limit=limit + 1)
     more = _encode(found[limit - 1].name) if len(found) > limit else None
-    return wire.ToolPage(results=[wire.ToolOut(**_tool(each)) for each in found[:limit]], next_cursor=more)
+    return ToolPage(results=[ToolResponse(**_tool(each)) for each in found[:limit]], next_cursor=more)
 
 
 def noted(use: Invocation) -> tuple[int, Mapping[str, Any]]:
     redactions = [RedactionOut(label=each.label, count=each.count) for each in use.redactions]
-    return 201, wire.NotedOut(**_common(use), redactions=redactions).model_dump(mode="json")
+    return 201, RecordedToolInvocationResponse(**_common(use), redactions=redactions).model_dump(mode="json")
 
 
-def shown(use: Invocation) -> wire.InvocationOut:
+def shown(use: Invocation) -> ToolInvocationResponse:
     assert use.recorded_at is not None, "what is read was recorded"
-    return wire.InvocationOut(
+    return ToolInvocationResponse(
         **_common(use),
         tool_input=use.tool_input,
         tool_output=use.tool_output,
@@ -190,7 +199,7 @@ def _common(use: Invocation) -> dict[str, Any]:
     }
 
 
-def _tool(found: Tool | ToolStats) -> dict[str, Any]:
+def _tool(found: ToolTotals | ToolStats) -> dict[str, Any]:
     return {
         "name": found.name,
         "usage_count": found.usage_count,

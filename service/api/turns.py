@@ -8,9 +8,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 
-from service.api import conversation_models as wire
 from service.api import errors
 from service.api.auth import Reader
+from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
 from service.api.deps import ResourcesOf, ScopeOf, in_time
 from service.api.limits import LIMITED
 from service.api.reads import NoteOf
@@ -37,7 +37,7 @@ Channels = Annotated[
     "/recent",
     operation_id="list_recent_turns",
     summary="The latest turns of a scope",
-    response_model=wire.TurnPage,
+    response_model=TurnList,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_recent_turns(
@@ -48,20 +48,20 @@ async def list_recent_turns(
     channels: Channels = None,
     hours: Hours = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
-) -> wire.TurnPage:
+) -> TurnList:
     """Newest first, by the time they were said; not those of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     async with res.db.read(who.workspace_id) as session:
         found = await turns.recent(session, Turns(scope, since, channels=tuple(channels or ())), limit=limit)
     note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
-    return wire.TurnPage(results=[wire.TurnOut(**wire.turn_fields(each)) for each in found])
+    return TurnList(results=[TurnResponse(**turn_fields(each)) for each in found])
 
 
 @router.get(
     "/search",
     operation_id="search_turns",
     summary="The turns that answer a question",
-    response_model=wire.TurnSearchOut,
+    response_model=TurnSearchResponse,
     responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
     dependencies=LIMITED,
 )
@@ -79,7 +79,7 @@ async def search_turns(
         str | None, Query(min_length=1, max_length=255, description="Only this one: its id, or its name")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
-) -> wire.TurnSearchOut:
+) -> TurnSearchResponse:
     """By meaning and by words, together with the turns before them; who speaks and when counts too. A turn is found
     from the moment its store was answered."""
     if (q is None) == (query is None) or not (q or query or "").strip():
@@ -95,4 +95,4 @@ async def search_turns(
         hits, warnings = await search(wanted, text, limit, res)
     said = [hit.turn for hit in hits]
     note("turns/search", scope, said, query=text, kind="episodic", channels=channels or (), limit=limit)
-    return wire.TurnSearchOut(results=[wire.hit(each) for each in hits], warnings=list(warnings))
+    return TurnSearchResponse(results=[turn_search_hit(each) for each in hits], warnings=list(warnings))

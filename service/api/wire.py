@@ -115,3 +115,9 @@ OfUser = Annotated[str | None, Field(description="End user; null: none")]
 OfAgent = Annotated[str | None, Field(description="Agent or persona; null: none")]
 OfRun = Annotated[str | None, Field(description="One run; null: none")]
 OfChannel = Annotated[str, Field(description="Soft scope; _global is seen from every channel")]
+
+
+class DeletedCountResponse(Reply):
+    """How much a deletion took."""
+
+    deleted: int = Field(description="How many were deleted, from 0", examples=[1])

@@ -15,7 +15,7 @@ Ttl = Annotated[
 ]
 
 
-class ItemIn(Body):
+class SetWorkingItemRequest(Body):
     """Any JSON value under a key; the key's former value is gone."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"step": 3}, "ttl_seconds": 600}]})
@@ -24,7 +24,7 @@ class ItemIn(Body):
     ttl_seconds: Ttl = None
 
 
-class WorkingTurnIn(Body):
+class AddWorkingTurnRequest(Body):
     """A turn to hold, beside what the conversation itself keeps."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
@@ -38,7 +38,7 @@ class WorkingTurnIn(Body):
     ttl_seconds: Ttl = None
 
 
-class ThoughtIn(Body):
+class PushThoughtRequest(Body):
     """A thought to hold."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"thought": "Ask for the passport number last."}]})
@@ -49,7 +49,7 @@ class ThoughtIn(Body):
     ttl_seconds: Ttl = None
 
 
-class ActiveGoalIn(Body):
+class SetActiveGoalRequest(Body):
     """What is being worked on: in words, by the id of a goal, or both."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
@@ -67,7 +67,7 @@ class ActiveGoalIn(Body):
         return self
 
 
-class SessionIn(Body):
+class SetSessionDataRequest(Body):
     """Whatever belongs to the session as a whole; the former data is gone."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"data": {"locale": "nb-NO"}}]})
@@ -76,7 +76,7 @@ class SessionIn(Body):
     ttl_seconds: Ttl = None
 
 
-class HeldOut(Reply):
+class WorkingEntryResponse(Reply):
     """Something held in mind."""
 
     version: int = Field(description="Grows with every change anywhere in working memory; the ETag")
@@ -84,14 +84,14 @@ class HeldOut(Reply):
     expires_at: Time = Field(description="From this moment on it is gone")
 
 
-class ItemOut(HeldOut):
+class WorkingItemResponse(WorkingEntryResponse):
     """A value and its key."""
 
     key: str = Field(description="As it stands in the path")
     value: JsonValue = Field(description="Any JSON, secrets cut out")
 
 
-class WorkingTurnOut(HeldOut):
+class WorkingTurnResponse(WorkingEntryResponse):
     """A turn that is held."""
 
     role: str = Field(description="user, assistant, system, tool, or any word it came with")
@@ -102,52 +102,46 @@ class WorkingTurnOut(HeldOut):
     turn_index: int | None = Field(description="That turn's place in the conversation, from 0; null: it copies none")
 
 
-class ThoughtOut(HeldOut):
+class ThoughtResponse(WorkingEntryResponse):
     """A thought that is held."""
 
     thought: str = Field(description="What goes through the agent's mind, secrets cut out")
 
 
-class ActiveGoalOut(HeldOut):
+class ActiveGoalResponse(WorkingEntryResponse):
     """What the session works on."""
 
     goal_id: Id | None = Field(description="UUID of the goal; null: words alone")
     description: str = Field(description="In words; the goal's own where none were given")
 
 
-class SessionOut(HeldOut):
+class SessionDataResponse(WorkingEntryResponse):
     """Data of the session as a whole."""
 
     data: dict[str, Any] = Field(description="Whatever belongs to the session, secrets cut out")
 
 
-class TurnList(Reply):
+class WorkingTurnList(Reply):
     """Newest first."""
 
-    results: list[WorkingTurnOut] = Field(description="At most `limit` turns")
+    results: list[WorkingTurnResponse] = Field(description="At most `limit` turns")
 
 
 class ThoughtList(Reply):
     """Newest first."""
 
-    results: list[ThoughtOut] = Field(description="At most `limit` thoughts")
+    results: list[ThoughtResponse] = Field(description="At most `limit` thoughts")
 
 
-class MindOut(Reply):
+class WorkingMemoryResponse(Reply):
     """All of a session that has not expired; turns and thoughts newest first."""
 
     conversation_id: str = Field(description="As it stands in the path")
     user_id: Name | None = Field(description="Whose session; null: nobody's")
     agent_id: Name | None = Field(description="Whose session; null: nobody's")
     channel: str = Field(description="Of the session; default _global")
-    turns: list[WorkingTurnOut] = Field(description="All there are, 100 unless configured otherwise")
-    thoughts: list[ThoughtOut] = Field(description="All there are, 100 unless configured otherwise")
-    items: dict[str, ItemOut] = Field(description="By key")
-    goal: ActiveGoalOut | None = Field(description="What is worked on; null: nothing is set")
-    session: SessionOut | None = Field(description="Data of the session as a whole; null: none")
-
-
-class ClearedOut(Reply):
-    """How much working memory let go of."""
-
-    deleted: int = Field(description="How many notes went, from 0", examples=[12])
+    turns: list[WorkingTurnResponse] = Field(description="All there are, 100 unless configured otherwise")
+    thoughts: list[ThoughtResponse] = Field(description="All there are, 100 unless configured otherwise")
+    items: dict[str, WorkingItemResponse] = Field(description="By key")
+    goal: ActiveGoalResponse | None = Field(description="What is worked on; null: nothing is set")
+    session: SessionDataResponse | None = Field(description="Data of the session as a whole; null: none")

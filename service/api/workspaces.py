@@ -24,7 +24,7 @@ RIGHTS = ", ".join(sorted(Right))
 RightName = Annotated[str, Field(examples=["memory:read"])]
 
 
-class WorkspaceIn(Body):
+class CreateWorkspaceRequest(Body):
     """A workspace to make."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
@@ -32,7 +32,7 @@ class WorkspaceIn(Body):
     name: Title = Field(examples=["acme"], description="For people")
 
 
-class WorkspaceChange(Body):
+class UpdateWorkspaceRequest(Body):
     """What is named changes."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"timezone": "Europe/Berlin"}}]})
@@ -43,7 +43,7 @@ class WorkspaceChange(Body):
     )
 
 
-class WorkspaceOut(Reply):
+class WorkspaceResponse(Reply):
     """A workspace and its own settings."""
 
     id: Id = Field(description="UUID")
@@ -52,7 +52,7 @@ class WorkspaceOut(Reply):
     created_at: Time = Field(description="When it was made")
 
 
-class WorkspaceMade(Reply):
+class CreateWorkspaceResponse(Reply):
     """A workspace and its first key, which is shown this once."""
 
     id: Id = Field(description="UUID of the workspace")
@@ -61,7 +61,7 @@ class WorkspaceMade(Reply):
     api_key_id: Id = Field(description="UUID of the key")
 
 
-class KeyIn(Body):
+class CreateApiKeyRequest(Body):
     """What a key may do, until when, and the scope that its calls have when they name none."""
 
     model_config = ConfigDict(
@@ -95,7 +95,7 @@ RunOfCalls = Annotated[str | None, Field(description="The run of its calls that 
 ChannelOfCalls = Annotated[str | None, Field(description="The channel of its calls that name none; null: _global")]
 
 
-class KeyOut(Reply):
+class ApiKeyItem(Reply):
     """A key without its secret."""
 
     id: Id = Field(description="UUID")
@@ -111,21 +111,21 @@ class KeyOut(Reply):
     revoked_at: Time | None = Field(description="When it was ended; null: it was not")
 
 
-class KeyMade(Reply):
+class CreateApiKeyResponse(Reply):
     """The key is shown this once; only its hash is kept."""
 
     id: Id = Field(description="UUID of the key")
     api_key: str = Field(description="The secret: keep it, nobody can show it again")
 
 
-class KeyList(Reply):
+class ApiKeysResponse(Reply):
     """Every key the workspace ever had, without secrets."""
 
-    results: list[KeyOut] = Field(description="Revoked and expired ones included")
+    results: list[ApiKeyItem] = Field(description="Revoked and expired ones included")
     next_cursor: OnePage = None
 
 
-class WhoAmI(Reply):
+class WhoAmIResponse(Reply):
     """What the key of this call is."""
 
     workspace_id: Id = Field(description="UUID")
@@ -142,12 +142,12 @@ class WhoAmI(Reply):
     "/whoami",
     operation_id="whoami",
     summary="Who is this key?",
-    response_model=WhoAmI,
+    response_model=WhoAmIResponse,
     responses=errors.documented(401, 503),
 )
-async def whoami(who: CallerOf) -> WhoAmI:
+async def whoami(who: CallerOf) -> WhoAmIResponse:
     """Its workspace, rights, and the scope of calls that name none."""
-    return WhoAmI(
+    return WhoAmIResponse(
         workspace_id=who.workspace_id,
         api_key_id=who.key_id,
         rights=sorted(str(right) for right in who.rights),
@@ -164,38 +164,42 @@ async def whoami(who: CallerOf) -> WhoAmI:
     operation_id="create_workspace",
     summary="Make a workspace",
     status_code=201,
-    response_model=WorkspaceMade,
+    response_model=CreateWorkspaceResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def create_workspace(body: WorkspaceIn, who: Operator, res: ResourcesOf) -> WorkspaceMade:
+async def create_workspace(body: CreateWorkspaceRequest, who: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
     """Needs the right `operator`. The first key holds every right inside the new workspace, and no other."""
     rights = [right for right in keys.EVERY_RIGHT if right is not Right.OPERATOR]
     issued = await keys.create_workspace(res.db, body.name, rights=rights)
-    return WorkspaceMade(id=issued.workspace_id, name=body.name, api_key=issued.secret, api_key_id=issued.key_id)
+    return CreateWorkspaceResponse(
+        id=issued.workspace_id, name=body.name, api_key=issued.secret, api_key_id=issued.key_id
+    )
 
 
 @router.get(
     "/workspaces/current",
     operation_id="get_workspace",
     summary="The key's workspace",
-    response_model=WorkspaceOut,
+    response_model=WorkspaceResponse,
     responses=errors.documented(401, 403, 503),
 )
-async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceOut:
+async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     """Its name and its own settings, without those of the service."""
     async with res.db.read(who.workspace_id) as session:
         found = await keys.workspace(session, who.workspace_id)
-    return WorkspaceOut(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
+    return WorkspaceResponse(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
 
 
 @router.patch(
     "/workspaces/current",
     operation_id="update_workspace",
     summary="Rename or configure the key's workspace",
-    response_model=WorkspaceOut,
+    response_model=WorkspaceResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def update_workspace(body: WorkspaceChange, who: Admin, res: ResourcesOf, request: Request) -> WorkspaceOut:
+async def update_workspace(
+    body: UpdateWorkspaceRequest, who: Admin, res: ResourcesOf, request: Request
+) -> WorkspaceResponse:
     """`settings` replaces the workspace's own settings; other processes follow within seconds."""
     if body.settings is not None:
         _check_settings(body.settings)
@@ -203,7 +207,7 @@ async def update_workspace(body: WorkspaceChange, who: Admin, res: ResourcesOf, 
         await keys.change_workspace(session, who.workspace_id, name=body.name, settings=body.settings)
         found = await keys.workspace(session, who.workspace_id)
     request.app.state.keys.forget()
-    return WorkspaceOut(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
+    return WorkspaceResponse(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
 
 
 @router.post(
@@ -211,10 +215,10 @@ async def update_workspace(body: WorkspaceChange, who: Admin, res: ResourcesOf, 
     operation_id="create_api_key",
     summary="Make an API key",
     status_code=201,
-    response_model=KeyMade,
+    response_model=CreateApiKeyResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def create_api_key(body: KeyIn, who: Admin, res: ResourcesOf) -> KeyMade:
+async def create_api_key(body: CreateApiKeyRequest, who: Admin, res: ResourcesOf) -> CreateApiKeyResponse:
     """The secret is in the answer and nowhere else. A key can give no right that it does not hold. Needs the right
     `admin`."""
     rights = [Right(right) for right in body.rights]
@@ -224,21 +228,21 @@ async def create_api_key(body: KeyIn, who: Admin, res: ResourcesOf) -> KeyMade:
     new = keys.NewKey(body.name, rights, body.user_id, body.agent_id, body.run_id, body.channel, body.expires_at)
     async with res.db.begin(who.workspace_id) as session:
         issued = await keys.issue(session, who.workspace_id, new)
-    return KeyMade(id=issued.key_id, api_key=issued.secret)
+    return CreateApiKeyResponse(id=issued.key_id, api_key=issued.secret)
 
 
 @router.get(
     "/api-keys",
     operation_id="list_api_keys",
     summary="The workspace's keys",
-    response_model=KeyList,
+    response_model=ApiKeysResponse,
     responses=errors.documented(401, 403, 503),
 )
-async def list_api_keys(who: Admin, res: ResourcesOf) -> KeyList:
+async def list_api_keys(who: Admin, res: ResourcesOf) -> ApiKeysResponse:
     """Without their secrets, revoked ones too. Needs the right `admin`."""
     async with res.db.read(who.workspace_id) as session:
         found = await keys.listing(session, who.workspace_id)
-    return KeyList(results=[_key(each) for each in found])
+    return ApiKeysResponse(results=[_key(each) for each in found])
 
 
 @router.delete(
@@ -281,8 +285,8 @@ def _check_settings(wanted: dict[str, Any]) -> None:
         raise InvalidInput(f"{field}: {message}", field=field) from None
 
 
-def _key(found: keys.KeyInfo) -> KeyOut:
-    return KeyOut(
+def _key(found: keys.KeyInfo) -> ApiKeyItem:
+    return ApiKeyItem(
         id=found.id,
         name=found.name,
         hint=found.hint,

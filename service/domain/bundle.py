@@ -11,7 +11,7 @@ from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.goal import Goal
 from service.domain.memory import Memory
-from service.domain.procedure import Fitting
+from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
 from service.domain.query import Used, VectorPath
 from service.domain.ranking import Ranking
@@ -115,7 +115,7 @@ class Bundle:
     turns: tuple[TurnItem, ...]
     facts: tuple[FactItem, ...]
     entities: tuple[EntityItem, ...]
-    strategies: tuple[Fitting, ...]
+    strategies: tuple[StrategyMatch, ...]
     goals: tuple[Goal, ...]
     profile: Profile | None
     text: str

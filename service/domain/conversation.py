@@ -71,7 +71,7 @@ class TurnHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ConversationChanges:
     """What is to be different about a conversation; None leaves as it is. `metadata` is merged key by key, a None in
     it removes the key. `title_given`: the title is set, also to None."""
 

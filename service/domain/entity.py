@@ -51,7 +51,7 @@ def key(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class EntityOwner:
     """Whose entities: they are told apart by user and channel, never by agent or run (C32)."""
 
     workspace_id: UUID
@@ -60,7 +60,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedEntity:
     """A name as it is written, and its type."""
 
     name: str
@@ -91,7 +91,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityWish:
+class EntityUpsert:
     """What an upsert asks for; None leaves what is there. `aliases` and `properties` are added to those there are."""
 
     name: str
@@ -126,7 +126,7 @@ class EntityRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedEntity:
     """An entity that a walk came to: how many edges from the nearest start (0: a start), and by which edge."""
 
     entity_id: UUID
@@ -139,13 +139,13 @@ class Neighbourhood:
     """Entities in the order of the walk, and the edges between them; `truncated` when a node had more edges, or there
     were more entities, than the limits let through."""
 
-    reached: tuple[Reached, ...]
+    reached: tuple[ReachedEntity, ...]
     relations: tuple[EntityRelation, ...]
     truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class EntityPath:
     """A shortest way from the first of `entity_ids` to the last; empty when there is none. `truncated`: a node had
     more edges than were looked at, so a shorter way may exist."""
 

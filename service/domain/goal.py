@@ -13,7 +13,7 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 
 
-class Status(StrEnum):
+class GoalStatus(StrEnum):
     """A goal is worked on, waits, or is over one way or the other."""
 
     ACTIVE = "active"
@@ -23,7 +23,7 @@ class Status(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        return self in (Status.COMPLETED, Status.ABANDONED)
+        return self in (GoalStatus.COMPLETED, GoalStatus.ABANDONED)
 
 
 class GoalEvent(StrEnum):
@@ -44,7 +44,7 @@ class Goal:
     id: UUID
     scope: Scope
     description: CleanText
-    status: Status
+    status: GoalStatus
     priority: int
     deadline: datetime | None
     result: str | None
@@ -61,7 +61,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class GoalDetails:
     """What stands around a goal: what it is part of, what it waits for, its parts, and its memories."""
 
     goal: Goal
@@ -85,6 +85,6 @@ class GoalChange:
 class GoalFilter:
     """Which goals of a scope are listed; None: whatever. `due_before`: those with a deadline before it."""
 
-    status: Status | None = None
+    status: GoalStatus | None = None
     parent_id: UUID | None = None
     due_before: datetime | None = None

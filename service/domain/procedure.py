@@ -34,7 +34,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ToolTotals:
     """A tool over all its uses in the workspace. `avg_latency_ms`: of those whose time is known."""
 
     name: str
@@ -58,7 +58,7 @@ class ToolStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InvocationFilter:
     """Which uses are counted or listed; None: whatever. `channel`: just this one. `since`: by their own time."""
 
     task_type: str | None = None
@@ -107,7 +107,7 @@ class Strategy:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class StrategyMatch:
     """A strategy for a task: `score` is `similarity` (0..1, None without an embedder, then 1) times its smoothed
     rate."""
 

@@ -14,7 +14,7 @@ from service.domain.scope import GLOBAL_CHANNEL
 from service.domain.text import CleanText
 
 
-class Kind(StrEnum):
+class WorkingKind(StrEnum):
     """`item`: named values; `goal` and `session`: one of each in a session."""
 
     TURN = "turn"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class WorkingScope:
     """One session of working memory: user, agent, channel and conversation, exactly; an id that is missing is nobody's
     and not everybody's. `conversation_id`: the id of a conversation, or whatever the client calls its session."""
 
@@ -42,10 +42,10 @@ class Desk:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class WorkingEntry:
     """One thing held in mind. `version` grows with every change anywhere, so it never comes again."""
 
-    kind: Kind
+    kind: WorkingKind
     key: str
     value: Any
     version: int
@@ -55,7 +55,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class WorkingTurn:
     """A turn to be held in mind; `turn_id` of the stored turn that it copies, if there is one: it goes with it."""
 
     role: str
@@ -82,7 +82,7 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class WorkingLimits:
     """How long (`ttl_s`, seconds from `now`) something is held, and how many of its kind a session keeps."""
 
     now: datetime
@@ -91,11 +91,11 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Mind:
+class WorkingMemory:
     """All of a session that has not expired; turns and thoughts newest first."""
 
-    turns: Sequence[Note] = ()
-    thoughts: Sequence[Note] = ()
-    items: Mapping[str, Note] = field(default_factory=dict)
-    goal: Note | None = None
-    session: Note | None = None
+    turns: Sequence[WorkingEntry] = ()
+    thoughts: Sequence[WorkingEntry] = ()
+    items: Mapping[str, WorkingEntry] = field(default_factory=dict)
+    goal: WorkingEntry | None = None
+    session: WorkingEntry | None = None

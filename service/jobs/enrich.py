@@ -22,7 +22,7 @@ from service.db.graph.entity_links import Mention
 from service.db.graph.entity_relations import Said
 from service.db.memories import enrichment
 from service.db.memories.enrichment import Enriched, Subject
-from service.domain.entity import LLM, RULES, Named, Owner, key
+from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, key
 from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
 from service.jobs import findings
@@ -46,8 +46,8 @@ class Read:
     near: Mapping[UUID, float]
 
     @property
-    def owner(self) -> Owner:
-        return Owner(self.job.workspace_id, self.subject.user_id, self.subject.channel)
+    def owner(self) -> EntityOwner:
+        return EntityOwner(self.job.workspace_id, self.subject.user_id, self.subject.channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ async def _read(session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], 
     return found
 
 
-def listen(reads: Sequence[Read], known: Mapping[Owner, dict[str, Named]]) -> list[Voice]:
+def listen(reads: Sequence[Read], known: Mapping[EntityOwner, dict[str, NamedEntity]]) -> list[Voice]:
     """What the model and the rules say of each memory, in this order. A name that one memory brings is known to the
     next, as if they came one after the other."""
     voices = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from service.domain.entity import Named, display_name, key, type_name
+from service.domain.entity import NamedEntity, display_name, key, type_name
 from service.domain.fact import Related
 from service.language import entities, pii, relations, summary
 
@@ -17,19 +17,19 @@ NOBODY = frozenset({"user", "the user", "assistant", "i", "me", "we", "you"})
 class Findings:
     """What a text says: its entities, each once, what it tells of them, and its first sentence."""
 
-    named: tuple[Named, ...] = ()
+    named: tuple[NamedEntity, ...] = ()
     summary: str | None = None
     related: tuple[Related, ...] = ()
 
 
-def find(text: str, known: Mapping[str, Named]) -> Findings:
+def find(text: str, known: Mapping[str, NamedEntity]) -> Findings:
     """Entities under the name they are known by, and the summary; None for a text without a sentence."""
     types = {each: named.type for each, named in known.items()}
-    named: dict[str, Named] = {}
+    named: dict[str, NamedEntity] = {}
     names: dict[str, str] = {}
     spans = entities.find(text, known=types)
     for entity in spans:
-        found = known.get(key(entity.name), Named(entity.name, entity.type))
+        found = known.get(key(entity.name), NamedEntity(entity.name, entity.type))
         named.setdefault(key(found.name), found)
         names[entity.name] = found.name
     related = tuple(
@@ -45,10 +45,10 @@ def by_model(payload: Mapping[str, object]) -> Findings:
         return Findings()
     clean, _ = pii.redact_json({"entities": payload.get("entities"), "relations": payload.get("relations")})
     assert isinstance(clean, dict)
-    named: dict[str, Named] = {}
+    named: dict[str, NamedEntity] = {}
     for name, kind in clean["entities"] or ():
         if key(name) not in NOBODY and "[REDACTED" not in name:
-            named.setdefault(key(name), Named(display_name(name), type_name(kind)))
+            named.setdefault(key(name), NamedEntity(display_name(name), type_name(kind)))
     related = tuple(
         Related(source, label, target)
         for source, label, target in clean["relations"] or ()

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from service.db.engine import Session
 from service.db.episodes import conversations
-from service.domain.conversation import Conversation, Wishes
+from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
@@ -27,7 +27,7 @@ from service.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedConversation:
     conversation: Conversation
     is_new: bool
 
@@ -40,7 +40,7 @@ async def open_one(
     metadata: Mapping[str, Any],
     res: Resources,
     request: Request,
-) -> Opened:
+) -> OpenedConversation:
     """The conversation named `scope.run_id`, made if it is new. Raises PiiRejected."""
     clean = None if title is None else await pii.clean_words(title, "title", res)
     kept = pii.of_json("metadata", dict(metadata))[0] if metadata else {}
@@ -52,7 +52,7 @@ async def open_one(
         assert found is not None, "what stood in the way is visible under the scope lock"
         if made is not None:
             await note(session, "open", scope, [found.id], request, res, kind="episodic", conversation_id=found.id)
-        opened = Opened(found, made is not None)
+        opened = OpenedConversation(found, made is not None)
         await keep(session, scope.workspace_id, opened, request)
     return opened
 
@@ -77,7 +77,12 @@ async def find(session: Session, owner: Scope, wanted: str) -> Conversation:
 
 
 async def change(
-    there: Conversation, wishes: Wishes, res: Resources, request: Request, *, expected: Expected | None = None
+    there: Conversation,
+    wishes: ConversationChanges,
+    res: Resources,
+    request: Request,
+    *,
+    expected: Expected | None = None,
 ) -> Conversation:
     """The conversation as it is afterwards. Raises NotFound, PreconditionFailed or PiiRejected."""
     title = None if wishes.title is None else await pii.clean_words(wishes.title, "title", res)

@@ -15,7 +15,7 @@ from service.db.engine import Session
 from service.db.graph import entities, entity_relations, merges
 from service.db.graph.entities import Seen
 from service.db.graph.merges import Merge
-from service.domain.entity import Entity, EntityRelation, EntityWish, Owner, display_name, key, type_name
+from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, display_name, key, type_name
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
@@ -35,8 +35,8 @@ def missing(field: str = "id") -> NotFound:
 
 
 async def upsert(
-    owner: Owner,
-    wish: EntityWish,
+    owner: EntityOwner,
+    wish: EntityUpsert,
     vector: Vector | None,
     res: Resources,
     request: Request,
@@ -68,7 +68,7 @@ async def upsert(
     return found, is_new
 
 
-async def _clean(wish: EntityWish, res: Resources) -> EntityWish:
+async def _clean(wish: EntityUpsert, res: Resources) -> EntityUpsert:
     names = [await clean_words(display_name(each), "aliases", res) for each in wish.aliases]
     return replace(
         wish,
@@ -89,7 +89,7 @@ def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def _vector(owner: Owner, wish: EntityWish, res: Resources) -> tuple[Vector | None, bool]:
+async def _vector(owner: EntityOwner, wish: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
     """Of name and description as they will be; None when nothing of them changes, or (True) when the embedder is away:
     until a job has made it the entity is found by its name all the same."""
     async with res.db.read(owner.workspace_id) as session:
@@ -106,7 +106,7 @@ async def _vector(owner: Owner, wish: EntityWish, res: Resources) -> tuple[Vecto
 
 
 async def _found_or_made(
-    session: Session, owner: Owner, wish: EntityWish, res: Resources, expected: Expected | None
+    session: Session, owner: EntityOwner, wish: EntityUpsert, res: Resources, expected: Expected | None
 ) -> tuple[UUID, bool]:
     found = await entities.called(session, owner, wish.name)
     if found is None and expected is None:
@@ -189,14 +189,14 @@ async def unrelate(
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeOutcome:
     """A merge, done or taken back, and the entities it leaves."""
 
     merge: Merge
     entities: tuple[Entity, ...]
 
 
-async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: Request) -> Merged:
+async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: Request) -> MergeOutcome:
     """Makes one entity part of another: its names become aliases, its mentions and relations go over. Raises NotFound
     naming the one that is not there, InvalidInput for one entity, or entities of two users."""
     if absorbed == survivor:
@@ -224,7 +224,7 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
     return found
 
 
-async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: Request) -> Merged:
+async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: Request) -> MergeOutcome:
     """Makes two of them again; a second time changes nothing. Raises NotFound, or Conflict when another entity bears
     the name by now."""
     async with res.db.read(workspace_id) as session:
@@ -252,11 +252,11 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: R
     return found
 
 
-async def _merged(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> Merged:
+async def _merged(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> MergeOutcome:
     done = await merges.get(session, workspace_id, merge_id)
     assert done is not None, "it was written or read just now"
     there = await entities.get_many(session, Seen(workspace_id, None), ids)
-    return Merged(done, tuple(there[each] for each in ids if each in there))
+    return MergeOutcome(done, tuple(there[each] for each in ids if each in there))
 
 
 def _scope(of: Entity, workspace_id: UUID) -> Scope:

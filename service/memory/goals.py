@@ -20,7 +20,7 @@ from service.db.cognition import goals
 from service.db.cognition.goals import BLOCKED_BY, SUBGOAL_OF
 from service.db.engine import Session
 from service.domain.audit import Operation
-from service.domain.goal import Around, Goal, GoalEvent, Status
+from service.domain.goal import Goal, GoalDetails, GoalEvent, GoalStatus
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
@@ -34,11 +34,11 @@ from service.resources import Resources
 
 Named = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "status"]
 
-EVENT_OF: Mapping[Status, GoalEvent] = {
-    Status.ACTIVE: GoalEvent.REOPEN,
-    Status.COMPLETED: GoalEvent.COMPLETE,
-    Status.ABANDONED: GoalEvent.ABANDON,
-    Status.BLOCKED: GoalEvent.BLOCK,
+EVENT_OF: Mapping[GoalStatus, GoalEvent] = {
+    GoalStatus.ACTIVE: GoalEvent.REOPEN,
+    GoalStatus.COMPLETED: GoalEvent.COMPLETE,
+    GoalStatus.ABANDONED: GoalEvent.ABANDON,
+    GoalStatus.BLOCKED: GoalEvent.BLOCK,
 }
 OPERATION: Mapping[GoalEvent, Operation] = {
     GoalEvent.ADD: "goal_add",
@@ -63,7 +63,7 @@ class NewGoal:
     memory_ids: tuple[UUID, ...] = ()
 
 
-async def add(asked: NewGoal, res: Resources, request: Request) -> Around:
+async def add(asked: NewGoal, res: Resources, request: Request) -> GoalDetails:
     """The new goal. Raises NotFound naming the parent, blocker or memory that is not there or another's."""
     scope, now = asked.scope, res.clock()
     words = await pii.clean_words(asked.description, "description", res)
@@ -72,7 +72,7 @@ async def add(asked: NewGoal, res: Resources, request: Request) -> Around:
         uuid7(),
         scope,
         words,
-        Status.ACTIVE,
+        GoalStatus.ACTIVE,
         asked.priority,
         asked.deadline,
         None,
@@ -93,7 +93,9 @@ async def add(asked: NewGoal, res: Resources, request: Request) -> Around:
         await goals.tie(session, scope.workspace_id, goal.id, SUBGOAL_OF, [asked.parent_id] if asked.parent_id else [])
         await goals.tie(session, scope.workspace_id, goal.id, BLOCKED_BY, goal.blocked_by)
         await goals.tie_memories(session, scope.workspace_id, goal.id, set(asked.memory_ids))
-        await goals.tell(session, scope.workspace_id, goal.id, 1, GoalEvent.ADD, {"description": [None, words]})
+        await goals.append_history(
+            session, scope.workspace_id, goal.id, 1, GoalEvent.ADD, {"description": [None, words]}
+        )
         made = await goals.get(session, scope.workspace_id, goal.id)
         assert made is not None, "it was just written"
         return await _end(session, made, "goal_add", res, request)
@@ -107,7 +109,7 @@ async def revise(
     request: Request,
     *,
     expected: Expected | None = None,
-) -> Around:
+) -> GoalDetails:
     """The goal with what is named in place of what was; what is equal is no change. `status` may only be active, for
     one that is blocked. Raises NotFound, Conflict for a circle or a goal that is over, or PreconditionFailed."""
     values: dict[str, Any] = {str(name): value for name, value in named.items()}
@@ -124,7 +126,7 @@ async def revise(
         changed = {name: value for name, value in values.items() if value != getattr(goal, name)}
         if not changed:
             return await _end(session, goal, None, res, request)
-        if "status" in changed and goal.status is not Status.BLOCKED:
+        if "status" in changed and goal.status is not GoalStatus.BLOCKED:
             raise Conflict(f"status: the goal is {goal.status} and stays so.", field="status")
         if "parent_id" in changed:
             await _tie(session, goal, SUBGOAL_OF, [changed["parent_id"]] if changed["parent_id"] else [], "parent_id")
@@ -143,14 +145,14 @@ async def revise(
 async def close(
     workspace_id: UUID,
     goal_id: UUID,
-    status: Status,
+    status: GoalStatus,
     res: Resources,
     request: Request,
     *,
     result: str | None = None,
     blocked_by: Collection[UUID] = (),
     expected: Expected | None = None,
-) -> Around:
+) -> GoalDetails:
     """The goal completed, abandoned or blocked, with what came of it. The same again changes nothing; `blocked_by` adds
     to what it waits for. Raises NotFound, PreconditionFailed, or Conflict when it is over with another status."""
     words = await pii.clean_words(result, "result", res) if result is not None else None
@@ -180,7 +182,7 @@ async def close(
 
 async def tie_memories(
     workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: Request
-) -> Around:
+) -> GoalDetails:
     """The goal with these memories tied to it too. Raises NotFound naming the goal or memory_ids."""
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _locked(session, workspace_id, goal_id, None)
@@ -276,10 +278,10 @@ async def _told(
     changed: Mapping[str, Any],
     res: Resources,
     request: Request,
-) -> Around:
+) -> GoalDetails:
     told = {name: [_plain(getattr(goal, name)), _plain(value)] for name, value in changed.items()}
     workspace_id = goal.scope.workspace_id
-    await goals.tell(session, workspace_id, goal.id, goal.version + 1, event, told)
+    await goals.append_history(session, workspace_id, goal.id, goal.version + 1, event, told)
     now = await goals.get(session, workspace_id, goal.id)
     assert now is not None, "its row is locked"
     return await _end(session, now, OPERATION[event], res, request, fields=sorted(changed))
@@ -287,8 +289,8 @@ async def _told(
 
 async def _end(
     session: Session, goal: Goal, operation: Operation | None, res: Resources, request: Request, **metadata: Any
-) -> Around:
-    found = await goals.around(session, goal.scope.workspace_id, goal)
+) -> GoalDetails:
+    found = await goals.details(session, goal.scope.workspace_id, goal)
     if operation is not None:
         await _note(session, operation, goal, request, res, **metadata)
     await keep(session, goal.scope.workspace_id, found, request)
@@ -307,4 +309,4 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, tuple):
         return [str(each) for each in value]
-    return str(value) if isinstance(value, UUID | Status) else value
+    return str(value) if isinstance(value, UUID | GoalStatus) else value

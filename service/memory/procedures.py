@@ -68,7 +68,7 @@ async def _clean(asked: Invocation, res: Resources) -> Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class NewStrategy:
     """A strategy as it was told. `success` None: nobody tried it yet."""
 
     scope: Scope
@@ -81,14 +81,14 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedStrategy:
     """The strategy, and whether it is new; else one as good as it was reinforced."""
 
     strategy: Strategy
     is_new: bool
 
 
-async def learn(lesson: Lesson, res: Resources, request: Request) -> Learned:
+async def learn(lesson: NewStrategy, res: Resources, request: Request) -> LearnedStrategy:
     """Raises NotFound for a conversation that is not there or another's."""
     scope = lesson.scope
     description = await pii.clean_words(lesson.description, "description", res)
@@ -130,7 +130,7 @@ async def learn(lesson: Lesson, res: Resources, request: Request) -> Learned:
             await strategies.link(session, scope.workspace_id, strategy_id, conversation_id, success=lesson.success)
         kept = await strategies.get(session, scope.workspace_id, strategy_id)
         assert kept is not None, "it was just written, or found under the lock"
-        learned = Learned(kept, known is None)
+        learned = LearnedStrategy(kept, known is None)
         operation: Operation = "strategy_add" if learned.is_new else "strategy_reinforce"
         await note(session, operation, scope, [strategy_id], request, res, kind="procedural")
         await keep(session, scope.workspace_id, learned, request)
@@ -145,7 +145,7 @@ async def reinforce(
     *,
     success: bool,
     conversation_id: UUID | None = None,
-) -> Learned:
+) -> LearnedStrategy:
     """The strategy after one more use. Raises NotFound."""
     async with plain_transaction(workspace_id, res, request) as session:
         if not await strategies.reinforce(session, workspace_id, strategy_id, success=success, at=res.clock()):
@@ -156,7 +156,7 @@ async def reinforce(
             await _check_conversation(session, kept.scope, conversation_id, "conversation_id")
             await strategies.link(session, workspace_id, strategy_id, conversation_id, success=success)
             kept = replace(kept, conversations={**kept.conversations, conversation_id: success})
-        learned = Learned(kept, is_new=False)
+        learned = LearnedStrategy(kept, is_new=False)
         ids = [strategy_id]
         await note(session, "strategy_reinforce", kept.scope, ids, request, res, kind="procedural", success=success)
         await keep(session, workspace_id, learned, request)

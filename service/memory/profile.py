@@ -22,7 +22,7 @@ PARTS = ("preferences", "expertise_areas", "communication_style", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ProfileOutcome:
     profile: Profile
     is_new: bool
 
@@ -35,7 +35,7 @@ async def put(
     request: Request,
     *,
     expected: Expected | None = None,
-) -> Changed:
+) -> ProfileOutcome:
     """The profile with these traits and no others. Raises PreconditionFailed or PiiRejected."""
     clean = Traits(**await _clean(asdict(traits), res))
     return await _write(workspace_id, user_id, lambda _: clean, res, request, expected, must_be_there=False)
@@ -49,7 +49,7 @@ async def patch(
     request: Request,
     *,
     expected: Expected | None = None,
-) -> Changed:
+) -> ProfileOutcome:
     """The profile with the parts that are given changed: objects are merged key by key, a null in them removes the key;
     the list is replaced. Raises NotFound, PreconditionFailed or PiiRejected."""
     clean = await _clean(dict(given), res)
@@ -75,7 +75,7 @@ async def _write(
     expected: Expected | None,
     *,
     must_be_there: bool,
-) -> Changed:
+) -> ProfileOutcome:
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, request) as session:
         old = await profiles.get(session, workspace_id, user_id, lock=True)
@@ -86,7 +86,7 @@ async def _write(
         traits = change(old.traits if old else Traits())
         found = await profiles.put(session, workspace_id, user_id, traits, now=res.clock())
         await note(session, "update" if old else "store", scope, [], request, res, kind="profile")
-        changed = Changed(found, old is None)
+        changed = ProfileOutcome(found, old is None)
         await keep(session, workspace_id, changed, request)
     return changed
 

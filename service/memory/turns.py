@@ -24,13 +24,13 @@ from service.domain.conversation import Conversation, Turn
 from service.domain.job import NewJob
 from service.domain.request import Request
 from service.domain.text import CleanText, Redaction
-from service.domain.working import Desk, Spoken
+from service.domain.working import WorkingScope, WorkingTurn
 from service.errors import Conflict, EmbeddingError, NotFound
 from service.language.tokens import estimate
 from service.memory.catch_up import PATIENCE
 from service.memory.store import write_transaction
 from service.memory.transactions import keep, note
-from service.memory.working import holding_turns
+from service.memory.working import turn_limits
 from service.pipeline import pii
 from service.pipeline.embed import unit
 from service.providers.protocols import Vector
@@ -44,7 +44,7 @@ BATCH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Utterance:
+class IncomingTurn:
     """What the caller says was said. `index` None: at the end. `timestamp` None: now. `token_count` None: estimated."""
 
     role: str
@@ -59,7 +59,7 @@ class Utterance:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TurnOutcome:
     """The turn, whether it is new, what was cut out of it, and what could not be done at once."""
 
     turn: Turn
@@ -68,7 +68,7 @@ class Said:
     warnings: tuple[str, ...] = ()
 
 
-async def say(there: Conversation, heard: Utterance, res: Resources, request: Request) -> Said:
+async def store(there: Conversation, heard: IncomingTurn, res: Resources, request: Request) -> TurnOutcome:
     """Keeps one turn. Raises PiiRejected, NotFound when the conversation went meanwhile, or Conflict."""
     text, cut = await pii.clean(heard.text, "content", res)
     metadata, cut_there = await _clean(heard.metadata, res)
@@ -93,13 +93,13 @@ async def say(there: Conversation, heard: Utterance, res: Resources, request: Re
             raise missing()
         before = await _same(session, now, new, heard)
         found = before or await _put(session, now, new, heard, res, request)
-        said = Said(found, before is None, redactions, () if before else warnings)
+        said = TurnOutcome(found, before is None, redactions, () if before else warnings)
         await keep(session, workspace_id, said, request)
     return said
 
 
 async def _put(
-    session: Session, there: Conversation, new: NewTurn, heard: Utterance, res: Resources, request: Request
+    session: Session, there: Conversation, new: NewTurn, heard: IncomingTurn, res: Resources, request: Request
 ) -> Turn:
     if there.archived:
         raise Conflict("The conversation is archived: it takes no new turns.", field="id")
@@ -116,12 +116,12 @@ async def _put(
 async def _hold(session: Session, there: Conversation, new: NewTurn, place: StoredTurn, res: Resources) -> None:
     """The turn is held in mind too, at the desk of its conversation; the last lock of the transaction."""
     scope = there.scope
-    desk = Desk(scope.workspace_id, str(there.id), scope.user_id, scope.agent_id, scope.channel)
-    spoken = Spoken(new.role, new.text, new.speaker, new.timestamp, place.id, place.index)
-    await working.copy_turns(session, desk, [spoken], holding_turns(res))
+    desk = WorkingScope(scope.workspace_id, str(there.id), scope.user_id, scope.agent_id, scope.channel)
+    spoken = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, place.id, place.index)
+    await working.copy_turns(session, desk, [spoken], turn_limits(res))
 
 
-async def _same(session: Session, there: Conversation, new: NewTurn, heard: Utterance) -> Turn | None:
+async def _same(session: Session, there: Conversation, new: NewTurn, heard: IncomingTurn) -> Turn | None:
     """The turn that this one repeats; Conflict when its place is taken by another."""
     workspace_id = there.scope.workspace_id
     if heard.index is not None:
@@ -148,7 +148,7 @@ async def _clean(metadata: Mapping[str, Any], res: Resources) -> tuple[Mapping[s
 
 
 async def _vector(
-    there: Conversation, text: CleanText, heard: Utterance, res: Resources
+    there: Conversation, text: CleanText, heard: IncomingTurn, res: Resources
 ) -> tuple[Vector | None, tuple[str, ...]]:
     if heard.vector is not None:
         return unit(heard.vector), ()

@@ -10,7 +10,7 @@ from service.domain.bundle import EntityItem
 from service.domain.conversation import Turn
 from service.domain.goal import Goal
 from service.domain.memory import Memory
-from service.domain.procedure import Fitting
+from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
 from service.retrieval.packing import Line, Piece, one_line
 
@@ -57,7 +57,7 @@ def entity(item: EntityItem, score: float) -> Piece:
     return Piece("entities", score, (Line(known.id, text, (known.name, str(known.id))),))
 
 
-def strategy(found: Fitting, score: float) -> Piece:
+def strategy(found: StrategyMatch, score: float) -> Piece:
     known = found.strategy
     when = f"when {one_line(known.context_pattern)}: " if known.context_pattern else ""
     tools = f" ({', then '.join(one_line(tool) for tool in known.tool_sequence)})" if known.tool_sequence else ""

@@ -34,7 +34,7 @@ from service.domain.bundle import (
 from service.domain.conversation import Turn, TurnHit
 from service.domain.goal import Goal
 from service.domain.memory import Hit
-from service.domain.procedure import Fitting
+from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
 from service.domain.query import Found, Narrow, Query, Used, Window
 from service.errors import EmbeddingError
@@ -76,7 +76,7 @@ class Read:
     told: Mapping[tuple[UUID, int], Turn] = field(default_factory=dict)
     facts: Sequence[Hit] = ()
     entities: Sequence[EntityItem] = ()
-    strategies: Sequence[Fitting] = ()
+    strategies: Sequence[StrategyMatch] = ()
     goals: Sequence[Goal] = ()
     profile: Profile | None = None
 
@@ -153,7 +153,7 @@ async def _entities(
 
 async def _strategies(
     session: Session, asked: Recall, vector: Vector | None, res: Resources, watch: Watch
-) -> list[Fitting]:
+) -> list[StrategyMatch]:
     """What has worked in tasks like this one."""
     if "strategies" not in asked.include:
         return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from service.db.cognition import strategies
-from service.domain.procedure import Fitting, Strategy
+from service.domain.procedure import Strategy, StrategyMatch
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
@@ -27,7 +27,7 @@ async def find(
     limit: int,
     channels: Sequence[str] = (),
     task_type: str | None = None,
-) -> tuple[list[Fitting], tuple[str, ...]]:
+) -> tuple[list[StrategyMatch], tuple[str, ...]]:
     """At most `limit` strategies, the best first, and warnings: without an embedder only the rates count."""
     warnings: tuple[str, ...] = ()
     try:
@@ -49,7 +49,7 @@ async def find(
 
 def rank(
     found: Sequence[tuple[Strategy, float | None]], similarity: Callable[[float], float], *, limit: int
-) -> list[Fitting]:
+) -> list[StrategyMatch]:
     """The best first, equal ones by id. One without a cosine counts as unlike where others have one, and as like as any
     where none has."""
     none_is_near = all(cosine is None for _, cosine in found)
@@ -57,5 +57,5 @@ def rank(
     for strategy, cosine in found:
         alike = None if cosine is None else similarity(cosine)
         weight = alike if alike is not None else float(none_is_near)
-        fitting.append(Fitting(strategy, alike, weight * strategy.smoothed_rate))
+        fitting.append(StrategyMatch(strategy, alike, weight * strategy.smoothed_rate))
     return sorted(fitting, key=lambda each: (-each.score, str(each.strategy.id)))[:limit]

@@ -212,10 +212,10 @@ def test_what_is_not_described_is_found(document: dict[str, Any]) -> None:
     goals = broken["paths"]["/v1/goals"]["get"]
     del goals["description"]
     goals["parameters"][0]["description"] = goals["parameters"][0]["name"].replace("_", " ").title()
-    fields = broken["components"]["schemas"]["GoalOut"]
+    fields = broken["components"]["schemas"]["GoalResponse"]
     del fields["description"], fields["properties"]["overdue"]["description"]
     expected = ["get /v1/goals: description", f"get /v1/goals: {goals['parameters'][0]['name']}"]
-    assert list(undescribed(broken)) == [*expected, "GoalOut", "GoalOut.overdue"]
+    assert list(undescribed(broken)) == [*expected, "GoalResponse", "GoalResponse.overdue"]
 
 
 def named(schemas: dict[str, Any], first: Any) -> set[str]:
@@ -231,7 +231,7 @@ def named(schemas: dict[str, Any], first: Any) -> set[str]:
 def test_an_answer_says_what_null_means(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     answers = named(schemas, [operation["responses"] for _, _, operation in operations(document)])
-    assert {"MemoryOut", "GoalOut", "AuditOut", "Problem"} <= answers
+    assert {"MemoryOut", "GoalResponse", "AuditItem", "Problem"} <= answers
     silent = [
         f"{name}.{field}"
         for name in sorted(answers)

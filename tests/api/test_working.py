@@ -15,7 +15,7 @@ from service.db.engine import Database
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
-from service.domain.working import Desk, Holding, Kind, Spoken
+from service.domain.working import WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
 from service.jobs import sweep
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
@@ -273,18 +273,20 @@ async def test_a_turn_is_copied_in_its_own_transaction_and_goes_with_it(
     said = {"messages": [{"role": "user", "content": "The quixotic plan"}], "infer": False, "run_id": "r", **ALICE}
     stored = (await client.post("/v1/memories", json=said)).json()["results"][0]
     turn_id = await tables.value("SELECT id FROM turn WHERE workspace_id = $1", tenant.workspace_id)
-    desk = Desk(tenant.workspace_id, stored["conversation_id"], "alice")
-    copy = Spoken("user", CleanText("The quixotic plan"), None, clock(), turn_id, 0)
+    desk = WorkingScope(tenant.workspace_id, stored["conversation_id"], "alice")
+    copy = WorkingTurn("user", CleanText("The quixotic plan"), None, clock(), turn_id, 0)
     for _ in range(2):
         async with database.begin(tenant.workspace_id) as session:
-            await working.copy_turns(session, desk, [copy], Holding(clock(), 3600, 10))
+            await working.copy_turns(session, desk, [copy], WorkingLimits(clock(), 3600, 10))
     home = f"/v1/working/{stored['conversation_id']}"
     [shown] = (await client.get(f"{home}/turns", params=ALICE)).json()["results"]
     assert (shown["turn_id"], shown["turn_index"], shown["content"]) == (str(turn_id), 0, "The quixotic plan")
 
     async def broken_off() -> None:
         async with database.begin(tenant.workspace_id) as session:
-            await working.copy_turns(session, desk, [Spoken("user", CleanText("no"))], Holding(clock(), 3600, 10))
+            await working.copy_turns(
+                session, desk, [WorkingTurn("user", CleanText("no"))], WorkingLimits(clock(), 3600, 10)
+            )
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -296,16 +298,16 @@ async def test_a_turn_is_copied_in_its_own_transaction_and_goes_with_it(
 
 
 async def test_the_caps_hold_under_parallel_writers(database: Database, tenant: Tenant, clock: SetClock) -> None:
-    desk, how = Desk(tenant.workspace_id, str(uuid4()), "alice"), Holding(clock(), 60, 5)
+    desk, how = WorkingScope(tenant.workspace_id, str(uuid4()), "alice"), WorkingLimits(clock(), 60, 5)
 
     async def write(number: int) -> None:
         async with database.begin(tenant.workspace_id) as session:
-            said = [Spoken("user", CleanText(f"{number} {part}")) for part in range(3)]
+            said = [WorkingTurn("user", CleanText(f"{number} {part}")) for part in range(3)]
             await working.copy_turns(session, desk, said, how)
 
     await asyncio.gather(*(write(number) for number in range(8)))
     async with database.read(tenant.workspace_id) as session:
-        assert len(await working.latest(session, desk, Kind.TURN, limit=100, now=clock())) == 5
+        assert len(await working.latest(session, desk, WorkingKind.TURN, limit=100, now=clock())) == 5
 
 
 async def test_the_sweeper_takes_what_is_over_in_every_workspace(

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from service.db.cognition import goals as goal_rows
 from service.db.engine import Database
-from service.domain.entity import EntityWish, Owner
+from service.domain.entity import EntityOwner, EntityUpsert
 from service.domain.request import Request
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
@@ -19,7 +19,7 @@ from service.errors import EmbeddingError
 from service.jobs import embed
 from service.memory import entity, goals, procedures
 from service.memory.goals import NewGoal
-from service.memory.procedures import Lesson
+from service.memory.procedures import NewStrategy
 from service.providers.cache import CachedEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -168,7 +168,7 @@ async def test_goals_and_strategies_written_without_an_embedder_get_their_vector
     goal = (await goals.add(NewGoal(scope, "Find a flat"), res, asked)).goal
     await goals.revise(workspace, goal.id, {"description": "Find a house"}, res, asked)
     await procedures.learn(
-        Lesson(scope, "Ask an agent first", "When a flat is sought", None, ("call",), True), res, asked
+        NewStrategy(scope, "Ask an agent first", "When a flat is sought", None, ("call",), True), res, asked
     )
     jobs = [job for job in await jobs_of(worker_database, "embed") if job.workspace_id == workspace]
     assert [job.payload for job in jobs] == [{"words_of": "goals"}] * 2 + [{"words_of": "strategies"}]
@@ -188,10 +188,10 @@ async def test_goals_and_strategies_written_without_an_embedder_get_their_vector
 async def test_an_entity_described_without_an_embedder_gets_its_vector_later(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
-    owner, asked = Owner(workspace, "alice", "_global"), Request("request", uuid4())
-    await entity.upsert(owner, EntityWish("Zephyr", description="A boat"), None, res, asked)
+    owner, asked = EntityOwner(workspace, "alice", "_global"), Request("request", uuid4())
+    await entity.upsert(owner, EntityUpsert("Zephyr", description="A boat"), None, res, asked)
     embedder.down = True
-    await entity.upsert(owner, EntityWish("Zephyr", description="The build server"), None, res, asked)
+    await entity.upsert(owner, EntityUpsert("Zephyr", description="The build server"), None, res, asked)
     sql = "SELECT 1 - (embedding::halfvec <=> CAST(:v AS halfvec)) AS cosine FROM entity_vector"
     words = "Zephyr: The build server"
     vector = str(embedder.vector(words).tolist())

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.db.erasure import erase
-from service.domain.entity import Named
+from service.domain.entity import NamedEntity
 from service.domain.job import Job
 from service.domain.text import content_hash
 from service.jobs import enrich, findings
@@ -113,7 +113,7 @@ async def test_a_text_changed_meanwhile_gets_nothing_of_the_old_one(
     memory_id = await insert_memory(database, workspace, "We met in Lisbon.")
     loop = asyncio.get_running_loop()
 
-    def find(found: str, known: dict[str, Named]) -> findings.Findings:
+    def find(found: str, known: dict[str, NamedEntity]) -> findings.Findings:
         asyncio.run_coroutine_threadsafe(change(database, workspace, memory_id, "We met in Vienna."), loop).result(10)
         return original(found, known)
 
@@ -132,7 +132,7 @@ async def test_a_deleted_memory_is_no_error(res: Resources, workspace: UUID) -> 
 async def test_a_second_attempt_shows_before_its_result(
     database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_text: str, _known: dict[str, Named]) -> findings.Findings:
+    def broken(_text: str, _known: dict[str, NamedEntity]) -> findings.Findings:
         raise KeyError
 
     memory_id = await insert_memory(database, workspace, TEXT)
@@ -373,7 +373,7 @@ async def test_one_that_changed_meanwhile_or_is_gone_leaves_the_others_alone(
     ids = [await insert_memory(database, workspace, f"We met in {town}.") for town in ("Lisbon", "Porto", "Madrid")]
     loop = asyncio.get_running_loop()
 
-    def find(found: str, known: dict[str, Named]) -> findings.Findings:
+    def find(found: str, known: dict[str, NamedEntity]) -> findings.Findings:
         if "Porto" in found:
             changing = change(database, workspace, ids[1], "We met in Vienna.")
             asyncio.run_coroutine_threadsafe(changing, loop).result(10)

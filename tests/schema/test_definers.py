@@ -15,7 +15,7 @@ from service.db.tenants import keys
 from service.domain.access import Right
 from service.domain.job import NewJob
 from service.domain.scope import NIL_WORKSPACE
-from service.domain.working import Desk, Holding, Kind
+from service.domain.working import WorkingKind, WorkingLimits, WorkingScope
 from tests.conftest import Tenant
 
 DENIED = "permission denied"
@@ -205,10 +205,12 @@ async def test_sweep_working_gives_a_number_and_leaves_what_is_not_over(
     worker_database: Database, database: Database, tenant: Tenant
 ) -> None:
     now = datetime.now(UTC)
-    desk = Desk(tenant.workspace_id, "s")
+    desk = WorkingScope(tenant.workspace_id, "s")
     for key, ttl_s in (("old", -1), ("new", 60)):
         async with database.begin(tenant.workspace_id) as session:
-            await working.put(session, desk, Kind.ITEM, key, 1, Holding(now - timedelta(seconds=2), ttl_s + 2, 10))
+            await working.put(
+                session, desk, WorkingKind.ITEM, key, 1, WorkingLimits(now - timedelta(seconds=2), ttl_s + 2, 10)
+            )
     async with worker_database.begin(NIL_WORKSPACE) as session:
         assert await working.sweep(session, now, batch=1_000) >= 0
     async with database.read(tenant.workspace_id) as session:

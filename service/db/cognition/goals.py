@@ -22,7 +22,7 @@ from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
 from service.db.tables import Goal as Table
 from service.db.tables import GoalEdge, GoalHistory, GoalMemory, GoalVector, Memory
-from service.domain.goal import Around, Goal, GoalChange, GoalEvent, GoalFilter, Status
+from service.domain.goal import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 
@@ -100,7 +100,7 @@ async def lock(session: Session, workspace_id: UUID, goal_id: UUID) -> Goal | No
     return await get(session, workspace_id, goal_id)
 
 
-async def around(session: Session, workspace_id: UUID, goal: Goal) -> Around:
+async def details(session: Session, workspace_id: UUID, goal: Goal) -> GoalDetails:
     """The goal with what it hangs on and what hangs on it; at most SHOWN of each."""
     parts = select(GoalEdge.source_id).where(
         GoalEdge.workspace_id == workspace_id, GoalEdge.target_id == goal.id, GoalEdge.rel_type == SUBGOAL_OF
@@ -110,7 +110,7 @@ async def around(session: Session, workspace_id: UUID, goal: Goal) -> Around:
     known = await get_many(session, workspace_id, near)
     tied = select(GoalMemory.memory_id).where(GoalMemory.workspace_id == workspace_id, GoalMemory.goal_id == goal.id)
     memories = await session.scalars(tied.order_by(GoalMemory.memory_id).limit(SHOWN))
-    return Around(
+    return GoalDetails(
         goal,
         known.get(goal.parent_id) if goal.parent_id else None,
         tuple(known[each] for each in goal.blocked_by[:SHOWN] if each in known),
@@ -145,7 +145,9 @@ async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
     """What is worked on in a scope, for a bundle: by priority, then by deadline, then the newest."""
     here = scopes.matching("goal", scope).clause
     order = Table.priority.desc(), Table.deadline.asc().nulls_last(), Table.created_at.desc(), Table.id
-    rows = await session.execute(GOALS.where(here, Table.status == str(Status.ACTIVE)).order_by(*order).limit(limit))
+    rows = await session.execute(
+        GOALS.where(here, Table.status == str(GoalStatus.ACTIVE)).order_by(*order).limit(limit)
+    )
     return [_goal(row) for row in rows]
 
 
@@ -248,7 +250,7 @@ async def untie_memory(session: Session, workspace_id: UUID, goal_id: UUID, memo
     return bool((await session.execute(delete(GoalMemory).where(*here))).rowcount)
 
 
-async def tell(
+async def append_history(
     session: Session, workspace_id: UUID, goal_id: UUID, version: int, event: GoalEvent, changes: Mapping[str, Any]
 ) -> None:
     """One line of the goal's history."""
@@ -283,7 +285,7 @@ def _goal(row: Any) -> Goal:
         row.id,
         Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
         CleanText(row.description),
-        Status(row.status),
+        GoalStatus(row.status),
         row.priority,
         row.deadline,
         row.result,

@@ -19,7 +19,7 @@ from service.db.engine import Session
 from service.db.tables import Tool as ToolTable
 from service.db.tables import ToolInvocation as Table
 from service.db.tables import Turn
-from service.domain.procedure import Asked, Invocation, Tool, ToolStats
+from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
 from service.domain.scope import Scope
 
 INSERT = text("""
@@ -86,7 +86,7 @@ async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
 
 
 async def page(
-    session: Session, scope: Scope, asked: Asked, *, after: tuple[datetime, int] | None, limit: int
+    session: Session, scope: Scope, asked: InvocationFilter, *, after: tuple[datetime, int] | None, limit: int
 ) -> list[Invocation]:
     """Uses in a scope, by when they were recorded, the latest first."""
     query = select(*Table.__table__.columns).where(*_where(scope, asked))
@@ -96,7 +96,7 @@ async def page(
     return [_invocation(row) for row in rows]
 
 
-async def stats(session: Session, scope: Scope, asked: Asked) -> list[ToolStats]:
+async def stats(session: Session, scope: Scope, asked: InvocationFilter) -> list[ToolStats]:
     """By tool, the most used first. A scope without ids is the whole workspace."""
     latency = func.percentile_cont
     query: Select[Any] = (
@@ -119,13 +119,13 @@ async def stats(session: Session, scope: Scope, asked: Asked) -> list[ToolStats]
     ]
 
 
-async def tools(session: Session, workspace_id: UUID, *, after: str | None, limit: int) -> list[Tool]:
+async def tools(session: Session, workspace_id: UUID, *, after: str | None, limit: int) -> list[ToolTotals]:
     """The running totals of the workspace, by name."""
     query = select(*ToolTable.__table__.columns).where(ToolTable.workspace_id == workspace_id)
     if after is not None:
         query = query.where(ToolTable.name > after)
     return [
-        Tool(row.name, row.usage_count, row.success_count, row.avg_latency_ms, row.last_used_at)
+        ToolTotals(row.name, row.usage_count, row.success_count, row.avg_latency_ms, row.last_used_at)
         for row in await session.execute(query.order_by(ToolTable.name).limit(limit))
     ]
 
@@ -155,7 +155,7 @@ async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, ba
     return (await session.execute(delete(Table).where(*here))).rowcount
 
 
-def _where(scope: Scope, asked: Asked) -> Sequence[ColumnElement[bool] | TextClause]:
+def _where(scope: Scope, asked: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
     found: list[ColumnElement[bool] | TextClause] = [scopes.owned("tool_invocation", scope, asked.channel).clause]
     if asked.task_type is not None:
         found.append(Table.task_type == asked.task_type)

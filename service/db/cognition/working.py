@@ -18,7 +18,7 @@ from sqlalchemy import DateTime, bindparam, text
 from service.db.conditions import typed
 from service.db.engine import Session
 from service.domain.scope import Scope
-from service.domain.working import Desk, Holding, Kind, Mind, Note, Spoken
+from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('working:' || CAST(:name AS text), 0))")
 
@@ -98,35 +98,39 @@ SWEEP = text("SELECT sweep_working(:at, :batch)")
 BYTES = text("SELECT pg_total_relation_size('working_item')")
 
 
-async def lock(session: Session, desk: Desk) -> None:
+async def lock(session: Session, desk: WorkingScope) -> None:
     """The session's turn to write, until the transaction ends. Alone in its statement, like every lock (A9)."""
     await session.execute(LOCK, {"name": f"{desk.workspace_id}|{desk.session_id}"})
 
 
-async def put(session: Session, desk: Desk, kind: Kind, key: str, value: Any, how: Holding) -> Note:
+async def put(
+    session: Session, desk: WorkingScope, kind: WorkingKind, key: str, value: Any, how: WorkingLimits
+) -> WorkingEntry:
     """The note as it is held now; its key's former value is gone. `lock` comes first."""
     return (await _put(session, desk, kind, [key], [value], [None], how))[0]
 
 
-async def copy_turns(session: Session, desk: Desk, turns: Sequence[Spoken], how: Holding) -> list[Note]:
+async def copy_turns(
+    session: Session, desk: WorkingScope, turns: Sequence[WorkingTurn], how: WorkingLimits
+) -> list[WorkingEntry]:
     """Turns to be held in mind, in their order, inside the caller's transaction, of which this must be the last lock. A
     turn with a `turn_id` that is held already is held anew."""
     if not turns:
         return []
     await lock(session, desk)
     keys, ids = [turn.key for turn in turns], [turn.turn_id for turn in turns]
-    return await _put(session, desk, Kind.TURN, keys, [turn.value for turn in turns], ids, how)
+    return await _put(session, desk, WorkingKind.TURN, keys, [turn.value for turn in turns], ids, how)
 
 
 async def _put(
     session: Session,
-    desk: Desk,
-    kind: Kind,
+    desk: WorkingScope,
+    kind: WorkingKind,
     keys: Sequence[str],
     values: Sequence[Any],
     turn_ids: Sequence[Any],
-    how: Holding,
-) -> list[Note]:
+    how: WorkingLimits,
+) -> list[WorkingEntry]:
     rows = await session.execute(
         PUT,
         {
@@ -147,44 +151,50 @@ async def _put(
     return made
 
 
-async def find(session: Session, desk: Desk, kind: Kind, key: str, *, now: datetime) -> Note | None:
+async def find(
+    session: Session, desk: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
+) -> WorkingEntry | None:
     """The note, without counting as a use."""
     row = (await session.execute(FIND, {**_here(desk, now), "kind": str(kind), "key": key})).one_or_none()
     return _note(row) if row else None
 
 
-async def use(session: Session, desk: Desk, kind: Kind, key: str, *, now: datetime) -> Note | None:
+async def use(
+    session: Session, desk: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
+) -> WorkingEntry | None:
     """The note, used at `now`: the caps let go of it last."""
     row = (await session.execute(USE, {**_here(desk, now), "kind": str(kind), "key": key})).one_or_none()
     return _note(row) if row else None
 
 
-async def latest(session: Session, desk: Desk, kind: Kind, *, limit: int, now: datetime) -> list[Note]:
+async def latest(
+    session: Session, desk: WorkingScope, kind: WorkingKind, *, limit: int, now: datetime
+) -> list[WorkingEntry]:
     """The newest notes of a kind, newest first."""
     rows = await session.execute(LATEST, {**_here(desk, now), "kind": str(kind), "limit": limit})
     return [_note(row) for row in rows]
 
 
-async def mind(session: Session, desk: Desk, *, now: datetime) -> Mind:
+async def mind(session: Session, desk: WorkingScope, *, now: datetime) -> WorkingMemory:
     """All that the session holds, without counting as a use."""
     notes = [_note(row) for row in await session.execute(ALL, _here(desk, now))]
-    of = {kind: [note for note in notes if note.kind is kind] for kind in Kind}
-    return Mind(
-        of[Kind.TURN],
-        of[Kind.THOUGHT],
-        {note.key: note for note in sorted(of[Kind.ITEM], key=lambda note: note.key)},
-        next(iter(of[Kind.GOAL]), None),
-        next(iter(of[Kind.SESSION]), None),
+    of = {kind: [note for note in notes if note.kind is kind] for kind in WorkingKind}
+    return WorkingMemory(
+        of[WorkingKind.TURN],
+        of[WorkingKind.THOUGHT],
+        {note.key: note for note in sorted(of[WorkingKind.ITEM], key=lambda note: note.key)},
+        next(iter(of[WorkingKind.GOAL]), None),
+        next(iter(of[WorkingKind.SESSION]), None),
     )
 
 
-async def remove(session: Session, desk: Desk, kind: Kind, key: str) -> bool:
+async def remove(session: Session, desk: WorkingScope, kind: WorkingKind, key: str) -> bool:
     """Was there such a note?"""
     values = {"workspace": desk.workspace_id, "session": desk.session_id, "kind": str(kind), "key": key}
     return bool((await session.execute(REMOVE, values)).rowcount)
 
 
-async def clear(session: Session, desk: Desk) -> int:
+async def clear(session: Session, desk: WorkingScope) -> int:
     """How many notes of the session went."""
     values = {"workspace": desk.workspace_id, "session": desk.session_id}
     return (await session.execute(CLEAR, values)).rowcount
@@ -206,9 +216,11 @@ async def size_bytes(session: Session) -> int:
     return int(await session.scalar(BYTES) or 0)
 
 
-def _here(desk: Desk, now: datetime) -> dict[str, Any]:
+def _here(desk: WorkingScope, now: datetime) -> dict[str, Any]:
     return {"workspace": desk.workspace_id, "session": desk.session_id, "now": now}
 
 
-def _note(row: Any) -> Note:
-    return Note(Kind(row.kind), row.key, row.value, row.seq, row.created_at, row.last_used_at, row.expires_at)
+def _note(row: Any) -> WorkingEntry:
+    return WorkingEntry(
+        WorkingKind(row.kind), row.key, row.value, row.seq, row.created_at, row.last_used_at, row.expires_at
+    )

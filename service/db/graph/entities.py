@@ -24,7 +24,7 @@ from service.db.jobs.late_vectors import LateVectors
 from service.db.tables import Entity as Table
 from service.db.tables import EntityVector
 from service.db.vectors import Half
-from service.domain.entity import CALLER, Entity, EntityWish, Owner, key
+from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
 
@@ -273,7 +273,7 @@ async def search(
     return [Found(_entity(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in rows]
 
 
-async def called(session: Session, owner: Owner, name: str) -> UUID | None:
+async def called(session: Session, owner: EntityOwner, name: str) -> UUID | None:
     """The entity of exactly this owner with the name, or else with the alias."""
     values = {**_owner(owner), "key": key(name)}
     found: UUID | None = await session.scalar(OWN_NAME, values)
@@ -286,7 +286,7 @@ async def lock(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dic
     return {row.id: row.version for row in rows}
 
 
-async def make(session: Session, owner: Owner, wish: EntityWish, *, now: datetime) -> UUID | None:
+async def make(session: Session, owner: EntityOwner, wish: EntityUpsert, *, now: datetime) -> UUID | None:
     """The id of a new entity; None when there is one with this name."""
     values = {
         **_owner(owner),
@@ -302,7 +302,7 @@ async def make(session: Session, owner: Owner, wish: EntityWish, *, now: datetim
 
 
 async def change(
-    session: Session, owner: Owner, entity_id: UUID, wish: EntityWish, *, now: datetime, is_new: bool
+    session: Session, owner: EntityOwner, entity_id: UUID, wish: EntityUpsert, *, now: datetime, is_new: bool
 ) -> None:
     """Writes what the wish names; a version more, unless the entity is new."""
     values = {
@@ -319,14 +319,14 @@ async def change(
     await session.execute(CHANGE, values)
 
 
-async def name(session: Session, owner: Owner, entity_id: UUID, aliases: Mapping[str, str]) -> None:
+async def name(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> None:
     """Gives it other names (key → as written); those that belong to another entity are left out."""
     if aliases:
         values = {"keys": list(aliases), "aliases": list(aliases.values())}
         await session.execute(NAME, {**_owner(owner), "id": entity_id, **values})
 
 
-async def taken(session: Session, owner: Owner, entity_id: UUID, aliases: Mapping[str, str]) -> list[str]:
+async def taken(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> list[str]:
     """Those names that another entity has, as its own or as an alias."""
     if not aliases:
         return []
@@ -380,7 +380,7 @@ def _columns(query: str) -> Any:
     return text(query).columns(properties=JSONB())
 
 
-def _owner(owner: Owner) -> dict[str, Any]:
+def _owner(owner: EntityOwner) -> dict[str, Any]:
     return {"workspace": owner.workspace_id, "user_id": owner.user_id, "channel": owner.channel}
 
 

@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 
 from service.db import direct
 from service.db.engine import Session
-from service.domain.entity import Named, Owner, key
+from service.domain.entity import EntityOwner, NamedEntity, key
 
 # uq_entity_workspace_id_user_id_channel_name_key. Two arms, of which the user's or its absence opens one: OR would read
 # all entities without a user in either case.
@@ -114,22 +114,22 @@ class Mention:
     """A memory names an entity. `extracted_by`: who read that in it; `seen_at`: when the memory happened."""
 
     memory_id: UUID
-    owner: Owner
-    named: Named
+    owner: EntityOwner
+    named: NamedEntity
     extracted_by: str
     seen_at: datetime
 
 
 async def known(
-    session: Session, workspace_id: UUID, owners: Sequence[Owner], *, limit: int
-) -> dict[Owner, dict[str, Named]]:
+    session: Session, workspace_id: UUID, owners: Sequence[EntityOwner], *, limit: int
+) -> dict[EntityOwner, dict[str, NamedEntity]]:
     """Per owner casefolded names and aliases → the entity they mean; an entity's own name wins over another's alias.
     The oldest `limit` entities of each."""
     rows = await direct.fetch(session, KNOWN, {"workspace": workspace_id, **_columns(owners), "limit": limit})
-    aliases: dict[Owner, dict[str, Named]] = {owner: {} for owner in owners}
-    names: dict[Owner, dict[str, Named]] = {owner: {} for owner in owners}
+    aliases: dict[EntityOwner, dict[str, NamedEntity]] = {owner: {} for owner in owners}
+    names: dict[EntityOwner, dict[str, NamedEntity]] = {owner: {} for owner in owners}
     for row in rows:
-        owner, named = owners[row.place - 1], Named(row.name, row.type)
+        owner, named = owners[row.place - 1], NamedEntity(row.name, row.type)
         names[owner][row.name_key] = named
         aliases[owner].update((alias.casefold(), named) for alias in row.aliases)
     return {owner: aliases[owner] | names[owner] for owner in owners}
@@ -138,7 +138,7 @@ async def known(
 async def add(session: Session, workspace_id: UUID, mentions: Iterable[Mention]) -> None:
     """Inserts the entities that do not exist yet, each as it is first mentioned; a type that is stored already stays
     (C57)."""
-    new: dict[tuple[Owner, str], Mention] = {}
+    new: dict[tuple[EntityOwner, str], Mention] = {}
     for each in mentions:
         new.setdefault((each.owner, key(each.named.name)), each)
     if not new:
@@ -187,5 +187,5 @@ async def remove_unnamed(session: Session, workspace_id: UUID, ids: Sequence[UUI
         await session.execute(REMOVE_UNNAMED, {"workspace": workspace_id, "ids": list(ids)})
 
 
-def _columns(owners: Sequence[Owner]) -> dict[str, object]:
+def _columns(owners: Sequence[EntityOwner]) -> dict[str, object]:
     return {"users": [each.user_id for each in owners], "channels": [each.channel for each in owners]}

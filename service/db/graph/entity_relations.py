@@ -22,7 +22,7 @@ from uuid_utils.compat import uuid7
 from service.db import direct
 from service.db.conditions import typed
 from service.db.engine import Session
-from service.domain.entity import EntityRelation, Neighbourhood, Reached, Route
+from service.domain.entity import EntityPath, EntityRelation, Neighbourhood, ReachedEntity
 
 FAN_OUT = 50
 """Edges of a node that a walk follows, the strongest (decisions C)."""
@@ -383,7 +383,7 @@ async def around(
 ) -> Neighbourhood:
     """What lies up to `depth` (1..3) edges around the starts: at most `limit` entities, the near ones first, then by
     the strength of the edge that leads to them; each once."""
-    reached = [Reached(each, 0, None) for each in dict.fromkeys(starts)]
+    reached = [ReachedEntity(each, 0, None) for each in dict.fromkeys(starts)]
     frontier = [each.entity_id for each in reached]
     truncated = False
     for hop in range(1, depth + 1):
@@ -391,7 +391,7 @@ async def around(
         seen = [each.entity_id for each in reached]
         fresh, cut = await _stepped(session, workspace_id, frontier, seen, way, room=room + 1)
         truncated |= cut or len(fresh) > room
-        found = [Reached(far, hop, by) for far, by in fresh[:room]]
+        found = [ReachedEntity(far, hop, by) for far, by in fresh[:room]]
         reached += found
         frontier = [each.entity_id for each in found]
         if not frontier:
@@ -440,11 +440,11 @@ class _Search:
 
 async def route(
     session: Session, workspace_id: UUID, start: UUID, goal: UUID, way: Way, *, max_edges: int, max_nodes: int
-) -> Route:
+) -> EntityPath:
     """A shortest way of at most `max_edges` edges; of several the one that was found by the strongest edges. Each
     side looks at `max_nodes` entities at most."""
     if start == goal:
-        return Route((start,), (), truncated=False)
+        return EntityPath((start,), (), truncated=False)
     here, there = _Search.begin(start), _Search.begin(goal)
     truncated = False
     while here.depth + there.depth < max_edges and here.frontier and there.frontier:
@@ -466,7 +466,7 @@ async def route(
             meeting = met[0]
             ends = here.back(meeting), there.back(meeting)
             return _told(meeting, *ends, truncated=truncated)
-    return Route((), (), truncated=truncated)
+    return EntityPath((), (), truncated=truncated)
 
 
 async def _closing(
@@ -478,7 +478,7 @@ async def _closing(
     return None if row is None else (row.near, row.far, _relation(row))
 
 
-def _joined(here: _Search, there: _Search, near: UUID, far: UUID, by: EntityRelation, *, truncated: bool) -> Route:
+def _joined(here: _Search, there: _Search, near: UUID, far: UUID, by: EntityRelation, *, truncated: bool) -> EntityPath:
     return _told(near, here.back(near), [(far, by), *there.back(far)], truncated=truncated)
 
 
@@ -488,10 +488,10 @@ def _told(
     on: Sequence[tuple[UUID, EntityRelation]],
     *,
     truncated: bool,
-) -> Route:
+) -> EntityPath:
     nodes = [*(node for node, _ in reversed(back)), meeting, *(node for node, _ in on)]
     edges = [*(edge for _, edge in reversed(back)), *(edge for _, edge in on)]
-    return Route(tuple(nodes), tuple(edges), truncated)
+    return EntityPath(tuple(nodes), tuple(edges), truncated)
 
 
 def _relation(row: Any) -> EntityRelation:
