@@ -2,7 +2,7 @@
 
     python -m bench.model --port 9000 [--latency-ms 50]
 
-A process of its own that speaks the OpenAI wire and answers a fixed time after a request came in: the user's words as
+A process of its own that speaks the OpenAI API and answers a fixed time after a request came in: the user's words as
 one fact, and ADD for every fact. Timers wake up late, so it also tells how long it really took: GET /took, answers and
 seconds since the last time it was asked. Written by hand over asyncio streams, so that it takes little of the cores it
 shares.

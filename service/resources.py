@@ -17,7 +17,7 @@ from service.domain.clock import Clock, system_clock
 from service.domain.query import ScopeWay
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
-from service.providers.cache import CachedEmbedder
+from service.providers.caches import CachedEmbedder
 from service.providers.choose import open_embedder, open_llm, open_reranker
 from service.providers.protocols import Embedder, Llm, Vector
 from service.providers.reranker import Reranker

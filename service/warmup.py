@@ -23,7 +23,7 @@ from service.domain.query import Query
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
 from service.language import temporal
-from service.providers.cache import CachedEmbedder
+from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources, open_resources
 from service.retrieval import search

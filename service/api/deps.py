@@ -155,10 +155,10 @@ def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]
         yield whole
         return
     settings = res.settings
-    deadline_s, last_s = settings.request_deadline_s * MODELS_SHARE, None
+    deadline_s, overall_deadline_s = settings.request_deadline_s * MODELS_SHARE, None
     if within_s is not None:
-        deadline_s, last_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
-    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, deadline_s, last_s)
+        deadline_s, overall_deadline_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
+    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, deadline_s, overall_deadline_s)
     with spending(limits) as found:
         yield found
 

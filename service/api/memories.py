@@ -141,7 +141,7 @@ async def store_memories(
     with budget(res) as spending, caches.holding():
         found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
-    return wire.BatchOut(results=found, succeeded=good, failed=len(found) - good, usage=shapes.usage(spending.spent))
+    return wire.BatchOut(results=found, succeeded=good, failed=len(found) - good, usage=shapes.usage(spending.used))
 
 
 async def _item(

@@ -16,7 +16,7 @@ from service.domain.temporal import Mention, Temporal
 from service.domain.text import is_blank
 from service.errors import InvalidInput
 from service.language import entities, importance, tags
-from service.providers.budget import Spent
+from service.providers.budget import RequestUsage
 
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
 
@@ -238,7 +238,7 @@ def entry(found: HistoryEntry) -> wire.HistoryEntryOut:
     )
 
 
-def usage(spent: Spent) -> wire.UsageOut:
+def usage(spent: RequestUsage) -> wire.UsageOut:
     return wire.UsageOut(**spent.as_dict())
 
 

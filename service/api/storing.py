@@ -142,7 +142,7 @@ class Answer:
         body = wire.StoreOut(
             results=[shapes.result(outcome) for outcome in outcomes],
             warnings=[*self._warnings, *warnings],
-            usage=shapes.usage(self._budget.spent),
+            usage=shapes.usage(self._budget.used),
             timings_ms=timings,
             dry_run=self._dry_run,
         )

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from service.db.caches import AnswerTable
 from service.errors import LlmError
-from service.providers.answer_cache import CachedLlm
+from service.providers.caches import CachedLlm
 from service.providers.json_reply import validate
-from service.providers.protocols import Ask, Reply
+from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
 from service.settings import Settings
 
@@ -21,8 +21,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 async def ask(
-    res: Resources, workspace_id: UUID, question: Ask, usable: Callable[[Reply], bool] | None = None
-) -> Reply:
+    res: Resources, workspace_id: UUID, question: LlmRequest, usable: Callable[[LlmReply], bool] | None = None
+) -> LlmReply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. Only a `usable` one is kept
     for the next who asks the same."""
     assert res.llm is not None
@@ -30,7 +30,7 @@ async def ask(
     return await CachedLlm(res.llm, store, workspace_id, usable).complete(tuned(question, res.settings))
 
 
-def tuned(question: Ask, settings: Settings) -> Ask:
+def tuned(question: LlmRequest, settings: Settings) -> LlmRequest:
     """The question under the deployment's settings; a task with a temperature of its own keeps it (C28)."""
     return replace(
         question,
@@ -40,17 +40,19 @@ def tuned(question: Ask, settings: Settings) -> Ask:
     )
 
 
-async def ask_once(res: Resources, question: Ask) -> Reply:
+async def ask_once(res: Resources, question: LlmRequest) -> LlmReply:
     """The same for a question that will hardly be asked again: looking for its answer would cost more than it saves."""
     assert res.llm is not None
     return await res.llm.complete(tuned(question, res.settings))
 
 
-async def ask_for(res: Resources, workspace_id: UUID, question: Ask, shape: type[Model]) -> tuple[Model, Reply]:
+async def ask_for(
+    res: Resources, workspace_id: UUID, question: LlmRequest, shape: type[Model]
+) -> tuple[Model, LlmReply]:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
     seen: dict[str, Model | None] = {}
 
-    def fitting(reply: Reply) -> Model | None:
+    def fitting(reply: LlmReply) -> Model | None:
         if reply.text not in seen:
             seen[reply.text] = validate(reply.text, shape)
         return seen[reply.text]

@@ -23,7 +23,7 @@ from service.language.facts import talk
 from service.language.facts.fact import CONFIDENCE
 from service.language.facts.tongue import is_english
 from service.providers.json_reply import as_list, readings
-from service.providers.protocols import Reply
+from service.providers.protocols import LlmReply
 from service.resources import Resources
 
 MAX_FACTS = 200
@@ -60,7 +60,7 @@ async def from_messages(
     question = prompts.extract([(each.role, each.text) for each in said], custom)
     seen: dict[str, ReadOut | None] = {}  # the answer is read to be kept, and then to be used
 
-    def usable(reply: Reply) -> bool:
+    def usable(reply: LlmReply) -> bool:
         seen[reply.text] = read(reply.text)
         return seen[reply.text] is not None
 
@@ -80,7 +80,7 @@ async def from_messages(
     return Extracted(facts, reply.model or res.llm.model, warnings, why)
 
 
-def _odd(found: ReadOut, reply: Reply, stated: int) -> tuple[str, ...]:
+def _odd(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
     """What was strange about an answer that can be used all the same."""
     warnings = []
     if reply.truncated:

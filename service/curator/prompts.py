@@ -12,7 +12,7 @@ from datetime import datetime
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
 from service.providers.presets import tuning
-from service.providers.protocols import Ask
+from service.providers.protocols import LlmRequest
 
 FENCE = "-----"
 
@@ -101,38 +101,38 @@ SUMMARISE = f"""You shorten one note for an assistant's memory to at most 300 ch
 Keep names, numbers, dates and reasons; drop everything else. Answer with the short text alone, no quotes."""
 
 
-def annotate(text: CleanText, *, reference: datetime, timezone: str) -> Ask:
+def annotate(text: CleanText, *, reference: datetime, timezone: str) -> LlmRequest:
     """Importance, temporal and categories in one call (R4.11-R4.14)."""
     system = ANNOTATE.format(reference=reference.isoformat(), timezone=timezone)
     return _ask("annotate", system, fenced(text), schema=ANNOTATION_SCHEMA, max_tokens=200)
 
 
-def classify(text: CleanText) -> Ask:
+def classify(text: CleanText) -> LlmRequest:
     """The type of a note; only the first 1,000 characters are sent (R4.20)."""
     return _ask("classify", CLASSIFY, fenced(CleanText(text[:1000])), schema=KIND_SCHEMA)
 
 
-def decide(new: CleanText, stored: Sequence[CleanText], *, instruction: str | None = None) -> Ask:
+def decide(new: CleanText, stored: Sequence[CleanText], *, instruction: str | None = None) -> LlmRequest:
     """ADD, UPDATE or NONE for a note next to its neighbours, which are numbered from 1."""
     listed = "\n".join(f"{number}. {fenced(text)}" for number, text in enumerate(stored, 1))
     user = f"New note:\n{fenced(new)}\n\nStored notes:\n{listed}"
     return _ask("decide", instruction or DECIDE, user, schema=DECISION_SCHEMA, max_tokens=1_000)
 
 
-def extract(messages: Sequence[tuple[str, CleanText]], instruction: str | None) -> Ask:
+def extract(messages: Sequence[tuple[str, CleanText]], instruction: str | None) -> LlmRequest:
     """Facts of a conversation, one line `role: content` per message (R3.02); `instruction` replaces ours (R3.07)."""
     conversation = CleanText("\n".join(f"{role}: {text}" for role, text in messages))
     return _ask("extract", instruction or EXTRACT, fenced(conversation), schema=FACTS_SCHEMA)
 
 
-def decide_fact(fact: CleanText, stored: Sequence[CleanText], *, instruction: str | None = None) -> Ask:
+def decide_fact(fact: CleanText, stored: Sequence[CleanText], *, instruction: str | None = None) -> LlmRequest:
     """Operations for one fact next to its neighbours, which are numbered from 1 (R3.09-R3.11)."""
     listed = "\n".join(f"[{number}] {text}" for number, text in enumerate(stored, 1)) or "(no stored memory is near)"
     user = f"New fact:\n{fenced(fact)}\n\nStored memories:\n{fenced(CleanText(listed))}"
     return _ask("decide", instruction or DECIDE_FACT, user, schema=OPERATIONS_SCHEMA, max_tokens=1_000)
 
 
-def summarise(text: CleanText) -> Ask:
+def summarise(text: CleanText) -> LlmRequest:
     return _ask("summarise", SUMMARISE, fenced(text), schema=None, max_tokens=200)
 
 
@@ -143,9 +143,9 @@ def fenced(text: CleanText) -> str:
 
 def _ask(
     task: str, system: str, user: str, *, schema: Mapping[str, object] | None, max_tokens: int | None = None
-) -> Ask:
+) -> LlmRequest:
     tuned = tuning(task)
-    return Ask(
+    return LlmRequest(
         task=task,
         system=system,
         user=user,

@@ -77,7 +77,7 @@ async def flush(session: Session, owner: UUID) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """Implements answer_cache.AnswerStore on `llm_cache`."""
+    """Implements caches.AnswerStore on `llm_cache`."""
 
     db: Database
     ttl_s: float

@@ -1,1 +1,1 @@
-"""How do we talk to models? The only package that knows embedders and LLMs."""
+"""Embedders, language models and rerankers: the only package that talks to them."""

@@ -1,8 +1,8 @@
-"""How much may one request spend on models, and what did it spend?
+"""The model budget of one request: limits on calls, tokens and time, and what was used.
 
-A request (or a job) opens a budget with `spending(limits)`; every `MeteredLlm` called inside it, in whatever task,
-reserves before the call and settles after it, so parallel calls cannot overdraw together. Going over is an LlmError:
-the callers fall back to rules, as for any other failure of the model. Outside a budget nothing is limited.
+A request (or a job) opens a budget with `spending(limits)`. Every `MeteredLlm` called inside it, in any task, reserves
+tokens before the call and charges the real ones after it, so parallel calls cannot overdraw together. Going over is an
+LlmError: the callers fall back to rules, as for any other failure of the model. Outside a budget nothing is limited.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 
 from service.errors import LlmError
-from service.providers.protocols import Ask, Llm, Reply, Usage
+from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
 
 CHARS_PER_TOKEN = 4
 """OpenAI's rule of thumb for English; only for the reservation, the provider's own count replaces it."""
@@ -22,18 +22,18 @@ CHARS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Per request. `max_tokens` counts prompts and answers together; `deadline_s` runs from the opening. `last_s`: the
-    same for an embedder or a reranker that is asked after the language model; None for no limit."""
+    """Per request. `max_tokens` counts prompts and answers together. Both deadlines run from the opening: `deadline_s`
+    for the language model, `overall_deadline_s` for an embedder or reranker called after it (None for no limit)."""
 
     max_calls: int
     max_tokens: int
     deadline_s: float
-    last_s: float | None = None
+    overall_deadline_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """The `usage` of an answer. `cached`: texts and questions that a cache answered instead of a model."""
+class RequestUsage:
+    """The `usage` of a response. `cached`: texts and prompts that a cache answered instead of a model."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -54,53 +54,53 @@ class Budget:
         self._began = clock()
         self._ends_at = self._began + limits.deadline_s
         self._reserved_tokens = 0
-        self.spent = Spent()
+        self.used = RequestUsage()
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the deadline, never below 0."""
+        """Seconds until the language model's deadline, never below 0."""
         return max(0.0, self._ends_at - self._clock())
 
     @property
-    def left_s(self) -> float | None:
-        """Seconds until `last_s`, never below 0."""
-        last_s = self._limits.last_s
-        return None if last_s is None else max(0.0, self._began + last_s - self._clock())
+    def overall_remaining_s(self) -> float | None:
+        """Seconds until the overall deadline, never below 0."""
+        limit_s = self._limits.overall_deadline_s
+        return None if limit_s is None else max(0.0, self._began + limit_s - self._clock())
 
-    def reserve(self, ask: Ask) -> Ask:
-        """The question with its deadline cut to what is left. Raises LlmError when it cannot be afforded."""
-        if self.spent.llm_calls >= self._limits.max_calls:
+    def reserve(self, request: LlmRequest) -> LlmRequest:
+        """The request with its deadline cut to what remains. Raises LlmError when it exceeds the budget."""
+        if self.used.llm_calls >= self._limits.max_calls:
             raise _exceeded("llm_budget_calls", f"{self._limits.max_calls} calls")
-        used = self.spent.prompt_tokens + self.spent.completion_tokens + self._reserved_tokens
-        if used + estimate(ask) > self._limits.max_tokens:
+        tokens = self.used.prompt_tokens + self.used.completion_tokens + self._reserved_tokens
+        if tokens + estimate(request) > self._limits.max_tokens:
             raise _exceeded("llm_budget_tokens", f"{self._limits.max_tokens} tokens")
         if self.remaining_s <= 0:
             raise _exceeded("llm_budget_deadline", f"{self._limits.deadline_s:g} s")
-        self.spent = replace(self.spent, llm_calls=self.spent.llm_calls + 1)
-        self._reserved_tokens += estimate(ask)
-        return replace(ask, deadline_s=min(ask.deadline_s, self.remaining_s))
+        self.used = replace(self.used, llm_calls=self.used.llm_calls + 1)
+        self._reserved_tokens += estimate(request)
+        return replace(request, deadline_s=min(request.deadline_s, self.remaining_s))
 
-    def settle(self, ask: Ask, usage: Usage) -> None:
-        """Replaces the reservation for `ask` by what the call used; a failed one used nothing that we know of."""
-        self._reserved_tokens -= estimate(ask)
-        self.spent = replace(
-            self.spent,
-            prompt_tokens=self.spent.prompt_tokens + usage.prompt_tokens,
-            completion_tokens=self.spent.completion_tokens + usage.completion_tokens,
+    def charge(self, request: LlmRequest, usage: TokenUsage) -> None:
+        """Replaces the reservation for `request` by what the call used; a failed call counts as nothing."""
+        self._reserved_tokens -= estimate(request)
+        self.used = replace(
+            self.used,
+            prompt_tokens=self.used.prompt_tokens + usage.prompt_tokens,
+            completion_tokens=self.used.completion_tokens + usage.completion_tokens,
         )
 
     def note(self, *, embedded_texts: int = 0, cached: int = 0) -> None:
         """Adds to the counts that are not limited."""
-        self.spent = replace(
-            self.spent,
-            embedded_texts=self.spent.embedded_texts + embedded_texts,
-            cached=self.spent.cached + cached,
+        self.used = replace(
+            self.used,
+            embedded_texts=self.used.embedded_texts + embedded_texts,
+            cached=self.used.cached + cached,
         )
 
 
-def estimate(ask: Ask) -> int:
-    """The most tokens that `ask` is likely to use, answer included."""
-    return (len(ask.system) + len(ask.user)) // CHARS_PER_TOKEN + ask.max_tokens
+def estimate(request: LlmRequest) -> int:
+    """The most tokens that `request` is likely to use, answer included."""
+    return (len(request.system) + len(request.user)) // CHARS_PER_TOKEN + request.max_tokens
 
 
 def _exceeded(code: str, limit: str) -> LlmError:
@@ -126,10 +126,10 @@ def current() -> Budget | None:
     return _current.get()
 
 
-def left_s() -> float | None:
+def overall_remaining_s() -> float | None:
     """Seconds that an embedder or a reranker has in the running request; None where nothing limits it."""
     budget = current()
-    return None if budget is None else budget.left_s
+    return None if budget is None else budget.overall_remaining_s
 
 
 def note(*, embedded_texts: int = 0, cached: int = 0) -> None:
@@ -139,7 +139,7 @@ def note(*, embedded_texts: int = 0, cached: int = 0) -> None:
 
 
 class MeteredLlm:
-    """An Llm that charges the running request; implements `protocols.Llm`."""
+    """An Llm that charges the budget of the running request; implements `protocols.Llm`."""
 
     def __init__(self, llm: Llm) -> None:
         self._llm = llm
@@ -148,18 +148,18 @@ class MeteredLlm:
     def model(self) -> str:
         return self._llm.model
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, request: LlmRequest) -> LlmReply:
         """The model's answer. Raises LlmError, also when the budget is used up."""
         budget = current()
         if budget is None:
-            return await self._llm.complete(ask)
-        usage = Usage()
-        bounded = budget.reserve(ask)
+            return await self._llm.complete(request)
+        usage = TokenUsage()
+        bounded = budget.reserve(request)
         try:
             reply = await self._llm.complete(bounded)
             usage = reply.usage
         finally:
-            budget.settle(ask, usage)
+            budget.charge(request, usage)
         return reply
 
     async def close(self) -> None:

@@ -1,15 +1,15 @@
-"""What does a cosine mean?
+"""Calibration of cosines into similarities that mean the same with every embedder.
 
-The cosines of two models lie on different scales: for one 0.85 is a paraphrase, for another a pair of strangers.
-A calibration turns the cosine of one embedder into a `similarity` that reads the same everywhere:
+The cosines of two models lie on different scales: for one 0.85 is a paraphrase, for another two unrelated texts.
+A `similarity` reads the same everywhere:
 
     >= 0.98   the same text but for a comma
-    >= 0.70   may say the same or the opposite: worth a decision
+    >= 0.70   may say the same or the opposite: the curator decides
     >  0.50   about the same subject
-    <  0.50   nothing to do with each other
+    <  0.50   unrelated
 
-It is a monotone piecewise-linear curve, so it never changes an order. Queries have a curve of their own: a short
-question and its answer never come as near to each other as two statements do.
+It is a monotone piecewise-linear curve, so it never changes an order. Queries have a curve of their own, since a short
+question and its answer never score as high as two statements. See docs/decisions/011-similarity.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Curve:
             raise ValueError("Similarities lie between 0 and 1.")
 
     def __call__(self, cosine: float) -> float:
-        """Returns the similarity, 0..1, rounded to 4 decimals: thresholds compare that number (B8)."""
+        """The similarity, 0..1, rounded to 4 decimals: thresholds compare that rounded number."""
         at = bisect_right(self.knots, cosine, key=lambda knot: knot[0])
         if at == 0:
             return round(self.knots[0][1], 4)
@@ -54,12 +54,12 @@ class Calibration:
     queries: Curve
 
     def as_json(self) -> dict[str, list[list[float]]]:
-        """Returns what embedding_generation records."""
+        """The form that embedding_generation records."""
         return {"documents": [list(k) for k in self.documents.knots], "queries": [list(k) for k in self.queries.knots]}
 
     @staticmethod
     def of_json(record: dict[str, Sequence[Sequence[float]]]) -> Calibration:
-        """Returns the calibration that `as_json` wrote; raises ValueError or KeyError on anything else."""
+        """The calibration that `as_json` wrote; raises ValueError or KeyError on anything else."""
         return Calibration(_curve(record["documents"]), _curve(record["queries"]))
 
 
@@ -68,4 +68,4 @@ def _curve(knots: Sequence[Sequence[float]]) -> Curve:
 
 
 IDENTITY = Calibration(Curve(((0.0, 0.0), (1.0, 1.0))), Curve(((0.0, 0.0), (1.0, 1.0))))
-"""For test doubles and for hosted models nobody has fitted: a cosine, cut off at 0."""
+"""For test doubles and for hosted models without a fitted curve: the cosine, cut off at 0."""

@@ -1,13 +1,13 @@
-"""Which models serve this deployment? Settings in, providers out."""
+"""Opens the embedder, the language model and the reranker that the settings name."""
 
 from __future__ import annotations
 
 from pydantic import SecretStr
 
 from service.providers.budget import MeteredLlm
+from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
-from service.providers.openai_wire import WireOptions
 from service.providers.presets import Endpoint, choose_embedder, choose_llm
 from service.providers.protocols import Embedder, Llm
 from service.providers.reranker import HttpReranker, Reranker
@@ -38,13 +38,13 @@ def open_embedder(settings: Settings) -> Embedder:
     return OpenAiEmbedder(
         endpoint,
         settings.embedding_dim,
-        options=WireOptions(timeout_s=settings.embedder_timeout_s, retries=_retries(settings)),
+        options=ClientOptions(timeout_s=settings.embedder_timeout_s, retries=_retries(settings)),
         deadline_s=settings.embedder_timeout_s,
     )
 
 
 def open_llm(settings: Settings) -> Llm | None:
-    """The configured language model, charged to the running request's budget; None without a key (C48)."""
+    """The configured language model, charged to the running request's budget; None without a key."""
     endpoint = choose_llm(
         provider=settings.llm_provider,
         model=settings.llm_model,
@@ -60,7 +60,7 @@ def open_llm(settings: Settings) -> Llm | None:
     if endpoint is None:
         return None
     attempt_s = min(settings.llm_attempt_timeout_s, settings.llm_timeout_s)
-    options = WireOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
+    options = ClientOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
     return MeteredLlm(OpenAiLlm(endpoint, options))
 
 
@@ -70,7 +70,7 @@ def open_reranker(settings: Settings) -> Reranker | None:
         return None
     return HttpReranker(
         settings.rerank_url,
-        wire=settings.rerank_wire,
+        api=settings.rerank_api,
         model=settings.rerank_model,
         api_key=_secret(settings.rerank_api_key),
         timeout_s=settings.rerank_timeout_s,

@@ -1,11 +1,11 @@
-"""What did the model mean, when its answer is not quite JSON?
+"""Tolerant parsing of JSON in a language model's answer.
 
-R3.06, in order: the whole answer, a fenced block, the first `[...]` or `{...}` in the text; and where no block is
-sound, what can be saved of one: trailing commas go, control characters go, an array that was cut off keeps its
-complete elements. What cannot be read is None and never an empty list: "unreadable" must not look like "no facts".
+Tried in order: the whole answer, a fenced block, the first `[...]` or `{...}` in the text. Where no block is valid, it
+is repaired: trailing commas and control characters are removed, an array that was cut off keeps its complete elements.
+Unreadable text gives None and never an empty list: "unreadable" must not look like "no facts".
 
-Saving is bold with arrays only. An object that was cut off is dropped whole, for its missing fields might have
-reversed its meaning, unless it is a mere envelope of arrays. Pure; nothing here raises on any text.
+Only arrays are repaired when cut off. An object is dropped whole, since its missing fields might have reversed its
+meaning, unless it merely wraps arrays. Pure; nothing here raises on any text.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MAX_DEPTH = 64
 
 THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 UNOPENED = re.compile(r"\A.*?</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
-"""Thoughts whose opening tag was part of the question, as some servers put it there."""
+"""Reasoning whose opening tag was part of the prompt, as with some servers."""
 
 FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL)
 OPENING = re.compile(r'\{(?=\s*["}])|\[(?=\s*(?:["\[{\]\d-]|true|false|null))')
-"""A bracket that JSON may follow: not the one in "{name} said [sic]"."""
+"""A bracket that may begin JSON, unlike those in "{name} said [sic]"."""
 
 TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},]|"', re.DOTALL)
 UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
@@ -56,8 +56,7 @@ def validate(text: str, model: type[Model]) -> Model | None:
 
 
 def as_list(value: object) -> list[object] | None:
-    """The list that was asked for: the value itself, or the only list (of several the only one that is not empty) among
-    the members of a wrapping object.
+    """The requested list: the value itself, or the only list (of several, the only non-empty one) in a wrapping object.
 
     JSON modes return objects, so `{"facts": [...]}` is as good an answer as `[...]`. None when it is neither.
     """
@@ -70,17 +69,17 @@ def as_list(value: object) -> list[object] | None:
 
 def readings(text: str) -> Iterator[object]:
     """Every array or object that the answer can be read as, the most literal one first."""
-    said, closed = THOUGHTS.subn("", text.strip().removeprefix("\ufeff"), count=1)
-    said = said.strip().removeprefix("\ufeff")
-    whole = _load(said)
+    answer, closed = THOUGHTS.subn("", text.strip().removeprefix("\ufeff"), count=1)
+    answer = answer.strip().removeprefix("\ufeff")
+    whole = _load(answer)
     if isinstance(whole, (list, dict)):
         yield whole
-        yield from _readings(said, said)
+        yield from _readings(answer, answer)
         return
-    answered = said if closed else UNOPENED.sub("", said, count=1).strip()
-    yield from _readings(answered)
-    if answered != said:  # the tag may have stood in a string
-        yield from _readings(said)
+    body = answer if closed else UNOPENED.sub("", answer, count=1).strip()
+    yield from _readings(body)
+    if body != answer:  # the tag may have stood in a string
+        yield from _readings(answer)
 
 
 def _readings(text: str, *read: str) -> Iterator[object]:
@@ -141,32 +140,32 @@ class _Scan:
     comma: int | None = None  # where in `parts` a comma stands that nothing has followed yet
     safe: tuple[int, str] | None = None  # how many parts could be kept if the text ended here, and what closes them
 
-    def take(self, between: str, sign: str) -> bool:
-        """Adds what stands before the sign and the sign; False when the block is cut off or broken there."""
+    def take(self, between: str, symbol: str) -> bool:
+        """Adds what stands before the token and the token; False when the block is cut off or broken there."""
         self.parts.append(between)
         if between.strip():
             self.comma = None
-        if sign == '"':  # a string that never ends
+        if symbol == '"':  # a string that never ends
             return False
-        if sign in CLOSER:
-            self.stack.append(sign)
-        elif sign in "]}" and CLOSER[self.stack.pop()] != sign:
-            self.stack.append(sign)  # not empty: the block did not end, it broke
+        if symbol in CLOSER:
+            self.stack.append(symbol)
+        elif symbol in "]}" and CLOSER[self.stack.pop()] != symbol:
+            self.stack.append(symbol)  # not empty: the block did not end, it broke
             self.safe = None
             return False
-        if sign in "]}" and self.comma is not None:
+        if symbol in "]}" and self.comma is not None:
             self.parts[self.comma] = ""
-        self.comma = len(self.parts) if sign == "," else None
-        self.parts.append(sign)
-        self._mark(sign)
+        self.comma = len(self.parts) if symbol == "," else None
+        self.parts.append(symbol)
+        self._mark(symbol)
         return len(self.stack) <= MAX_DEPTH
 
-    def _mark(self, sign: str) -> None:
+    def _mark(self, symbol: str) -> None:
         """An element of the outermost array, or that array itself, is complete."""
         in_array = self.stack[-1:] == ["["] and self.stack.count("[") == 1
-        closed_array = sign == "]" and "[" not in self.stack
-        if sign not in CLOSER and (in_array or closed_array):
-            kept = len(self.parts) - (sign == ",")
+        closed_array = symbol == "]" and "[" not in self.stack
+        if symbol not in CLOSER and (in_array or closed_array):
+            kept = len(self.parts) - (symbol == ",")
             self.safe = kept, "".join(CLOSER[opener] for opener in reversed(self.stack))
 
     def saved(self) -> str:

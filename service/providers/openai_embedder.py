@@ -1,7 +1,7 @@
-"""How do texts become vectors over the OpenAI wire?
+"""Embedding models behind an OpenAI-compatible server.
 
-In batches of array input, with every answer checked: a server that returns too few vectors, too many, or vectors of
-another length would otherwise put a memory at another one's place.
+Texts go in batches and every answer is checked: a server that returns too few vectors, too many, or vectors of another
+length would otherwise store a memory under the vector of another.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.providers import windows
-from service.providers.openai_wire import OpenAiWire, WireOptions
+from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, prefixes
 from service.providers.protocols import Vector
-from service.providers.retry import CallFailed, Reason
+from service.providers.retry import CallFailed, FailureReason
 
 PATH = "/embeddings"
 BATCH_CHARS = 200_000
@@ -31,7 +31,7 @@ class _Item(BaseModel):
     index: int | None = None
 
 
-class Embeddings(BaseModel):
+class EmbeddingsResponse(BaseModel):
     data: list[_Item]
 
 
@@ -43,13 +43,13 @@ class OpenAiEmbedder:
         endpoint: Endpoint,
         dimension: int,
         *,
-        options: WireOptions | None = None,
+        options: ClientOptions | None = None,
         batch_size: int | None = None,
         deadline_s: float = 20.0,
     ) -> None:
         self._endpoint = endpoint
         self._dimension = dimension
-        self._wire = OpenAiWire.open(endpoint, options)
+        self._client = OpenAiClient.open(endpoint, options)
         self._batch_size = min(batch_size or endpoint.preset.batch_texts, endpoint.preset.batch_texts)
         self._deadline_s = deadline_s
         self._prefixes = prefixes(endpoint.model)
@@ -71,7 +71,7 @@ class OpenAiEmbedder:
         return (await self._embed([text], self._prefixes.query))[0]
 
     def similarity(self, cosine: float) -> float:
-        """The cosine clamped to 0..1: hosted models are not calibrated (B8)."""
+        """The cosine clamped to 0..1: hosted models are not calibrated."""
         return round(min(1.0, max(0.0, cosine)), 4)
 
     def query_similarity(self, cosine: float) -> float:
@@ -84,7 +84,7 @@ class OpenAiEmbedder:
         return len(pieces), sum(map(len, pieces)) == len(text)
 
     async def close(self) -> None:
-        await self._wire.close()
+        await self._client.close()
 
     async def _embed(self, texts: Sequence[str], prefix: str) -> list[Vector]:
         pieces = [windows.split(text, self._endpoint.preset.window_chars) for text in texts]
@@ -106,12 +106,12 @@ class OpenAiEmbedder:
         if model.startswith(preset.sized_models):
             body["dimensions"] = self._dimension
         try:
-            answer = await self._wire.post(PATH, body, Embeddings, deadline_s=self._deadline_s)
+            answer = await self._client.post(PATH, body, EmbeddingsResponse, deadline_s=self._deadline_s)
         except CallFailed as failed:
             error = EmbeddingError(f"The embedder did not answer: {failed}.", retry_after_s=failed.retry_after_s)
-            error.retryable = failed.reason is not Reason.REFUSED
+            error.retryable = failed.reason is not FailureReason.REFUSED
             raise error from failed
-        return read(answer, count=len(texts), dimension=self._dimension)
+        return read_vectors(answer, count=len(texts), dimension=self._dimension)
 
 
 def batches(texts: Sequence[str], max_texts: int, max_chars: int = BATCH_CHARS) -> Iterator[list[str]]:
@@ -128,8 +128,8 @@ def batches(texts: Sequence[str], max_texts: int, max_chars: int = BATCH_CHARS) 
         yield batch
 
 
-def read(answer: Embeddings, *, count: int, dimension: int) -> list[Vector]:
-    """The vectors in the order of the texts, each of length 1. Raises EmbeddingError when one is not what was asked."""
+def read_vectors(answer: EmbeddingsResponse, *, count: int, dimension: int) -> list[Vector]:
+    """The vectors in the order of the texts, each of length 1. Raises EmbeddingError unless it is one per text."""
     items = answer.data
     if len(items) != count:
         raise _unusable(f"{len(items)} vectors for {count} texts")

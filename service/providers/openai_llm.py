@@ -1,7 +1,7 @@
-"""How is a question put to a chat model over the OpenAI wire, and what counts as an answer?
+"""Chat models behind an OpenAI-compatible server.
 
-An answer is text or tool calls. Silence, a refusal or a body we cannot read is an LlmError, never an empty reply:
-"no answer" must not look like "nothing worth remembering".
+An answer is text or tool calls. An empty answer, a refusal or an unreadable body is an LlmError, never an empty reply:
+"no answer" must not look like "nothing to remember".
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pydantic import BaseModel
 
 from service.errors import LlmError
 from service.providers.json_reply import parse_reply
-from service.providers.openai_wire import OpenAiWire, WireOptions
+from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, JsonMode
-from service.providers.protocols import Ask, Reply, Tool, ToolCall, Usage
-from service.providers.retry import CallFailed, Reason
+from service.providers.protocols import LlmReply, LlmRequest, TokenUsage, ToolCall, ToolSpec
+from service.providers.retry import CallFailed, FailureReason
 
 PATH = "/chat/completions"
-ASK_FOR_JSON = "Answer with one JSON object."
+JSON_INSTRUCTION = "Answer with one JSON object."
 
 
 class _Function(BaseModel):
@@ -46,7 +46,7 @@ class _Usage(BaseModel):
     completion_tokens: int | None = None
 
 
-class Completion(BaseModel):
+class ChatCompletion(BaseModel):
     choices: list[_Choice]
     usage: _Usage | None = None
     model: str | None = None
@@ -55,45 +55,47 @@ class Completion(BaseModel):
 class OpenAiLlm:
     """A chat model behind an endpoint; implements `protocols.Llm`."""
 
-    def __init__(self, endpoint: Endpoint, options: WireOptions | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, options: ClientOptions | None = None) -> None:
         self._endpoint = endpoint
-        self._wire = OpenAiWire.open(endpoint, options)
+        self._client = OpenAiClient.open(endpoint, options)
 
     @property
     def model(self) -> str:
         return self._endpoint.id
 
-    async def complete(self, ask: Ask) -> Reply:
-        """The answer to `ask`. Raises LlmError within `ask.deadline_s`, `retryable` unless the request is at fault."""
-        model = self._endpoint.models.get(ask.task, self._endpoint.model)
+    async def complete(self, request: LlmRequest) -> LlmReply:
+        """The answer to `request`. Raises LlmError within its deadline, `retryable` unless the request is at fault."""
+        model = self._endpoint.models.get(request.task, self._endpoint.model)
         try:
-            completion = await self._wire.post(PATH, self._body(ask, model), Completion, deadline_s=ask.deadline_s)
+            completion = await self._client.post(
+                PATH, self._body(request, model), ChatCompletion, deadline_s=request.deadline_s
+            )
         except CallFailed as failed:
             raise _error(failed) from failed
-        return read(completion, model)
+        return read_completion(completion, model)
 
     async def close(self) -> None:
-        await self._wire.close()
+        await self._client.close()
 
-    def _body(self, ask: Ask, model: str) -> dict[str, object]:
+    def _body(self, request: LlmRequest, model: str) -> dict[str, object]:
         preset = self._endpoint.preset
         body: dict[str, object] = {
             "model": model,
-            "messages": _messages(ask, preset.json_mode),
-            "temperature": ask.temperature,
-            preset.length_field: ask.max_tokens,
+            "messages": _messages(request, preset.json_mode),
+            "temperature": request.temperature,
+            preset.length_field: request.max_tokens,
         }
-        if ask.schema is not None and (answer := response_format(preset.json_mode, ask.task, ask.schema)):
+        if request.schema is not None and (answer := response_format(preset.json_mode, request.task, request.schema)):
             body["response_format"] = answer
-        if ask.tools:
-            body["tools"] = [_function(tool) for tool in ask.tools]
+        if request.tools:
+            body["tools"] = [_function(tool) for tool in request.tools]
         return body
 
 
 def response_format(mode: JsonMode, task: str, schema: Mapping[str, object]) -> dict[str, object] | None:
-    """The wire's `response_format`; None where the server has no JSON mode and the answer is parsed out of the text.
+    """The request's `response_format`; None where the server has no JSON mode and the answer is parsed out of the text.
 
-    A schema whose root is no object is put under the key `items`, since the wire allows objects only;
+    A schema whose root is no object is put under the key `items`, since the API allows objects only;
     `json_reply.as_list` takes it out again.
     """
     if mode is JsonMode.NONE:
@@ -110,7 +112,7 @@ def response_format(mode: JsonMode, task: str, schema: Mapping[str, object]) -> 
     return {"type": "json_schema", "json_schema": {"name": task, "schema": dict(schema)}}
 
 
-def _function(tool: Tool) -> dict[str, object]:
+def _function(tool: ToolSpec) -> dict[str, object]:
     parameters = dict(tool.parameters)
     return {
         "type": "function",
@@ -118,24 +120,24 @@ def _function(tool: Tool) -> dict[str, object]:
     }
 
 
-def _messages(ask: Ask, mode: JsonMode) -> list[dict[str, str]]:
-    system = ask.system
+def _messages(request: LlmRequest, mode: JsonMode) -> list[dict[str, str]]:
+    system = request.system
     # json_object is refused with 400 when no message holds the word.
-    if ask.schema is not None and mode is JsonMode.OBJECT and "json" not in f"{system}{ask.user}".lower():
-        system = f"{system}\n{ASK_FOR_JSON}"
-    return [{"role": "system", "content": system}, {"role": "user", "content": ask.user}]
+    if request.schema is not None and mode is JsonMode.OBJECT and "json" not in f"{system}{request.user}".lower():
+        system = f"{system}\n{JSON_INSTRUCTION}"
+    return [{"role": "system", "content": system}, {"role": "user", "content": request.user}]
 
 
-def read(completion: Completion, asked_model: str) -> Reply:
+def read_completion(completion: ChatCompletion, requested_model: str) -> LlmReply:
     """The first choice of a completion. Raises LlmError when it holds neither text nor readable tool calls."""
     if not completion.choices:
         raise LlmError("The language model gave no answer.")
     choice, usage = completion.choices[0], completion.usage or _Usage()
-    reply = Reply(
+    reply = LlmReply(
         text=choice.message.content or "",
         tool_calls=tuple(_tool_call(call.function) for call in choice.message.tool_calls or ()),
-        usage=Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0),
-        model=completion.model or asked_model,
+        usage=TokenUsage(usage.prompt_tokens or 0, usage.completion_tokens or 0),
+        model=completion.model or requested_model,
         truncated=choice.finish_reason == "length",
     )
     if choice.message.refusal or choice.finish_reason == "content_filter":
@@ -156,5 +158,5 @@ def _tool_call(function: _Function) -> ToolCall:
 
 def _error(failed: CallFailed) -> LlmError:
     error = LlmError(f"The language model did not answer: {failed}.", retry_after_s=failed.retry_after_s)
-    error.retryable = failed.reason is not Reason.REFUSED
+    error.retryable = failed.reason is not FailureReason.REFUSED
     return error

@@ -1,7 +1,7 @@
-"""Which servers speak the OpenAI wire, and what is particular about each?
+"""The table of OpenAI-compatible providers, and the choice of one from the settings.
 
-The one table of providers: everything by which they differ is a field here, so no other module asks for a name.
-`choose_llm` and `choose_embedder` turn settings into an `Endpoint`, or into None for "work without".
+Everything by which they differ is a field here, so no other module compares provider names. `choose_llm` and
+`choose_embedder` return an `Endpoint`, or None for "work without".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class JsonMode(StrEnum):
-    """How a server is told to answer in JSON: with our schema, with "some object", or not at all."""
+    """How JSON is requested from a server: by our schema, as "some object", or only in the prompt."""
 
     SCHEMA = "json_schema"
     OBJECT = "json_object"
@@ -28,7 +28,7 @@ class Preset:
 
     `base_url`: None where the operator has to name it. `key_variable`: where its key is customarily found;
     `needs_key`: refuses to work without. `length_field`: how the request calls the longest answer. `sized_models`:
-    prefixes of the embedding models that accept `dimensions` (R15.09). `base64_vectors`: answers vectors packed, a
+    prefixes of the embedding models that accept `dimensions`. `base64_vectors`: returns vectors packed in base64, a
     quarter of the bytes. `batch_texts`: texts per embedding call. `window_chars`: characters that surely fit the
     embedding model. `model_in_path`: Azure's deployments, with the api-version in `query`.
     """
@@ -54,9 +54,9 @@ OPENAI = Preset(
     base_url="https://api.openai.com/v1",
     key_variable="OPENAI_API_KEY",
     needs_key=True,
-    chat_model="gpt-4o-mini",  # R15.05
-    embedding_model="text-embedding-3-small",  # R15.06
-    json_mode=JsonMode.OBJECT,  # R15.08
+    chat_model="gpt-4o-mini",
+    embedding_model="text-embedding-3-small",
+    json_mode=JsonMode.OBJECT,
     length_field="max_completion_tokens",  # newer models refuse max_tokens, older ones take both
     sized_models=("text-embedding-3",),
     base64_vectors=True,
@@ -80,7 +80,7 @@ ANTHROPIC = Preset(
     base_url="https://api.anthropic.com/v1",
     key_variable="ANTHROPIC_API_KEY",
     needs_key=True,
-    chat_model="claude-3-5-haiku-latest",  # R3.22
+    chat_model="claude-3-5-haiku-latest",
     json_mode=JsonMode.NONE,  # the compatible endpoint ignores response_format; it has no embeddings
 )
 
@@ -132,28 +132,28 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 
 BY_KEY = (OPENAI, ANTHROPIC, GOOGLE)
-"""The providers that a key in the environment switches on, the first found wins (R15.10)."""
+"""The providers that a key in the environment switches on; the first one found wins."""
 
 OFF = frozenset({"none", "off", "rules"})
-"""Says "no LLM" although there is a key."""
+"""Values that mean "no LLM" although there is a key."""
 
 LOCAL = frozenset({"local"})
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How a task is asked: `temperature` 0..2 and the longest answer in tokens."""
+    """Sampling of one task: `temperature` 0..2 and the longest answer in tokens."""
 
     temperature: float = 0.0
     max_tokens: int = 2_000
 
 
-TUNING: Mapping[str, Tuning] = MappingProxyType({"classify": Tuning(temperature=0.3, max_tokens=50)})  # R4.20, C28
+TUNING: Mapping[str, Tuning] = MappingProxyType({"classify": Tuning(temperature=0.3, max_tokens=50)})
 
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """What a model wants in front of a query and of a passage; they were trained with it and lose much without."""
+    """Text put in front of queries and passages: the models were trained with it and lose much without."""
 
     query: str = ""
     passage: str = ""
@@ -175,7 +175,7 @@ PREFIXES: Mapping[str, Prefixes] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A preset with everything filled in: a server that can be called.
+    """A preset with everything filled in: a server ready to be called.
 
     `models` overrides `model` per task ("extract", "classify", ...).
     """
@@ -188,17 +188,17 @@ class Endpoint:
 
     @property
     def id(self) -> str:
-        """ "provider:model", what is recorded with a decision or a generation."""
+        """ "provider:model", as recorded with a decision or a generation."""
         return f"{self.preset.name}:{self.model}"
 
 
 def tuning(task: str) -> Tuning:
-    """Temperature and token limit of a task (C28)."""
+    """Temperature and token limit of a task."""
     return TUNING.get(task, Tuning())
 
 
 def prefixes(model: str) -> Prefixes:
-    """What to put in front of texts for this embedding model; nothing for most."""
+    """The prefixes of this embedding model; most have none."""
     return next((found for part, found in PREFIXES.items() if part in model.lower()), Prefixes())
 
 
@@ -232,7 +232,8 @@ def choose_embedder(
     base_url: str | None = None,
     keys: Mapping[str, str] = NOTHING,
 ) -> Endpoint | None:
-    """The hosted embedder to use, None for the local one. Only a named provider counts, never a key alone (A6)."""
+    """The hosted embedder to use, None for the local one. Only a named provider counts, never a key
+    alone: changing the embedder means embedding everything again."""
     name = (provider or "local").strip().lower()
     if name in LOCAL:
         return None
@@ -248,9 +249,9 @@ def _named(name: str) -> Preset:
 
 def _implied(*, api_key: str | None, base_url: str | None, keys: Mapping[str, str]) -> Preset | None:
     if api_key or (base_url and keys.get(OPENAI.name)):
-        return OPENAI  # R15.05: the default provider, also behind another URL
+        return OPENAI  # the default provider, also behind another URL
     if base_url:
-        return CUSTOM  # never with the key of a vendor who was not named
+        return CUSTOM  # never with the key of a vendor that was not named
     return next((preset for preset in BY_KEY if keys.get(preset.name)), None)
 
 

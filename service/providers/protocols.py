@@ -1,7 +1,7 @@
-"""What does the service ask of an embedder and of a language model?
+"""The protocols of embedders and language models, and the values that pass through them.
 
-Two shapes, each with several implementations: the local model, the OpenAI wire, the fakes of the tests. Nothing
-above `providers/` knows which one it talks to.
+Each has several implementations: the local model, OpenAI-compatible servers, the fakes of the tests. Nothing above
+`providers/` knows which one it talks to.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Embedder(Protocol):
         ...
 
     def similarity(self, cosine: float) -> float:
-        """The calibrated cosine, 0..1, rounded to 4 decimals: 0.98 and 0.70 mean the same with every embedder (B8)."""
+        """The calibrated cosine, 0..1, rounded to 4 decimals: 0.98 and 0.70 mean the same with every embedder."""
         ...
 
     def query_similarity(self, cosine: float) -> float:
-        """The same for the cosine of a question and a stored text, which lies on another scale with some models."""
+        """The same for the cosine of a question and a stored text, which some models put on another scale."""
         ...
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
@@ -52,7 +52,7 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ToolSpec:
     """A function the model may call; `parameters` is the JSON schema of its arguments."""
 
     name: str
@@ -61,10 +61,10 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One question to a language model.
+class LlmRequest:
+    """One prompt for a language model.
 
-    `task` (annotate, classify, extract, decide, summarise, ...) picks the model where one is set per task (C28).
+    `task` (annotate, classify, extract, decide, summarise, ...) picks the model where one is set per task.
     `schema`: the JSON schema of the answer, None for free text. `deadline_s` bounds everything, retries included.
     """
 
@@ -75,11 +75,11 @@ class Ask:
     temperature: float = 0.0
     max_tokens: int = 2_000
     deadline_s: float = 20.0
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens of one answer, as the provider counts them; 0 where it does not say."""
 
     prompt_tokens: int = 0
@@ -88,31 +88,31 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """The model wants `name` called with `arguments`."""
+    """The model's request to call the tool `name` with `arguments`."""
 
     name: str
     arguments: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """One answer. `truncated`: the model ran out of tokens, so JSON in `text` may end in the middle."""
+class LlmReply:
+    """One answer. `truncated`: the token limit cut it off, so JSON in `text` may end in the middle."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
-    usage: Usage = Usage()
+    usage: TokenUsage = TokenUsage()
     model: str = ""
     truncated: bool = False
 
 
 class Llm(Protocol):
-    """Answers questions. `model` is the id of the default model, e.g. "openai:gpt-4o-mini"."""
+    """Answers prompts. `model` is the id of the default model, e.g. "openai:gpt-4o-mini"."""
 
     @property
     def model(self) -> str: ...
 
-    async def complete(self, ask: Ask) -> Reply:
-        """The model's answer, never empty. Raises LlmError within `ask.deadline_s`."""
+    async def complete(self, request: LlmRequest) -> LlmReply:
+        """The model's answer, never empty. Raises LlmError within `request.deadline_s`."""
         ...
 
     async def close(self) -> None: ...

@@ -1,8 +1,8 @@
-"""How is a reranking model asked, which reads question and text together?
+"""Reranking servers (cross-encoders, which read query and text together).
 
-One adapter for the wires in use: TEI (`query`, `texts`; a bare list of `index`, `score`), Cohere and Jina (`model`,
+One adapter for the APIs in use: TEI (`query`, `texts`; a bare list of `index`, `score`), Cohere and Jina (`model`,
 `query`, `documents`, `top_n`; `results` of `index`, `relevance_score`). They differ in the request only: every form of
-answer is understood from each. One attempt: a search has no time for a second, and its fused order stands without.
+answer is understood from each. One attempt: a search has no time for a second, and without it the fused order stands.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_CHARS = 4_000
-"""Of one text: the models read some 512 to 8,192 word pieces and cut the rest off themselves."""
+"""Characters of one text: the models read some 512 to 8,192 word pieces and cut the rest off themselves."""
 
 MAX_ANSWER_BYTES = 4_000_000
 
 
 class Reranker(Protocol):
-    """Judges texts by how well they answer a question."""
+    """Rates texts by how well they answer a query."""
 
-    async def relevance(self, question: str, texts: Sequence[str]) -> list[float | None]:
-        """0..1 for each text, in their order; None for one it said nothing of. Raises RerankError."""
+    async def relevance(self, query: str, texts: Sequence[str]) -> list[float | None]:
+        """0..1 for each text, in their order; None for one without a score. Raises RerankError."""
         ...
 
     async def close(self) -> None: ...
@@ -41,7 +41,7 @@ class HttpReranker:
         self,
         url: str,
         *,
-        wire: str = "tei",
+        api: str = "tei",
         model: str | None = None,
         api_key: str | None = None,
         timeout_s: float = 5.0,
@@ -50,13 +50,13 @@ class HttpReranker:
 
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client: httpx2.AsyncClient = httpx2.AsyncClient(headers=headers, timeout=timeout_s, trust_env=False)
-        self._url, self._wire, self._model, self._timeout_s = url, wire, model, timeout_s
+        self._url, self._api, self._model, self._timeout_s = url, api, model, timeout_s
 
-    async def relevance(self, question: str, texts: Sequence[str]) -> list[float | None]:
+    async def relevance(self, query: str, texts: Sequence[str]) -> list[float | None]:
         """0..1 for each text, in their order. Raises RerankError."""
         import httpx2
 
-        body = request(self._wire, self._model, question, [text[:MAX_CHARS] for text in texts])
+        body = request(self._api, self._model, query, [text[:MAX_CHARS] for text in texts])
         try:
             async with (
                 asyncio.timeout(self._timeout_s),
@@ -76,7 +76,7 @@ class HttpReranker:
 
 
 async def _limited(answer: httpx2.Response) -> bytes:
-    """The body, given up where it gets too long: it may never end."""
+    """The body; raises RerankError once it is too long, since it may never end."""
     found = bytearray()
     async for part in answer.aiter_bytes():
         found += part
@@ -85,18 +85,18 @@ async def _limited(answer: httpx2.Response) -> bytes:
     return bytes(found)
 
 
-def request(wire: str, model: str | None, question: str, texts: Sequence[str]) -> dict[str, object]:
-    """The body that the wire wants."""
-    if wire == "tei":
-        return {"query": question, "texts": list(texts), "raw_scores": False, "truncate": True}
-    body: dict[str, object] = {"query": question, "documents": list(texts), "top_n": len(texts)}
-    if wire == "jina":
+def request(api: str, model: str | None, query: str, texts: Sequence[str]) -> dict[str, object]:
+    """The request body in the server's own form."""
+    if api == "tei":
+        return {"query": query, "texts": list(texts), "raw_scores": False, "truncate": True}
+    body: dict[str, object] = {"query": query, "documents": list(texts), "top_n": len(texts)}
+    if api == "jina":
         body["return_documents"] = False
     return {"model": model, **body} if model else body
 
 
 def read(content: bytes, count: int) -> list[float | None]:
-    """The relevance of each of `count` texts, 0..1; raises RerankError when nothing in the answer can be used."""
+    """The relevance of each of `count` texts, 0..1; raises RerankError when the answer holds no score."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):

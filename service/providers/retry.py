@@ -1,8 +1,8 @@
-"""When is a failed provider call worth another try, and how long do we wait for it?
+"""Retries of failed provider calls, with exponential back-off inside a deadline.
 
-R16.08: 3 retries, delay = base * 2^attempt (1, 2, 4 s), for rate limits; C27 adds time-outs, broken connections and
-5xx by a setting. A `Retry-After` replaces the computed delay. The caller's deadline bounds attempts and waits
-together: a wait that would not fit is not begun, the failure is raised at once.
+3 retries, delay = base * 2^attempt (1, 2, 4 s), for rate limits and, by a setting, for time-outs, broken connections
+and 5xx. A `Retry-After` replaces the computed delay. The caller's deadline bounds attempts and waits together: a wait
+that would not fit is not begun, the failure is raised at once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import stamina
 T = TypeVar("T")
 
 
-class Reason(StrEnum):
-    """Why a call failed; the values are the words of the error's detail."""
+class FailureReason(StrEnum):
+    """Why a call failed; the values appear in the error's detail."""
 
     RATE_LIMIT = "rate limit"
     QUOTA = "quota used up"
@@ -33,7 +33,9 @@ class Reason(StrEnum):
     REFUSED = "request refused"
 
 
-TRANSIENT = frozenset({Reason.TIMEOUT, Reason.UNREACHABLE, Reason.SERVER, Reason.UNREADABLE})
+TRANSIENT = frozenset(
+    {FailureReason.TIMEOUT, FailureReason.UNREACHABLE, FailureReason.SERVER, FailureReason.UNREADABLE}
+)
 
 
 class CallFailed(Exception):
@@ -44,7 +46,7 @@ class CallFailed(Exception):
 
     def __init__(
         self,
-        reason: Reason,
+        reason: FailureReason,
         *,
         status: int | None = None,
         retry_after_s: float | None = None,
@@ -65,8 +67,8 @@ class RetryPolicy:
     transient: bool = True
 
     def delay_s(self, failed: CallFailed, attempt: int) -> float | None:
-        """Seconds to wait after the failure of attempt 0, 1, ...; None when it is not worth another one."""
-        if failed.reason is not Reason.RATE_LIMIT and not (self.transient and failed.reason in TRANSIENT):
+        """Seconds to wait after the failure of attempt 0, 1, ...; None when it should not be retried."""
+        if failed.reason is not FailureReason.RATE_LIMIT and not (self.transient and failed.reason in TRANSIENT):
             return None
         return self.base_delay_s * 2**attempt if failed.retry_after_s is None else failed.retry_after_s
 
@@ -74,15 +76,15 @@ class RetryPolicy:
 async def run(call: Callable[[], Awaitable[T]], policy: RetryPolicy, *, deadline_s: float) -> T:
     """The result of `call`, tried until it succeeds, the policy gives up, or `deadline_s` is over.
 
-    Raises the last CallFailed, or one with Reason.TIMEOUT when the deadline cut an attempt off.
+    Raises the last CallFailed, or one with FailureReason.TIMEOUT when the deadline cut an attempt off.
     """
     try:
         async with asyncio.timeout(deadline_s) as limit:
-            try:  # nearly always all there is; stamina's machinery costs as much as sending the question
+            try:  # nearly always enough; stamina's machinery costs as much CPU as sending the request
                 return await call()
             except CallFailed as exc:
                 failed = exc
-            # The hook decides alone: stamina's own time-out would sleep first and look at the clock afterwards.
+            # The hook decides alone: stamina's own time-out sleeps first and checks the clock afterwards.
             attempts = stamina.retry_context(_hook(policy, limit), attempts=policy.max_retries + 1, timeout=None)
             async for attempt in attempts:
                 with attempt:
@@ -90,7 +92,7 @@ async def run(call: Callable[[], Awaitable[T]], policy: RetryPolicy, *, deadline
                         raise failed
                     return await call()
     except TimeoutError as exc:
-        raise CallFailed(Reason.TIMEOUT) from exc
+        raise CallFailed(FailureReason.TIMEOUT) from exc
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -110,7 +112,7 @@ def _hook(policy: RetryPolicy, limit: asyncio.Timeout) -> Callable[[Exception], 
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that the server asks us to wait, >= 0; None when it does not say or says it illegibly.
+    """Seconds to wait according to the server, >= 0; None when the header is missing or unreadable.
 
     `retry-after-ms` is OpenAI's and Azure's finer header; `Retry-After` holds seconds or a date (RFC 9110 10.2.3).
     """

@@ -1,7 +1,7 @@
-"""How does a text that is longer than an embedding model's window become one vector?
+"""One vector for a text longer than an embedding model's window.
 
-It is cut into windows, each is embedded, and the mean, weighted by length, stands for the text: otherwise everything
-behind the window would be invisible to search. Pure.
+The text is cut into windows and the mean of their vectors, weighted by length, stands for it: otherwise everything
+behind the first window would be invisible to search. Pure.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from service.providers.protocols import Vector
 
 MAX_WINDOWS = 32
-"""More windows than this cost more than they tell; a longer text is represented by evenly spread ones."""
+"""A longer text is represented by this many windows spread evenly over it."""
 
 BREAK = re.compile(r"\s+(?=\S*$)")
 
 
 def split(text: str, max_chars: int) -> list[str]:
-    """The text in at most MAX_WINDOWS pieces of at most `max_chars`, cut at white space if there is some near."""
+    """The text in at most MAX_WINDOWS pieces of at most `max_chars`, cut at white space close to the limit if any."""
     pieces = []
     start = 0
     while len(text) - start > max_chars:
@@ -41,7 +41,7 @@ def _cut(piece: str) -> int:
 
 
 def mean(vectors: Sequence[Vector], weights: Sequence[int]) -> Vector:
-    """The weighted mean, of length 1. Raises ValueError when there is no direction to speak of."""
+    """The weighted mean, of length 1. Raises ValueError when it is zero or not finite."""
     if len(vectors) == 1:
         return vectors[0]
     return unit(np.average(np.stack(vectors), axis=0, weights=np.asarray(weights, dtype=np.float64)))

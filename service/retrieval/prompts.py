@@ -11,7 +11,7 @@ from datetime import datetime
 
 from service.curator.prompts import MATERIAL, fenced
 from service.domain.text import CleanText
-from service.providers.protocols import Ask
+from service.providers.protocols import LlmRequest
 
 EXPAND = f"""You prepare a search in somebody's notes. {MATERIAL}
 Write how the notes that answer the question might put it: one to three short statements, with other words for the same
@@ -42,20 +42,20 @@ HYDE_TEMPERATURE = 0.7
 """An imagined note may vary; the answer is still kept for the same question."""
 
 
-def expand(text: CleanText) -> Ask:
-    return Ask(
+def expand(text: CleanText) -> LlmRequest:
+    return LlmRequest(
         "expand", EXPAND, fenced(text), _object(statements={"type": "array", "items": {"type": "string"}}), 0, 300
     )
 
 
-def hyde(text: CleanText) -> Ask:
-    return Ask("hyde", HYDE, fenced(text), _object(note={"type": "string"}), HYDE_TEMPERATURE, 300)
+def hyde(text: CleanText) -> LlmRequest:
+    return LlmRequest("hyde", HYDE, fenced(text), _object(note={"type": "string"}), HYDE_TEMPERATURE, 300)
 
 
-def self_query(text: CleanText, *, reference: datetime, timezone: str) -> Ask:
+def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmRequest:
     system = SELF_QUERY.format(reference=reference.isoformat(timespec="minutes"), timezone=timezone)
     maybe, words = {"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}
-    return Ask(
+    return LlmRequest(
         "self_query",
         system,
         fenced(text),
@@ -65,11 +65,11 @@ def self_query(text: CleanText, *, reference: datetime, timezone: str) -> Ask:
     )
 
 
-def rerank(question: CleanText, notes: Sequence[str]) -> Ask:
+def rerank(question: CleanText, notes: Sequence[str]) -> LlmRequest:
     """The notes are numbered from 1."""
     listed = "\n".join(f"{number}. {fenced(CleanText(text))}" for number, text in enumerate(notes, 1))
     entry = _object(id={"type": "integer"}, score={"type": "number"})
-    return Ask(
+    return LlmRequest(
         "rerank",
         RERANK,
         f"Question:\n{fenced(question)}\n\nNotes:\n{listed}",

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from service.curator import asking
 from service.domain.query import Query, Used
 from service.errors import ProviderError, RerankError
-from service.providers.budget import left_s
+from service.providers.budget import overall_remaining_s
 from service.resources import Resources
 from service.retrieval import fusion, metrics, prompts
 from service.retrieval.fusion import Ranked
@@ -71,7 +71,7 @@ async def _by_http(
 ) -> dict[Hashable, float]:
     assert res.reranker is not None
     try:
-        async with asyncio.timeout(left_s()):
+        async with asyncio.timeout(overall_remaining_s()):
             found = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
     except TimeoutError:
         raise RerankError("The reranker did not answer in the time that was left.") from None

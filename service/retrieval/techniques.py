@@ -33,9 +33,9 @@ from service.errors import EmbeddingError, InvalidInput, LlmError
 from service.language import tags as tagging
 from service.language import temporal
 from service.language.statement import statement
-from service.providers.budget import left_s
+from service.providers.budget import overall_remaining_s
 from service.providers.json_reply import parse_reply
-from service.providers.protocols import Ask, Vector
+from service.providers.protocols import LlmRequest, Vector
 from service.resources import Resources
 from service.retrieval import prompts, question
 
@@ -172,7 +172,7 @@ async def embedded(
     request = request and query.ranking.techniques.requests and len(text) <= MAX_CHARS
     told_of = [text, *more] if request else more
     try:
-        async with asyncio.timeout(left_s()):
+        async with asyncio.timeout(overall_remaining_s()):
             if not told_of:
                 return Embedded(await res.embedder.embed_query(owner, text))
             asking_both = res.embedder.embed_query(owner, text), res.embedder.embed(owner, told_of)
@@ -225,7 +225,7 @@ async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Used
     return told, Used(_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
 
 
-async def _asked(query: Query, ask: Ask, shape: type[Said], res: Resources) -> Said:
+async def _asked(query: Query, ask: LlmRequest, shape: type[Said], res: Resources) -> Said:
     """What the model says, soon: somebody waits for the search. Raises LlmError."""
     soon = replace(ask, deadline_s=min(ask.deadline_s, res.settings.technique_timeout_s))
     return (await asking.ask_for(res, query.scope.workspace_id, soon, shape))[0]

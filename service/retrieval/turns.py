@@ -21,7 +21,7 @@ from service.domain.conversation import Turn, TurnHit
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.language import lexemes
-from service.providers.budget import left_s
+from service.providers.budget import overall_remaining_s
 from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import fusion, nearness, question, techniques, wording
@@ -124,7 +124,7 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
 
 async def _vector(wanted: Turns, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:
     try:
-        async with asyncio.timeout(left_s()):
+        async with asyncio.timeout(overall_remaining_s()):
             return await res.embedder.embed_query(wanted.scope.workspace_id, text), ()
     except (EmbeddingError, TimeoutError):
         return None, ("embedding_unavailable: vectors were not searched.",)

@@ -11,7 +11,7 @@ from uuid import UUID
 from httpx2 import AsyncClient
 
 from service.db.engine import holding
-from service.providers.protocols import Ask, Reply
+from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.conftest import Tenant
@@ -29,11 +29,11 @@ class Judge:
     def say(self, fact: str, *operations: dict[str, Any]) -> None:
         self.fact, self.operations = fact, list(operations)
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, ask: LlmRequest) -> LlmReply:
         assert not holding(), "a model was awaited inside a transaction"
         if ask.task == "extract":
-            return Reply(json.dumps({"facts": [self.fact]}), model=self.model)
-        return Reply(json.dumps({"memory": self.operations}), model=self.model)
+            return LlmReply(json.dumps({"facts": [self.fact]}), model=self.model)
+        return LlmReply(json.dumps({"memory": self.operations}), model=self.model)
 
     async def close(self) -> None:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.providers.cache import CachedEmbedder
+from service.providers.caches import CachedEmbedder
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.wired import Mind, wired

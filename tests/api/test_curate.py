@@ -11,7 +11,7 @@ from httpx2 import AsyncClient
 
 from service.db.engine import holding
 from service.errors import LlmError
-from service.providers.protocols import Ask, Reply
+from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
 from tests.api.conftest import with_llm
 from tests.conftest import Tenant
@@ -23,10 +23,10 @@ class Script:
     """A model that answers by task, in order; the last answer of a task repeats. An exception is raised."""
 
     answers: Mapping[str, list[Any]]
-    asked: list[Ask] = field(default_factory=list)
+    asked: list[LlmRequest] = field(default_factory=list)
     model: str = "test:script"
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, ask: LlmRequest) -> LlmReply:
         assert not holding(), "a model was awaited inside a transaction"
         count = sum(each.task == ask.task for each in self.asked)
         self.asked.append(ask)
@@ -34,7 +34,7 @@ class Script:
         answer = listed[min(count, len(listed) - 1)]
         if isinstance(answer, Exception):
             raise answer
-        return Reply(answer, model=self.model)
+        return LlmReply(answer, model=self.model)
 
     async def close(self) -> None:
         return None

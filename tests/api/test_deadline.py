@@ -16,8 +16,8 @@ from httpx2 import AsyncClient
 
 from service.domain.text import CleanText
 from service.providers.budget import MeteredLlm
-from service.providers.cache import CachedEmbedder
-from service.providers.protocols import Ask, Reply, Vector
+from service.providers.caches import CachedEmbedder
+from service.providers.protocols import LlmReply, LlmRequest, Vector
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import store
@@ -51,10 +51,10 @@ class Slow:
     def __init__(self) -> None:
         self.given_s: list[float] = []
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, ask: LlmRequest) -> LlmReply:
         self.given_s.append(ask.deadline_s)
         await asyncio.sleep(ask.deadline_s)
-        return Reply(json.dumps({}), model=self.model)
+        return LlmReply(json.dumps({}), model=self.model)
 
     async def close(self) -> None:
         return None

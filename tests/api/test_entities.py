@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 from service.db.memories import memories
 from service.domain.job import Job
 from service.jobs import enrich
-from service.providers.protocols import Ask, Reply
+from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.api.helpers import store
@@ -421,10 +421,10 @@ class Reader:
     def __init__(self, *facts: dict[str, Any]) -> None:
         self.facts, self.operations = list(facts), [dict[str, Any]()]
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, ask: LlmRequest) -> LlmReply:
         if ask.task == "extract":
-            return Reply(json.dumps({"facts": self.facts}), model=self.model)
-        return Reply(json.dumps({"memory": self.operations}), model=self.model)
+            return LlmReply(json.dumps({"facts": self.facts}), model=self.model)
+        return LlmReply(json.dumps({"memory": self.operations}), model=self.model)
 
     async def close(self) -> None:
         return None

@@ -14,8 +14,8 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.providers.budget import MeteredLlm
+from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
-from service.providers.openai_wire import WireOptions
 from service.providers.presets import choose_llm
 from service.providers.retry import RetryPolicy
 from service.resources import Resources
@@ -83,7 +83,7 @@ async def client(
         provider="openai", base_url=server.base_url, api_key="sk-test", model="gpt-4o-mini", models={}
     )
     assert endpoint is not None
-    llm = MeteredLlm(OpenAiLlm(endpoint, WireOptions(retries=RetryPolicy(max_retries=1, base_delay_s=0.01))))
+    llm = MeteredLlm(OpenAiLlm(endpoint, ClientOptions(retries=RetryPolicy(max_retries=1, base_delay_s=0.01))))
     settings = resources.settings.model_copy(update={"request_deadline_s": 3.0})
     async with (
         serving(replace(resources, llm=llm, settings=settings)) as app,

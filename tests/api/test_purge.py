@@ -14,7 +14,7 @@ from service.domain.job import Job
 from service.errors import LlmError
 from service.jobs import consolidate, enrich, ingest, vacuum
 from service.memory.curate import TurnsGone
-from service.providers.protocols import Ask, Reply
+from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, with_llm
 from tests.api.helpers import listed, opened, said, store
@@ -228,7 +228,7 @@ class Late(Judge):
 
     client: AsyncClient | None = None
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, ask: LlmRequest) -> LlmReply:
         if self.client is None:
             raise LlmError("away")
         await self.client.delete("/v1/memories", params={"user_id": "alice", "purge": True})
@@ -256,7 +256,7 @@ class Half(Late):
 
     tables: Tables | None = None
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, ask: LlmRequest) -> LlmReply:
         if self.tables is None:
             raise LlmError("away")
         await self.tables.fetch("DELETE FROM turn WHERE content LIKE $1", f"%{CANARY}%")

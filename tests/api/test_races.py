@@ -15,7 +15,7 @@ import pytest
 from httpx2 import AsyncClient, Response
 
 from service.db.locks import ScopeLocks
-from service.providers.protocols import Ask, Llm, Reply
+from service.providers.protocols import Llm, LlmReply, LlmRequest
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving, with_llm
 from tests.conftest import Tenant
@@ -103,10 +103,10 @@ class Scripted:
     model = "test:scripted"
 
     def __init__(self, decision: dict[str, Any]) -> None:
-        self.asked: list[Ask] = []
+        self.asked: list[LlmRequest] = []
         self._decision = decision
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, ask: LlmRequest) -> LlmReply:
         self.asked.append(ask)
         await asyncio.sleep(0.002)
         answers = {
@@ -114,7 +114,7 @@ class Scripted:
             "annotate": {"importance": 5, "temporal": "persistent", "valid_until": None, "categories": ["x"]},
             "classify": {"type": "Context", "confidence": 0.5},
         }
-        return Reply(json.dumps(answers[ask.task]), model=self.model)
+        return LlmReply(json.dumps(answers[ask.task]), model=self.model)
 
     async def close(self) -> None:
         return None

@@ -376,7 +376,7 @@ async def test_a_model_says_it_in_other_words(
     assert (used["query_expansion"]["count"], used["hyde"]["count"]) == (1, 1)
     assert used["hyde"]["note"] == "by the language model"
     assert {"Libelle lies there", "In the harbour"} <= set(embedder.seen)
-    assert sorted(ask.task for ask in llm.asked) == ["expand", "hyde"], "both at once, whichever first"
+    assert sorted(ask.task for ask in llm.requests) == ["expand", "hyde"], "both at once, whichever first"
 
 
 @pytest.mark.parametrize("answer", [None, "no JSON at all", {"statements": []}, {"note": 3}])
@@ -398,7 +398,7 @@ async def test_techniques_wait_for_a_model_no_longer_than_a_search_may(
     llm = ScriptedLlm(expand={"statements": []}, hyde={"note": ""}, self_query={})
     async with with_llm(resources, tenant, llm) as client:
         await ask(client, techniques={"query_expansion": True, "hyde": True, "self_query": True})
-    assert {each.task: each.deadline_s for each in llm.asked} == dict.fromkeys(("expand", "hyde", "self_query"), 5.0)
+    assert {each.task: each.deadline_s for each in llm.requests} == dict.fromkeys(("expand", "hyde", "self_query"), 5.0)
     (asked,) = llm.of("self_query")
     assert asked.schema is not None
     assert asked.schema["required"] == ["start", "end", "types", "tags", "filters"]

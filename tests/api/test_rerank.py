@@ -119,4 +119,4 @@ async def test_the_language_model_can_do_it(
         found = await ask(client, rerank=True)
     assert memories(found)[0] == ("She drinks tea." if reply == GOOD else "She sails.")
     assert bool(found["warnings"]) == (reply != GOOD)
-    assert [each.task for each in llm.asked] == ["rerank"]
+    assert [each.task for each in llm.requests] == ["rerank"]

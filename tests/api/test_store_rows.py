@@ -296,7 +296,7 @@ async def test_without_a_model_it_is_context_at_one_half(
     async with with_llm(resources, tenant, llm) as with_model:
         result = await store(with_model if more else client, "Zebra crossing painted", **more)
     assert (result["type"], result["type_confidence"]) == ("Context", 0.5)
-    assert llm.asked == []
+    assert llm.requests == []
 
 
 async def test_an_explicit_type(client: AsyncClient) -> None:
@@ -411,7 +411,7 @@ async def test_a_secret_reaches_nothing(
     assert await tables.holding(SECRET) == []
     assert await tables.holding(SECRET.lower()) == []
     assert not [text for text in embedder.seen if SECRET in text]
-    assert not [ask for ask in llm.asked if SECRET in ask.user or SECRET in ask.system]
+    assert not [ask for ask in llm.requests if SECRET in ask.user or SECRET in ask.system]
     assert SECRET not in str(lines)
     first = answers[0].json()["results"][0]
     assert "[REDACTED:" in first["memory"]

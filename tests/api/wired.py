@@ -1,4 +1,4 @@
-"""An application whose language model sits behind a real socket and speaks the OpenAI wire.
+"""An application whose language model sits behind a real socket and speaks the OpenAI API.
 
 The model is scripted in the words of the scenario: which facts a message holds, and what happens to a fact. The client
 that asks it is the product's own, put together from settings as a deployment does it.

@@ -7,7 +7,7 @@ from typing import Any
 
 from service.db.engine import holding
 from service.errors import LlmError
-from service.providers.protocols import Ask, Reply
+from service.providers.protocols import LlmReply, LlmRequest
 
 DEFAULTS: dict[str, Any] = {
     "annotate": {"importance": 5, "temporal": "persistent", "valid_until": None, "categories": ["general"]},
@@ -23,20 +23,20 @@ class ScriptedLlm:
     model = "test:scripted"
 
     def __init__(self, **answers: Any) -> None:
-        self.asked: list[Ask] = []
+        self.requests: list[LlmRequest] = []
         self._answers = {**DEFAULTS, **answers}
 
-    def of(self, task: str) -> list[Ask]:
+    def of(self, task: str) -> list[LlmRequest]:
         """What was asked for one task."""
-        return [ask for ask in self.asked if ask.task == task]
+        return [request for request in self.requests if request.task == task]
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, request: LlmRequest) -> LlmReply:
         assert not holding(), "a model was awaited inside a transaction"
-        self.asked.append(ask)
-        answer = self._answers[ask.task]
+        self.requests.append(request)
+        answer = self._answers[request.task]
         if answer is None:
             raise LlmError("The language model did not answer.")
-        return Reply(answer if isinstance(answer, str) else json.dumps(answer), model=self.model)
+        return LlmReply(answer if isinstance(answer, str) else json.dumps(answer), model=self.model)
 
     async def close(self) -> None:
         return None

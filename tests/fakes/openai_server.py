@@ -1,4 +1,4 @@
-"""A model provider in the test process that speaks the OpenAI wire over real HTTP and does what it is told.
+"""A model provider in the test process that speaks the OpenAI API over real HTTP and does what it is told.
 
     with OpenAiServer() as server:                       # or: async with
         server.chat.reply({"facts": ["likes tea"]})      # the next answer; several are given in order

@@ -22,7 +22,7 @@ from service.domain.job import Job, JobName, NewJob
 from service.domain.text import content_hash
 from service.jobs.loop import Worker
 from service.jobs.registry import Task
-from service.providers.cache import CachedEmbedder
+from service.providers.caches import CachedEmbedder
 from service.resources import Resources
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder

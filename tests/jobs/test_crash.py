@@ -15,7 +15,7 @@ from service.db.roles import WORKER
 from service.domain.job import Job, JobName, NewJob
 from service.jobs.registry import Task
 from service.launch.postgres import EmbeddedPostgres
-from service.providers.cache import CachedEmbedder
+from service.providers.caches import CachedEmbedder
 from service.resources import Resources
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder

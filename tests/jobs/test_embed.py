@@ -20,7 +20,7 @@ from service.jobs import embed
 from service.memory import entity, goals, procedures
 from service.memory.goals import NewGoal
 from service.memory.procedures import NewStrategy
-from service.providers.cache import CachedEmbedder
+from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
 from tests.fakes.embedder import AngleEmbedder

@@ -17,7 +17,7 @@ from service.db.roles import WORKER
 from service.domain.job import Job, JobName
 from service.jobs.loop import Worker
 from service.jobs.registry import TASKS, Task
-from service.providers.cache import CachedEmbedder
+from service.providers.caches import CachedEmbedder
 from service.resources import Resources
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder

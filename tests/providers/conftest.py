@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.providers.openai_wire import WireOptions
+from service.providers.openai_client import ClientOptions
 from service.providers.retry import RetryPolicy
 from tests.fakes.openai_server import OpenAiServer
 
@@ -20,5 +20,5 @@ def server() -> Iterator[OpenAiServer]:
 
 
 @pytest.fixture
-def quick() -> WireOptions:
-    return WireOptions(timeout_s=5.0, retries=QUICK)
+def quick() -> ClientOptions:
+    return ClientOptions(timeout_s=5.0, retries=QUICK)

@@ -6,23 +6,23 @@ from uuid import UUID
 
 import pytest
 
-from service.providers.answer_cache import CachedLlm, fingerprint
 from service.providers.budget import Limits, spending
-from service.providers.protocols import Ask, Reply, Tool, Usage
+from service.providers.caches import CachedLlm, fingerprint
+from service.providers.protocols import LlmReply, LlmRequest, TokenUsage, ToolSpec
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
-ASK = Ask("extract", "List the facts.", "I like tea.", schema={"type": "array"})
+ASK = LlmRequest("extract", "List the facts.", "I like tea.", schema={"type": "array"})
 
 
-class Scripted:
+class OneReplyLlm:
     model = "test:scripted"
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: LlmReply) -> None:
         self.reply = reply
         self.calls = 0
         self.closed = False
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, request: LlmRequest) -> LlmReply:
         self.calls += 1
         return self.reply
 
@@ -30,7 +30,7 @@ class Scripted:
         self.closed = True
 
 
-class Table:
+class FakeAnswerStore:
     def __init__(self) -> None:
         self.rows: dict[tuple[UUID, str, str, bytes], str] = {}
 
@@ -43,41 +43,41 @@ class Table:
 
 async def test_the_same_question_is_asked_once_per_tenant() -> None:
     """R17.11"""
-    llm, table = Scripted(Reply('["likes tea"]', usage=Usage(10, 4))), Table()
+    llm, table = OneReplyLlm(LlmReply('["likes tea"]', usage=TokenUsage(10, 4))), FakeAnswerStore()
     with spending(Limits(max_calls=9, max_tokens=9_000, deadline_s=9)) as budget:
         await CachedLlm(llm, table, ONE).complete(ASK)
         again = await CachedLlm(llm, table, ONE).complete(ASK)
         await CachedLlm(llm, table, OTHER).complete(ASK)
-    assert (again.text, again.usage) == ('["likes tea"]', Usage(0, 0))
+    assert (again.text, again.usage) == ('["likes tea"]', TokenUsage(0, 0))
     assert llm.calls == 2
-    assert budget.spent.cached == 1
+    assert budget.used.cached == 1
 
 
 @pytest.mark.parametrize(
     "reply",
-    [Reply('["likes te', truncated=True), Reply('["a"]', truncated=True), Reply("I found no facts to list.")],
+    [LlmReply('["likes te', truncated=True), LlmReply('["a"]', truncated=True), LlmReply("I found no facts to list.")],
 )
-async def test_a_bad_answer_is_not_kept(reply: Reply) -> None:
-    llm, table = Scripted(reply), Table()
+async def test_a_bad_answer_is_not_kept(reply: LlmReply) -> None:
+    llm, table = OneReplyLlm(reply), FakeAnswerStore()
     await CachedLlm(llm, table, ONE).complete(ASK)
     assert table.rows == {}
 
 
 async def test_a_request_does_not_close_the_model() -> None:
-    llm = Scripted(Reply("[]"))
-    await CachedLlm(llm, Table(), ONE).close()
+    llm = OneReplyLlm(LlmReply("[]"))
+    await CachedLlm(llm, FakeAnswerStore(), ONE).close()
     assert not llm.closed
 
 
 async def test_prose_is_kept_where_prose_was_asked() -> None:
-    llm, table = Scripted(Reply("He likes tea.")), Table()
+    llm, table = OneReplyLlm(LlmReply("He likes tea.")), FakeAnswerStore()
     await CachedLlm(llm, table, ONE).complete(replace(ASK, schema=None))
     assert list(table.rows.values()) == ["He likes tea."]
 
 
 async def test_tool_calls_are_not_kept() -> None:
-    llm, table = Scripted(Reply("[]")), Table()
-    await CachedLlm(llm, table, ONE).complete(replace(ASK, tools=(Tool("add", "Adds.", {}),)))
+    llm, table = OneReplyLlm(LlmReply("[]")), FakeAnswerStore()
+    await CachedLlm(llm, table, ONE).complete(replace(ASK, tools=(ToolSpec("add", "Adds.", {}),)))
     assert table.rows == {}
 
 

@@ -9,7 +9,7 @@ import pytest
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.providers.budget import Limits, spending
-from service.providers.cache import CachedEmbedder
+from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
 from service.providers.windows import unit
 
@@ -17,24 +17,24 @@ ONE, OTHER = UUID(int=1), UUID(int=2)
 TEA, CHESS, TURIN = CleanText("likes tea"), CleanText("plays chess"), CleanText("lives in Turin")
 
 
-class Counting:
+class CountingEmbedder:
     """Records what it has to embed; a text's vector depends on its length and on whether it is a query."""
 
     model = "test:counting"
     dimension = 2
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.texts: list[str] = []
         self.down = False
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
         if self.down:
             raise EmbeddingError("down")
-        self.asked.extend(texts)
+        self.texts.extend(texts)
         return [unit([len(text), 1.0]) for text in texts]
 
     async def embed_query(self, text: CleanText) -> Vector:
-        self.asked.append(f"? {text}")
+        self.texts.append(f"? {text}")
         return unit([1.0, len(text)])
 
     def similarity(self, cosine: float) -> float:
@@ -47,10 +47,10 @@ class Counting:
         return len(text), True
 
     async def close(self) -> None:
-        self.asked.append("closed")
+        self.texts.append("closed")
 
 
-class Table:
+class FakeVectorStore:
     """The table cache as a dictionary."""
 
     def __init__(self) -> None:
@@ -64,72 +64,72 @@ class Table:
 
 
 @pytest.fixture
-def counting() -> Counting:
-    return Counting()
+def counting() -> CountingEmbedder:
+    return CountingEmbedder()
 
 
-async def test_a_text_is_embedded_once(counting: Counting) -> None:
+async def test_a_text_is_embedded_once(counting: CountingEmbedder) -> None:
     """R17.06"""
     cached = CachedEmbedder(counting, entries=10)
     first = await cached.embed(ONE, [TEA, CHESS, TEA])
     again = await cached.embed(ONE, [CHESS, TURIN, TEA])
-    assert counting.asked == [TEA, CHESS, TURIN]
+    assert counting.texts == [TEA, CHESS, TURIN]
     np.testing.assert_array_equal(first[0], first[2])
     np.testing.assert_array_equal([again[0], again[2]], [first[1], first[0]])
     np.testing.assert_allclose(again[1], unit([len(TURIN), 1.0]))
 
 
-async def test_tenants_share_nothing(counting: Counting) -> None:
-    cached = CachedEmbedder(counting, entries=10, store=Table())
+async def test_tenants_share_nothing(counting: CountingEmbedder) -> None:
+    cached = CachedEmbedder(counting, entries=10, store=FakeVectorStore())
     await cached.embed(ONE, [TEA])
     await cached.embed(OTHER, [TEA])
-    assert counting.asked == [TEA, TEA]
+    assert counting.texts == [TEA, TEA]
 
 
-async def test_queries_are_apart_from_passages(counting: Counting) -> None:
+async def test_queries_are_apart_from_passages(counting: CountingEmbedder) -> None:
     cached = CachedEmbedder(counting, entries=10)
     await cached.embed(ONE, [TEA])
     first, again = await cached.embed_query(ONE, TEA), await cached.embed_query(ONE, TEA)
-    assert counting.asked == [TEA, f"? {TEA}"]
+    assert counting.texts == [TEA, f"? {TEA}"]
     np.testing.assert_array_equal(first, again)
 
 
-async def test_the_oldest_goes_first(counting: Counting) -> None:
+async def test_the_oldest_goes_first(counting: CountingEmbedder) -> None:
     cached = CachedEmbedder(counting, entries=2)
     await cached.embed(ONE, [TEA, CHESS])
     await cached.embed(ONE, [TEA])
     await cached.embed(ONE, [TURIN])
     await cached.embed(ONE, [TEA, CHESS])
-    assert counting.asked == [TEA, CHESS, TURIN, CHESS]
+    assert counting.texts == [TEA, CHESS, TURIN, CHESS]
 
 
 @pytest.mark.parametrize("entries", [0, 1])
-async def test_more_texts_than_entries(counting: Counting, entries: int) -> None:
+async def test_more_texts_than_entries(counting: CountingEmbedder, entries: int) -> None:
     cached = CachedEmbedder(counting, entries=entries)
     assert len(await cached.embed(ONE, [TEA, CHESS, TURIN])) == 3
 
 
-async def test_the_table_answers_after_a_restart(counting: Counting) -> None:
+async def test_the_table_answers_after_a_restart(counting: CountingEmbedder) -> None:
     """R17.06"""
-    table = Table()
+    table = FakeVectorStore()
     await CachedEmbedder(counting, entries=10, store=table).embed(ONE, [TEA])
     after = CachedEmbedder(counting, entries=10, store=table)
     await after.embed(ONE, [TEA, CHESS])
-    assert counting.asked == [TEA, CHESS]
+    assert counting.texts == [TEA, CHESS]
     assert len(table.rows) == 2
 
 
-async def test_forgetting(counting: Counting) -> None:
+async def test_forgetting(counting: CountingEmbedder) -> None:
     cached = CachedEmbedder(counting, entries=10)
     await cached.embed(ONE, [TEA])
     await cached.embed(OTHER, [TEA])
     cached.forget(ONE)
     await cached.embed(OTHER, [TEA])
     await cached.embed(ONE, [TEA])
-    assert counting.asked == [TEA, TEA, TEA]
+    assert counting.texts == [TEA, TEA, TEA]
 
 
-async def test_a_failure_is_not_kept(counting: Counting) -> None:
+async def test_a_failure_is_not_kept(counting: CountingEmbedder) -> None:
     cached = CachedEmbedder(counting, entries=10)
     counting.down = True
     with pytest.raises(EmbeddingError):
@@ -138,26 +138,26 @@ async def test_a_failure_is_not_kept(counting: Counting) -> None:
     assert len(await cached.embed(ONE, [TEA])) == 1
 
 
-async def test_vectors_cannot_be_spoilt(counting: Counting) -> None:
+async def test_vectors_cannot_be_spoilt(counting: CountingEmbedder) -> None:
     (vector,) = await CachedEmbedder(counting, entries=10).embed(ONE, [TEA])
     with pytest.raises(ValueError, match="read-only"):
         vector[0] = 0
 
 
-async def test_the_request_is_told(counting: Counting) -> None:
+async def test_the_request_is_told(counting: CountingEmbedder) -> None:
     cached = CachedEmbedder(counting, entries=10)
     with spending(Limits(max_calls=1, max_tokens=1, deadline_s=1)) as budget:
         await cached.embed(ONE, [TEA, CHESS])
         await cached.embed(ONE, [TEA, TURIN])
         await cached.embed_query(ONE, TEA)
         await cached.embed_query(ONE, TEA)
-    assert (budget.spent.embedded_texts, budget.spent.cached) == (4, 2)
+    assert (budget.used.embedded_texts, budget.used.cached) == (4, 2)
 
 
-async def test_the_rest_is_the_embedders(counting: Counting) -> None:
+async def test_the_rest_is_the_embedders(counting: CountingEmbedder) -> None:
     cached = CachedEmbedder(counting, entries=10)
     assert (cached.model, cached.dimension) == ("test:counting", 2)
     assert (cached.similarity(0.5), cached.query_similarity(0.5)) == (0.5, 0.25)
     assert await cached.windows(TEA) == (9, True)
     await cached.close()
-    assert counting.asked == ["closed"]
+    assert counting.texts == ["closed"]

@@ -15,7 +15,7 @@ import pytest
 
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
-from service.providers import local, weights
+from service.providers import local, model_files, windows
 from service.providers.local import Encoder, LocalEmbedder, window_starts
 from service.providers.protocols import Embedder, Vector
 
@@ -25,7 +25,7 @@ LONG = CleanText("The harbour master writes down every ship that leaves, its car
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return Encoder(weights.load(None), window=256)
+    return Encoder(model_files.load(None), window=256)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ class Gate:
         if self.breaks:
             raise RuntimeError("out of memory")
         assert self.open.wait(5)
-        return local.unit(np.ones(3))
+        return windows.unit(np.ones(3))
 
 
 @pytest.fixture
@@ -223,8 +223,8 @@ async def test_the_event_loop_stays_free(embedder: LocalEmbedder) -> None:
 def test_the_telemetry_of_onnxruntime_never_starts(tmp_path: Path) -> None:
     # Where it runs it leaves a device id and a database below the home folder, before anything is sent.
     program = (
-        "from service.providers.local import Encoder; from service.providers import weights\n"
-        "encoder = Encoder(weights.load(None), window=64)\n"
+        "from service.providers.local import Encoder; from service.providers import model_files\n"
+        "encoder = Encoder(model_files.load(None), window=64)\n"
         "assert encoder.run(encoder.cut('hello')[0][0]).shape == (384,)"
     )
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}

@@ -7,14 +7,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from service.providers import weights
+from service.providers import model_files
 from service.providers.local import CALIBRATION, Encoder
 from service.providers.protocols import Vector
 
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return Encoder(weights.load(None), window=256)
+    return Encoder(model_files.load(None), window=256)
 
 
 def vector(encoder: Encoder, text: str, *, query: bool = False) -> Vector:

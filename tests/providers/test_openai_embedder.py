@@ -8,8 +8,8 @@ import pytest
 
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
+from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder, batches
-from service.providers.openai_wire import WireOptions
 from service.providers.presets import PRESETS, choose_embedder
 from tests.fakes.openai_server import OpenAiServer, direction
 
@@ -19,7 +19,7 @@ TEXTS = [CleanText("likes tea"), CleanText("lives in Turin"), CleanText("plays c
 
 
 @pytest.fixture
-async def open_embedder(server: OpenAiServer, quick: WireOptions) -> AsyncIterator[Open]:
+async def open_embedder(server: OpenAiServer, quick: ClientOptions) -> AsyncIterator[Open]:
     opened: list[OpenAiEmbedder] = []
 
     def open_one(

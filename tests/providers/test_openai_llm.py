@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 
 from service.errors import LlmError
+from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm, response_format
-from service.providers.openai_wire import WireOptions
 from service.providers.presets import PRESETS, Endpoint, JsonMode, choose_llm
-from service.providers.protocols import Ask, Tool, ToolCall, Usage
+from service.providers.protocols import LlmRequest, TokenUsage, ToolCall, ToolSpec
 from service.providers.retry import RetryPolicy
 from tests.fakes.http_server import Answer, Cut
 from tests.fakes.openai_server import OpenAiServer, failure
 
 SCHEMA = {"type": "object", "properties": {"facts": {"type": "array"}}}
-ASK = Ask("extract", "Return the facts as JSON.", "I moved to Turin.", schema=SCHEMA, deadline_s=5)
+ASK = LlmRequest("extract", "Return the facts as JSON.", "I moved to Turin.", schema=SCHEMA, deadline_s=5)
 
 Open = Callable[..., OpenAiLlm]
 
 
 @pytest.fixture
-async def open_llm(server: OpenAiServer, quick: WireOptions) -> AsyncIterator[Open]:
+async def open_llm(server: OpenAiServer, quick: ClientOptions) -> AsyncIterator[Open]:
     """Opens LLMs of a provider at the fake server and closes them."""
     opened: list[OpenAiLlm] = []
 
-    def open_one(provider: str = "openai", options: WireOptions = quick, **changes: str) -> OpenAiLlm:
+    def open_one(provider: str = "openai", options: ClientOptions = quick, **changes: str) -> OpenAiLlm:
         opened.append(OpenAiLlm(endpoint(server, provider, **changes), options))
         return opened[-1]
 
@@ -125,7 +125,7 @@ async def test_a_proxy_of_the_environment_is_used(
     server.chat.default("fine")
     found = choose_llm(base_url="http://model.invalid/v1", model="m", api_key="sk-test")
     assert found is not None
-    llm = OpenAiLlm(found, WireOptions(timeout_s=5.0, retries=RetryPolicy(max_retries=0)))
+    llm = OpenAiLlm(found, ClientOptions(timeout_s=5.0, retries=RetryPolicy(max_retries=0)))
     assert (await llm.complete(ASK)).text == "fine"
     (request,) = server.chat.requests
     assert (request.path, request.headers["host"]) == ("/v1/chat/completions", "model.invalid")
@@ -142,7 +142,7 @@ async def test_texts_of_any_length_and_script(server: OpenAiServer, open_llm: Op
     assert server.chat.bodies[0]["messages"][1]["content"] == text
 
 
-async def test_no_key(server: OpenAiServer, quick: WireOptions) -> None:
+async def test_no_key(server: OpenAiServer, quick: ClientOptions) -> None:
     server.chat.default("fine")
     found = choose_llm(provider="ollama", base_url=server.base_url)
     assert found is not None
@@ -187,11 +187,11 @@ async def test_the_reply(server: OpenAiServer, open_llm: Open) -> None:
         "half an ans", finish_reason="length", usage={"prompt_tokens": 5, "completion_tokens": 9}, model="m1"
     )
     reply = await open_llm().complete(ASK)
-    assert (reply.text, reply.truncated, reply.usage, reply.model) == ("half an ans", True, Usage(5, 9), "m1")
+    assert (reply.text, reply.truncated, reply.usage, reply.model) == ("half an ans", True, TokenUsage(5, 9), "m1")
 
 
 async def test_tools(server: OpenAiServer, open_llm: Open) -> None:
-    tool = Tool("add_memory", "Adds one.", {"type": "object", "properties": {"text": {"type": "string"}}})
+    tool = ToolSpec("add_memory", "Adds one.", {"type": "object", "properties": {"text": {"type": "string"}}})
     server.chat.call_tool("add_memory", {"text": "likes tea"}, finish_reason="tool_calls")
     server.chat.call_tool("stop", "", finish_reason="tool_calls")
     server.chat.call_tool("add_memory", '{"text": "lik', finish_reason="length")
@@ -292,7 +292,7 @@ async def test_lasting_troubles_are_raised_at_once(
 
 
 async def test_rate_limits_only(server: OpenAiServer, open_llm: Open) -> None:
-    llm = open_llm(options=WireOptions(retries=RetryPolicy(base_delay_s=0.01, transient=False)))
+    llm = open_llm(options=ClientOptions(retries=RetryPolicy(base_delay_s=0.01, transient=False)))
     server.chat.status(503)
     with pytest.raises(LlmError, match=r"server error \(503\)"):
         await llm.complete(ASK)
@@ -322,7 +322,7 @@ async def test_logs_tell_nothing_of_the_text(
 @pytest.mark.parametrize("timeout_s", [0.3, 5.0])
 async def test_a_slow_model_meets_the_deadline(server: OpenAiServer, open_llm: Open, timeout_s: float) -> None:
     server.chat.hang()
-    llm = open_llm(options=WireOptions(timeout_s=timeout_s))
+    llm = open_llm(options=ClientOptions(timeout_s=timeout_s))
     began = time.monotonic()
     with pytest.raises(LlmError, match="time-out"):
         await llm.complete(replace(ASK, deadline_s=0.3))
@@ -332,11 +332,11 @@ async def test_a_slow_model_meets_the_deadline(server: OpenAiServer, open_llm: O
 async def test_a_slow_attempt_is_repeated(server: OpenAiServer, open_llm: Open) -> None:
     server.chat.hang()
     server.chat.reply("fine")
-    llm = open_llm(options=WireOptions(timeout_s=0.2, retries=RetryPolicy(base_delay_s=0.01)))
+    llm = open_llm(options=ClientOptions(timeout_s=0.2, retries=RetryPolicy(base_delay_s=0.01)))
     assert (await llm.complete(ASK)).text == "fine"
 
 
-async def test_nobody_listens(quick: WireOptions) -> None:
+async def test_nobody_listens(quick: ClientOptions) -> None:
     found = choose_llm(base_url="http://127.0.0.1:1/v1", model="m")
     assert found is not None
     llm = OpenAiLlm(found, quick)
@@ -346,7 +346,7 @@ async def test_nobody_listens(quick: WireOptions) -> None:
 
 
 async def test_waiting_for_a_slot_counts(server: OpenAiServer, open_llm: Open) -> None:
-    llm = open_llm(options=WireOptions(concurrency=1))
+    llm = open_llm(options=ClientOptions(concurrency=1))
     server.chat.hang(0.5)
     server.chat.reply("second")
     first = asyncio.create_task(llm.complete(replace(ASK, deadline_s=0.6)))

@@ -27,8 +27,8 @@ def answering(body: Any, seen: list[Request] | None = None, **more: Any) -> Http
     return HttpServer(answer)
 
 
-async def ask(server: HttpServer, wire: str = "tei", timeout_s: float = 5.0, **more: Any) -> list[float | None]:
-    reranker = HttpReranker(f"http://127.0.0.1:{server.port}/rerank", wire=wire, timeout_s=timeout_s, **more)
+async def ask(server: HttpServer, api: str = "tei", timeout_s: float = 5.0, **more: Any) -> list[float | None]:
+    reranker = HttpReranker(f"http://127.0.0.1:{server.port}/rerank", api=api, timeout_s=timeout_s, **more)
     try:
         return await reranker.relevance("what does she drink", TEXTS)
     finally:
@@ -37,18 +37,18 @@ async def ask(server: HttpServer, wire: str = "tei", timeout_s: float = 5.0, **m
 
 TEI = [{"index": 1, "score": 0.9}, {"index": 0, "score": 0.4}, {"index": 2, "score": 0.1}]
 OTHERS = {"results": [{"index": each["index"], "relevance_score": each["score"]} for each in TEI]}
-WIRES = [
+APIS = [
     ("tei", TEI, {"query", "texts", "raw_scores", "truncate"}),
     ("cohere", OTHERS, {"model", "query", "documents", "top_n"}),
     ("jina", OTHERS, {"model", "query", "documents", "top_n", "return_documents"}),
 ]
 
 
-@pytest.mark.parametrize(("wire", "body", "fields"), WIRES)
-async def test_each_wire(wire: str, body: Any, fields: set[str]) -> None:
+@pytest.mark.parametrize(("api", "body", "fields"), APIS)
+async def test_each_api(api: str, body: Any, fields: set[str]) -> None:
     seen: list[Request] = []
     with answering(body, seen) as server:
-        found = await ask(server, wire, model=None if wire == "tei" else "rank-1", api_key="secret")
+        found = await ask(server, api, model=None if api == "tei" else "rank-1", api_key="secret")
     assert found == [0.4, 0.9, 0.1]
     assert seen[0].json.keys() == fields
     assert seen[0].json.get("texts", seen[0].json.get("documents")) == TEXTS

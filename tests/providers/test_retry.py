@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from service.providers.retry import CallFailed, Reason, RetryPolicy, retry_after_s, run
+from service.providers.retry import CallFailed, FailureReason, RetryPolicy, retry_after_s, run
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 
@@ -36,25 +36,25 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 def test_delays_double() -> None:
     """R16.08"""
-    limited = CallFailed(Reason.RATE_LIMIT)
+    limited = CallFailed(FailureReason.RATE_LIMIT)
     assert [RetryPolicy().delay_s(limited, attempt) for attempt in range(3)] == [1.0, 2.0, 4.0]
-    assert RetryPolicy().delay_s(CallFailed(Reason.RATE_LIMIT, retry_after_s=0.5), 2) == 0.5
+    assert RetryPolicy().delay_s(CallFailed(FailureReason.RATE_LIMIT, retry_after_s=0.5), 2) == 0.5
 
 
 @pytest.mark.parametrize(
     ("reason", "always", "transient"),
     [
-        (Reason.RATE_LIMIT, True, True),
-        (Reason.TIMEOUT, False, True),
-        (Reason.UNREACHABLE, False, True),
-        (Reason.SERVER, False, True),
-        (Reason.UNREADABLE, False, True),
-        (Reason.QUOTA, False, False),
-        (Reason.UNAUTHORISED, False, False),
-        (Reason.REFUSED, False, False),
+        (FailureReason.RATE_LIMIT, True, True),
+        (FailureReason.TIMEOUT, False, True),
+        (FailureReason.UNREACHABLE, False, True),
+        (FailureReason.SERVER, False, True),
+        (FailureReason.UNREADABLE, False, True),
+        (FailureReason.QUOTA, False, False),
+        (FailureReason.UNAUTHORISED, False, False),
+        (FailureReason.REFUSED, False, False),
     ],
 )
-def test_what_is_worth_another_try(reason: Reason, always: bool, transient: bool) -> None:
+def test_what_is_worth_another_try(reason: FailureReason, always: bool, transient: bool) -> None:
     failed = CallFailed(reason)
     assert (RetryPolicy(transient=False).delay_s(failed, 0) is not None) is always
     assert (RetryPolicy(transient=True).delay_s(failed, 0) is not None) is transient
@@ -78,7 +78,7 @@ def failing(*reasons: CallFailed | float) -> tuple[Callable[[], Awaitable[str]],
 
 async def test_three_retries_then_success() -> None:
     """R16.08"""
-    call, tried = failing(*[CallFailed(Reason.RATE_LIMIT)] * 3)
+    call, tried = failing(*[CallFailed(FailureReason.RATE_LIMIT)] * 3)
     assert await run(call, RetryPolicy(base_delay_s=0.02), deadline_s=5) == "done"
     gaps = [later - earlier for earlier, later in pairwise(tried)]
     assert len(gaps) == 3
@@ -86,7 +86,7 @@ async def test_three_retries_then_success() -> None:
 
 
 async def test_the_fourth_failure_is_raised() -> None:
-    call, tried = failing(*[CallFailed(Reason.SERVER, status=500)] * 9)
+    call, tried = failing(*[CallFailed(FailureReason.SERVER, status=500)] * 9)
     with pytest.raises(CallFailed, match=r"server error \(500\)"):
         await run(call, RetryPolicy(base_delay_s=0.001), deadline_s=5)
     assert len(tried) == 4
@@ -94,14 +94,14 @@ async def test_the_fourth_failure_is_raised() -> None:
 
 async def test_other_failures_are_raised_at_once() -> None:
     """R16.08"""
-    call, tried = failing(CallFailed(Reason.REFUSED, status=400))
+    call, tried = failing(CallFailed(FailureReason.REFUSED, status=400))
     with pytest.raises(CallFailed):
         await run(call, RetryPolicy(base_delay_s=0.001), deadline_s=5)
     assert len(tried) == 1
 
 
 async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
-    call, tried = failing(CallFailed(Reason.RATE_LIMIT, retry_after_s=60))
+    call, tried = failing(CallFailed(FailureReason.RATE_LIMIT, retry_after_s=60))
     began = time.monotonic()
     with pytest.raises(CallFailed) as caught:
         await run(call, RetryPolicy(), deadline_s=1)
@@ -111,11 +111,11 @@ async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
 
 
 async def test_the_deadline_cuts_an_attempt_off() -> None:
-    call, tried = failing(CallFailed(Reason.SERVER), 60.0)
+    call, tried = failing(CallFailed(FailureReason.SERVER), 60.0)
     began = time.monotonic()
     with pytest.raises(CallFailed) as caught:
         await run(call, RetryPolicy(base_delay_s=0.01), deadline_s=0.2)
-    assert caught.value.reason is Reason.TIMEOUT
+    assert caught.value.reason is FailureReason.TIMEOUT
     assert len(tried) == 2
     assert 0.15 < time.monotonic() - began < 1.0
 

