@@ -17,7 +17,7 @@ from service.domain.scope import Scope
 from service.errors import InvalidInput
 from service.language import tags
 from service.resources import Resources
-from service.retrieval import timing
+from service.retrieval import query_parsing
 
 MAX_WORDS = 100
 MAX_TIME_QUERY = 200
@@ -129,7 +129,7 @@ async def window(body: NarrowIn, res: Resources) -> tuple[Window, tuple[str, ...
     if body.time_query is None:
         return Window(body.start, body.end), ()
     zone = body.timezone or res.settings.timezone
-    return await timing.understood(body.time_query, body.timestamp or res.clock(), zone, res)
+    return await query_parsing.time_window(body.time_query, body.timestamp or res.clock(), zone, res)
 
 
 def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:

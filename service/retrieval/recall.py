@@ -8,9 +8,7 @@ that the search of turns gave them. Parts compete for the room by share times re
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -44,6 +42,7 @@ from service.retrieval import phrasing, search, techniques
 from service.retrieval import strategies as fitting
 from service.retrieval import turns as turn_search
 from service.retrieval.packing import Block, cap, pack
+from service.retrieval.stopwatch import Stopwatch
 
 MOST_GOALS = 20
 MOST_STRATEGIES = 5
@@ -52,19 +51,6 @@ ALIKE = 0.5
 
 AT_LEAST = 50
 """Hits that are looked at however few are wanted: facts and turns come from one search."""
-
-
-@dataclass(slots=True)
-class Watch:
-    """Milliseconds by part."""
-
-    ms: dict[PartName, float] = field(default_factory=dict)
-
-    @contextmanager
-    def of(self, part: PartName) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.ms[part] = round(self.ms.get(part, 0.0) + (time.perf_counter() - began) * 1000, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +76,14 @@ async def recall(asked: Recall, res: Resources) -> Bundle:
     wanted = Turns(asked.scope, asked.since, channels=asked.channels)
     prepared = await turn_search.prepare(wanted, asked.text, res)
     task = await _task(asked, prepared, res)
-    watch = Watch()
+    watch = Stopwatch()
     async with res.db.snapshot(asked.scope.workspace_id) as session:
-        with watch.of("facts"):
+        with watch.measure("facts"):
             found = await search.within(session, ready, res)
         spoken: list[tuple[tuple[UUID, int], float]] = []
         told: Mapping[tuple[UUID, int], Turn] = {}
         if "turns" in asked.include:
-            with watch.of("turns"):
+            with watch.measure("turns"):
                 hits = await turn_search.ranked(session, wanted, prepared, limit, res)
                 spoken = interleaved(hits, [hit for hit in found.hits if is_turn(hit)])[: asked.top_k]
                 places = [place for place, _ in spoken]
@@ -106,7 +92,7 @@ async def recall(asked: Recall, res: Resources) -> Bundle:
             spoken,
             told,
             _facts(found, asked),
-            await _entities(session, asked, (*ready.prepared.read.phrases, *prepared.read.named), res, watch),
+            await _entities(session, asked, (*ready.prepared.read.phrases, *prepared.read.speakers), res, watch),
             await _strategies(session, asked, task, res, watch),
             await _goals(session, asked, watch),
             await _profile(session, asked, watch),
@@ -117,7 +103,7 @@ async def recall(asked: Recall, res: Resources) -> Bundle:
 
 async def _task(asked: Recall, prepared: turn_search.Prepared, res: Resources) -> Vector | None:
     """The vector of the whole question: names that became conditions are part of a task."""
-    if "strategies" not in asked.include or prepared.ask.vector is None or prepared.read.embed == asked.text:
+    if "strategies" not in asked.include or prepared.ask.vector is None or prepared.read.embedding_text == asked.text:
         return prepared.ask.vector
     try:
         return await res.embedder.embed_query(asked.scope.workspace_id, asked.text)
@@ -138,12 +124,12 @@ def _query(asked: Recall, limit: int) -> Query:
 
 
 async def _entities(
-    session: Session, asked: Recall, names: Sequence[str], res: Resources, watch: Watch
+    session: Session, asked: Recall, names: Sequence[str], res: Resources, watch: Stopwatch
 ) -> list[EntityItem]:
     """What the question names, with what is known of it and what it is tied to (R7.19)."""
     if "entities" not in asked.include:
         return []
-    with watch.of("entities"):
+    with watch.measure("entities"):
         named = await surroundings.named(session, asked.scope, names)
         tied = await surroundings.relations(
             session, asked.scope.workspace_id, [each.id for each in named], now=res.clock()
@@ -152,12 +138,12 @@ async def _entities(
 
 
 async def _strategies(
-    session: Session, asked: Recall, vector: Vector | None, res: Resources, watch: Watch
+    session: Session, asked: Recall, vector: Vector | None, res: Resources, watch: Stopwatch
 ) -> list[StrategyMatch]:
     """What has worked in tasks like this one."""
     if "strategies" not in asked.include:
         return []
-    with watch.of("strategies"):
+    with watch.measure("strategies"):
         found = await strategies.near(
             session,
             asked.scope,
@@ -170,17 +156,17 @@ async def _strategies(
     return [each for each in ranked if each.similarity is None or each.similarity >= ALIKE]
 
 
-async def _goals(session: Session, asked: Recall, watch: Watch) -> list[Goal]:
+async def _goals(session: Session, asked: Recall, watch: Stopwatch) -> list[Goal]:
     if "goals" not in asked.include:
         return []
-    with watch.of("goals"):
+    with watch.measure("goals"):
         return await goals.active(session, asked.scope, limit=min(MOST_GOALS, asked.top_k))
 
 
-async def _profile(session: Session, asked: Recall, watch: Watch) -> Profile | None:
+async def _profile(session: Session, asked: Recall, watch: Stopwatch) -> Profile | None:
     if "user_context" not in asked.include or asked.scope.user_id is None:
         return None
-    with watch.of("user_context"):
+    with watch.measure("user_context"):
         return await profiles.get(session, asked.scope.workspace_id, asked.scope.user_id)
 
 
@@ -231,7 +217,7 @@ def bundle(
     read: Read,
     found: Found,
     warnings: Sequence[str],
-    ms: Mapping[PartName, float],
+    ms: Mapping[str, float],
     now: datetime,
 ) -> Bundle:
     """What of all that was found fits into the room. Pure."""
@@ -293,7 +279,7 @@ def bundle(
     )
 
 
-def _metrics(asked: Recall, read: Read, block: Block, ms: Mapping[PartName, float]) -> dict[PartName, PartMetrics]:
+def _metrics(asked: Recall, read: Read, block: Block, ms: Mapping[str, float]) -> dict[PartName, PartMetrics]:
     count = {
         "turns": len(read.told),
         "facts": len(read.facts),

@@ -21,6 +21,7 @@ from service.providers.budget import overall_remaining_s
 from service.resources import Resources
 from service.retrieval import fusion, metrics, prompts
 from service.retrieval.fusion import Ranked
+from service.retrieval.stopwatch import elapsed_ms
 
 MOST_FOR_LLM = 20
 """Hits that a language model is shown: longer lists are judged worse, and slowly."""
@@ -54,10 +55,10 @@ async def reranked(
     except ProviderError as exc:
         metrics.RERANKS.labels("failed").inc()
         warning = "rerank_failed: the reranker did not answer, so the order is the search's."
-        return list(ranked), Used(_ms(began), 0, f"failed: {exc.code}"), (warning,)
+        return list(ranked), Used(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
     metrics.RERANKS.labels("done").inc()
     weight = res.settings.rerank_weight
-    return fusion.blend(ranked, relevance, weight), Used(_ms(began), len(relevance), f"by {provider}"), ()
+    return fusion.blend(ranked, relevance, weight), Used(elapsed_ms(began), len(relevance), f"by {provider}"), ()
 
 
 def _provider(res: Resources) -> str | None:
@@ -101,7 +102,3 @@ def _score(entry: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 10:
         return None
     return float(value)
-
-
-def _ms(began: float) -> float:
-    return round((time.perf_counter() - began) * 1000, 3)

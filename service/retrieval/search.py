@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
@@ -29,11 +29,12 @@ from service.domain.query import Explained, Found, Query, Used, VectorPath, Why
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.resources import Resources, ScopeKey
-from service.retrieval import absence, fusion, goals, metrics, question, rerank, signals, techniques
+from service.retrieval import absence, fusion, goals, metrics, query_parsing, rerank, signals, techniques
 from service.retrieval.fusion import Ranked
 from service.retrieval.likeness import likeness
-from service.retrieval.question import Question
+from service.retrieval.query_parsing import ParsedQuery
 from service.retrieval.signals import Scene
+from service.retrieval.stopwatch import Stopwatch
 
 V = TypeVar("V")
 
@@ -57,24 +58,11 @@ MOST_SPREAD = 50
 class Prepared:
     """A question ready for the database."""
 
-    read: Question
+    read: ParsedQuery
     terms: Mapping[str, int]
     ask: Ask
     used: dict[str, Used]
     warnings: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Watch:
-    """Where the time of a search goes: milliseconds by stage."""
-
-    ms: dict[str, float] = field(default_factory=dict)
-    _at: float = field(default_factory=time.perf_counter)
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.ms[stage] = round((now - self._at) * 1000, 3)
-        self._at = now
 
 
 async def search(query: Query, res: Resources) -> Found:
@@ -99,7 +87,7 @@ class Ready:
     query: Query
     where: Where
     prepared: Prepared
-    watch: Watch
+    watch: Stopwatch
     now: datetime
 
 
@@ -126,7 +114,7 @@ async def _answered(query: Query, res: Resources, used: dict[str, Used]) -> tupl
 
 async def prepare(query: Query, res: Resources, used: dict[str, Used]) -> Ready:
     """The question read, widened and embedded, with nothing held."""
-    watch, now = Watch(), res.clock()
+    watch, now = Stopwatch(), res.clock()
     where = _where(query, res, now)
     return Ready(query, where, await _prepared(query, where, res, used, watch), watch, now)
 
@@ -208,19 +196,20 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
     )
 
 
-async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, Used], watch: Watch) -> Prepared:
+async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, Used], watch: Stopwatch) -> Prepared:
     people, widened = await _people(query, where, res), await techniques.widened(query, res)
     timezone, subject = query.timezone or res.settings.timezone, query.scope.user_id
-    read = await techniques.read(query.text, query.reference or res.clock(), timezone, people, subject, res)
+    read = await query_parsing.parse_off_loop(
+        query.text, query.reference or res.clock(), timezone, people, subject, res
+    )
     watch.lap("read")
-    more = [CleanText(question.unnamed(text, people, subject)) for text in widened.texts]
-    embedded = await techniques.embedded(query, CleanText(read.embed), more, res, request=read.request)
+    more = [CleanText(query_parsing.without_names(text, people, subject)) for text in widened.texts]
+    embedded = await techniques.embedded(query, CleanText(read.embedding_text), more, res, request=read.is_request)
     watch.lap("embed")
     terms = {term: lexemes.term_id(term) for term in read.terms}
-    asked = read.asked
-    ends = [edge for edge in (asked.begins_at, asked.ends_at) if edge is not None] if asked else []
-    middle = ends[0] + (ends[-1] - ends[0]) / 2 if ends else None
-    ask = Ask(sorted(terms.values()), embedded.searched, middle, query.tags, embedded.plain)
+    ask = Ask(
+        sorted(terms.values()), embedded.searched, read.time.middle if read.time else None, query.tags, embedded.plain
+    )
     return Prepared(read, terms, ask, {**used, **widened.used, **embedded.used}, embedded.warnings)
 
 
@@ -315,7 +304,7 @@ def _rank(scene: Scene, measured: Measures, limit: int) -> list[Ranked]:
     return fusion.spread_out(ranked, alike, ranking.diversity, limit=limit, deep=MOST_SPREAD)
 
 
-def _account(query: Query, prepared: Prepared, counts: Mapping[str, int], watch: Watch) -> None:
+def _account(query: Query, prepared: Prepared, counts: Mapping[str, int], watch: Stopwatch) -> None:
     """What each technique took and gave (R7.23)."""
     on, used = query.ranking.techniques, prepared.used
     if on.hybrid:

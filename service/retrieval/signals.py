@@ -16,9 +16,9 @@ from service.db.search.features import SPOKEN, Measures
 from service.domain.query import Query
 from service.domain.ranking import Ranking, Weights
 from service.domain.temporal import Mention
-from service.retrieval import fusion, nearness, question, wording
+from service.retrieval import fusion, matching, phrasing_signals, query_parsing
 from service.retrieval.fusion import Asking, Column, Columns
-from service.retrieval.question import Question
+from service.retrieval.query_parsing import ParsedQuery
 
 TAGGED = {"current": 1.2, "past": 0.7}
 """R7.15; what is to come counts as it is."""
@@ -46,7 +46,7 @@ class Scene:
     """
 
     query: Query
-    read: Question
+    read: ParsedQuery
     now: datetime
     terms: Mapping[str, int]
     own: Mapping[int, float]
@@ -75,14 +75,14 @@ def wanted(scene: Scene, worded: int) -> frozenset[str]:
     ranking, read = scene.ranking, scene.read
     on = ranking.factors
     needed = {
-        "speaker": bool(read.named),
+        "speaker": bool(read.speakers),
         "role": read.role is not None,
-        "timestamp": read.asked is not None or read.present or on.recency > 0,
-        "mentions": read.asked is not None,
-        SPOKEN: bool(read.named),
-        "dated": read.when,
+        "timestamp": read.time is not None or read.about_present or on.recency > 0,
+        "mentions": read.time is not None,
+        SPOKEN: bool(read.speakers),
+        "dated": read.asks_when,
         "tagged": bool(scene.query.tags),
-        "terms": ranking.diversity > 0 or bool(read.rare) or _hardly_any(scene, worded),
+        "terms": ranking.diversity > 0 or bool(read.exact_terms) or _hardly_any(scene, worded),
         "ended": on.validity,
         "temporal_tag": on.temporal_tag,
         "importance": on.importance > 0,
@@ -99,12 +99,12 @@ def with_odd(scene: Scene, found: Measures, worded: int) -> Scene:
     question."""
     if not _hardly_any(scene, worded):
         return scene
-    return replace(scene, only_rare=bool(_rare(found, scene.read.odd, scene).any()))
+    return replace(scene, only_rare=bool(_rare(found, scene.read.rare_terms, scene).any()))
 
 
 def rare(scene: Scene) -> Collection[tuple[str, ...]]:
     """What has to be found to the letter."""
-    return scene.read.odd if scene.only_rare else scene.read.rare
+    return scene.read.rare_terms if scene.only_rare else scene.read.exact_terms
 
 
 def worth(naming: Naming, texts: int) -> dict[str, float]:
@@ -129,10 +129,10 @@ def asked(scene: Scene) -> Asking:
     """What of the question matters to fusion."""
     read = scene.read
     applies = {
-        "speaker": bool(read.named) or read.role is not None,
-        "oneself": bool(read.named),
-        "time": read.asked is not None or scene.span is not None,
-        "dated": read.when,
+        "speaker": bool(read.speakers) or read.role is not None,
+        "oneself": bool(read.speakers),
+        "time": read.time is not None or scene.span is not None,
+        "dated": read.asks_when,
         "rare": bool(rare(scene)),
         "tag": bool(scene.query.tags),
         "entity": bool(scene.names),
@@ -143,7 +143,7 @@ def asked(scene: Scene) -> Asking:
         sum(scene.near.values()),
         read.only_time,
         frozenset(name for name in applies if not applies[name]),
-        bool(scene.names) and question.only_names(read, chain.from_iterable(scene.naming.said.values())),
+        bool(scene.names) and query_parsing.only_names(read, chain.from_iterable(scene.naming.said.values())),
         scene.only_rare,
     )
 
@@ -152,9 +152,9 @@ SHORTEST_SPAN = timedelta(days=1)
 """Of what was stored in one go the last is not the newest."""
 
 
-def span(read: Question, found: Measures) -> tuple[datetime, datetime] | None:
+def span(read: ParsedQuery, found: Measures) -> tuple[datetime, datetime] | None:
     """The times of the oldest and the newest candidate; None unless the question asks for the present."""
-    if not read.present or not found.timestamp:
+    if not read.about_present or not found.timestamp:
         return None
     oldest, newest = min(found.timestamp), max(found.timestamp)
     return (oldest, newest) if newest - oldest >= SHORTEST_SPAN else None
@@ -168,8 +168,10 @@ def of(found: Measures, scene: Scene) -> Columns:
         "text_vector": found.text_vector,
         "context_vector": _or(found.context_vector, found.text_vector),
         "speaker": _speaker(found, scene.read),
-        "telling": 1.0 - wording.asking(found.ids, found.asking),
-        "oneself": wording.oneself(found.ids, found.asking) if scene.read.named else np.zeros(len(found.ids)),
+        "telling": 1.0 - phrasing_signals.asking(found.ids, found.asking),
+        "oneself": phrasing_signals.first_person(found.ids, found.asking)
+        if scene.read.speakers
+        else np.zeros(len(found.ids)),
         "time": _timely(found, scene),
         "dated": np.array(found.dated or np.zeros(len(found.ids)), dtype=np.float64),
         "rare": _rare(found, rare(scene), scene),
@@ -185,21 +187,21 @@ def _or(column: Column, other: Column) -> Column:
     return np.where(np.isnan(column), other, column)
 
 
-def _speaker(found: Measures, read: Question) -> Column:
+def _speaker(found: Measures, read: ParsedQuery) -> Column:
     if not found.speaker and not found.role:
         return np.zeros(len(found.ids))
     nobody: Sequence[str | None] = [None] * len(found.ids)
     said = zip(found.speaker or nobody, found.role or nobody, strict=True)
-    return np.array([question.speaker_match(read, speaker, role) for speaker, role in said], dtype=np.float64)
+    return np.array([matching.speaker_match(read, speaker, role) for speaker, role in said], dtype=np.float64)
 
 
 def _timely(found: Measures, scene: Scene) -> Column:
     if scene.span is not None:
-        return nearness.newness(found.timestamp, *scene.span)
-    if scene.read.asked is None:
+        return matching.relative_recency(found.timestamp, *scene.span)
+    if scene.read.time is None:
         return np.zeros(len(found.ids))
     mentions = [[_mention(kept) for kept in told or ()] for told in found.mentions]
-    return nearness.fits(scene.read.asked, found.timestamp, mentions)
+    return matching.time_match(scene.read.time, found.timestamp, mentions)
 
 
 def _rare(found: Measures, groups: Collection[tuple[str, ...]], scene: Scene) -> Column:
@@ -225,7 +227,7 @@ def _entity(found: Measures, scene: Scene) -> Column:
     if scene.names:
         for at, each in enumerate(found.ids):
             if named := scene.naming.memories.get(each):
-                column[at] = question.entity_match(named, scene.names, len(scene.naming.said))
+                column[at] = matching.entity_match(named, scene.names, len(scene.naming.said))
     return column
 
 
@@ -265,7 +267,7 @@ def _tagged(found: Measures, scene: Scene) -> Column:
     """R7.15, unless the question asks about a time (B10), for what was, or for something to be done: an operation two
     years ago says as much about somebody as a habit."""
     read = scene.read
-    timeless = read.asked is None and not read.looks_back and not read.request and scene.query.window.is_open
+    timeless = read.time is None and not read.about_past and not read.is_request and scene.query.window.is_open
     if not timeless or scene.query.narrow.valid_at is not None:
         return np.ones(len(found.ids))
     return np.array([TAGGED.get(tag or "", 1.0) for tag in found.temporal_tag], dtype=np.float64)
@@ -274,7 +276,7 @@ def _tagged(found: Measures, scene: Scene) -> Column:
 def _validity(found: Measures, scene: Scene) -> Column:
     """R4.13: an expired memory ranks lower, unless the question asks about a time (B10)."""
     query = scene.query
-    if query.validity == "ignore" or not query.window.is_open or scene.read.asked is not None:
+    if query.validity == "ignore" or not query.window.is_open or scene.read.time is not None:
         return np.ones(len(found.ids))
     then = query.narrow.valid_at or scene.now
     over = [ended is not None and ended <= then for ended in found.ended]

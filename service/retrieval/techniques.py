@@ -37,7 +37,8 @@ from service.providers.budget import overall_remaining_s
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import LlmRequest, Vector
 from service.resources import Resources
-from service.retrieval import prompts, question
+from service.retrieval import prompts
+from service.retrieval.stopwatch import elapsed_ms
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
@@ -132,23 +133,7 @@ async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Used]
     }
     added = [name for name, differs in changed.items() if differs]
     note = f"{how}: {', '.join(added)}" if added else f"{how}: nothing to filter by"
-    return found, {"self_query": Used(_ms(began), len(added), note)}
-
-
-QUICK_CHARS, QUICK_PEOPLE = 300, 20
-"""A question of so many characters in a scope of so many speakers is read in some tens of microseconds, unless it
-holds a time: less than it takes to hand it to a thread."""
-
-
-async def read(
-    text: CleanText, reference: datetime, timezone: str, people: Sequence[str], subject: str | None, res: Resources
-) -> question.Question:
-    """The question taken apart; off the event loop if that may take long. `people`: who speaks in the scope; `subject`:
-    the user whose it is."""
-    zone = ZoneInfo(timezone)
-    if len(text) <= QUICK_CHARS and len(people) <= QUICK_PEOPLE and not temporal.may_have_time(text):
-        return question.read(text, reference, zone, people, subject)
-    return await res.threads.run(question.read, text, reference, zone, people, subject)
+    return found, {"self_query": Used(elapsed_ms(began), len(added), note)}
 
 
 async def widened(query: Query, res: Resources) -> Widened:
@@ -184,7 +169,7 @@ async def embedded(
         return Embedded(None, warnings=("embedding_unavailable: vectors were not searched.",))
     length = float(np.linalg.norm(mean))
     searched = np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else asked
-    return Embedded(searched, asked, {"requests": Used(_ms(began), 1, _RULES)} if request else {})
+    return Embedded(searched, asked, {"requests": Used(elapsed_ms(began), 1, _RULES)} if request else {})
 
 
 async def _common(owner: UUID, res: Resources) -> Vector:
@@ -204,13 +189,13 @@ async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], Used
         try:
             reply = await _asked(query, prompts.expand(query.text), _Statements, res)
             if told := _texts(reply.statements)[:MAX_STATEMENTS]:
-                return told, Used(_ms(began), len(told), _MODEL)
+                return told, Used(elapsed_ms(began), len(told), _MODEL)
         except LlmError:
             how = f"{_RULES}: {_FAILED}"
     turned = statement(query.text)
     if turned is None:
-        return [], Used(_ms(began), 0, f"{how}: no rule fits")
-    return [CleanText(turned)], Used(_ms(began), 1, how)
+        return [], Used(elapsed_ms(began), 0, f"{how}: no rule fits")
+    return [CleanText(turned)], Used(elapsed_ms(began), 1, how)
 
 
 async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Used]:
@@ -220,9 +205,9 @@ async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Used
     try:
         reply = await _asked(query, prompts.hyde(query.text), _Note, res)
     except LlmError:
-        return [], Used(_ms(began), 0, f"skipped: {_FAILED}")
+        return [], Used(elapsed_ms(began), 0, f"skipped: {_FAILED}")
     told = _texts([reply.note])
-    return told, Used(_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
+    return told, Used(elapsed_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
 
 
 async def _asked(query: Query, ask: LlmRequest, shape: type[Said], res: Resources) -> Said:
@@ -295,7 +280,3 @@ def _moment(value: object) -> datetime | None:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _ms(began: float) -> float:
-    return round((time.perf_counter() - began) * 1000, 3)

@@ -24,9 +24,9 @@ from service.language import lexemes
 from service.providers.budget import overall_remaining_s
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, nearness, question, techniques, wording
+from service.retrieval import fusion, matching, phrasing_signals, query_parsing
 from service.retrieval.fusion import Asking, Ranked, Signals
-from service.retrieval.question import Question
+from service.retrieval.query_parsing import ParsedQuery
 
 ARM = 100
 """Candidates by each measure."""
@@ -36,7 +36,7 @@ ARM = 100
 class Prepared:
     """A question ready for the database."""
 
-    read: Question
+    read: ParsedQuery
     terms: Mapping[str, int]
     ask: Ask
     warnings: tuple[str, ...] = ()
@@ -53,13 +53,12 @@ async def prepare(wanted: Turns, text: CleanText, res: Resources) -> Prepared:
     """The question taken apart and embedded."""
     async with res.db.read(wanted.scope.workspace_id) as session:
         people = await turns.speakers(session, wanted)
-    read = await techniques.read(text, res.clock(), res.settings.timezone, people, wanted.scope.user_id, res)
-    vector, warnings = await _vector(wanted, CleanText(read.embed), res)
+    read = await query_parsing.parse_off_loop(
+        text, res.clock(), res.settings.timezone, people, wanted.scope.user_id, res
+    )
+    vector, warnings = await _vector(wanted, CleanText(read.embedding_text), res)
     terms = {term: lexemes.term_id(term) for term in read.terms}
-    asked = read.asked
-    ends = [edge for edge in (asked.begins_at, asked.ends_at) if edge is not None] if asked else []
-    middle = ends[0] + (ends[-1] - ends[0]) / 2 if ends else None
-    return Prepared(read, terms, Ask(sorted(terms.values()), vector, middle), warnings)
+    return Prepared(read, terms, Ask(sorted(terms.values()), vector, read.time.middle if read.time else None), warnings)
 
 
 async def ranked(session: Session, wanted: Turns, prepared: Prepared, limit: int, res: Resources) -> list[TurnHit]:
@@ -91,10 +90,10 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
     rarity = {
         term: fusion.rarity(looked.texts, looked.found_in.get(number, 0.0)) for term, number in prepared.terms.items()
     }
-    times = nearness.fits(read.asked, [each.timestamp for each in looked.measured])
+    times = matching.time_match(read.time, [each.timestamp for each in looked.measured])
     ids, texts = [each.id for each in looked.measured], [each.text for each in looked.measured]
-    asking = wording.asking(ids, texts)
-    oneself = wording.oneself(ids, texts if read.named else [None] * len(ids))
+    asking = phrasing_signals.asking(ids, texts)
+    oneself = phrasing_signals.first_person(ids, texts if read.speakers else [None] * len(ids))
     signals = [
         Signals(
             key=each.id,
@@ -102,19 +101,19 @@ def rank(looked: Looked, prepared: Prepared, limit: int) -> list[Ranked]:
             context_lexical=each.near_words,
             text_vector=each.cosine,
             context_vector=each.near_cosine,
-            speaker=question.speaker_match(read, each.speaker, each.role),
+            speaker=matching.speaker_match(read, each.speaker, each.role),
             asking=float(asking[at]),
             oneself=float(oneself[at]),
             time=float(times[at]),
-            rare=question.rare_match(read.rare, turns.held(each, prepared.terms), rarity),
+            rare=matching.exact_match(read.exact_terms, turns.held(each, prepared.terms), rarity),
         )
         for at, each in enumerate(looked.measured)
     ]
     applies = {
-        "speaker": bool(read.named) or read.role is not None,
-        "oneself": bool(read.named),
-        "time": read.asked is not None,
-        "rare": bool(read.rare),
+        "speaker": bool(read.speakers) or read.role is not None,
+        "oneself": bool(read.speakers),
+        "time": read.time is not None,
+        "rare": bool(read.exact_terms),
     }
     unasked = frozenset(name for name in applies if not applies[name]) | {"dated", "tag", "entity", "goal"}
     found = (looked.found_in.get(number, 0.0) for number in prepared.terms.values())

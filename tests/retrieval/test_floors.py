@@ -32,7 +32,7 @@ from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, nearness, question, techniques
+from service.retrieval import fusion, matching, query_parsing, techniques
 from service.retrieval.fusion import Asking, Signals
 
 CORPORA = Path(__file__).parents[1] / "corpora"
@@ -103,16 +103,18 @@ async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
 async def _ranks(asked: Mapping[str, Any], texts: Sequence[Text], res: Resources) -> list[int]:
     """The ranks of the evidence, best first."""
     people = {each.speaker for each in texts if each.speaker}
-    seen = question.read(asked["text"], NOW, UTC_ZONE, people)
+    seen = query_parsing.parse(asked["text"], NOW, UTC_ZONE, people)
     query = Query(Scope(OWNER, user_id="u"), CleanText(asked["text"]), 10)
-    vector = (await techniques.embedded(query, CleanText(seen.embed), [], res, request=seen.request)).searched
+    vector = (
+        await techniques.embedded(query, CleanText(seen.embedding_text), [], res, request=seen.is_request)
+    ).searched
     assert vector is not None
     own = _idf(seen.terms, [each.own for each in texts])
     near = _idf(seen.terms, [each.near for each in texts])
     oldest, newest = min(each.at for each in texts), max(each.at for each in texts)
-    present = seen.present and oldest < newest
+    present = seen.about_present and oldest < newest
     moments = [each.at for each in texts]
-    times = nearness.newness(moments, oldest, newest) if present else nearness.fits(seen.asked, moments)
+    times = matching.relative_recency(moments, oldest, newest) if present else matching.time_match(seen.time, moments)
     signals = [
         Signals(
             key=each.id,
@@ -120,7 +122,7 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[Text], res: Resources
             context_lexical=sum(near[term] * each.near.get(term, 0.0) for term in near),
             text_vector=float(vector @ each.vector),
             context_vector=float(vector @ each.near_vector),
-            speaker=question.speaker_match(seen, each.speaker, each.role),
+            speaker=matching.speaker_match(seen, each.speaker, each.role),
             asking=context.asking(each.text),
             oneself=context.oneself(each.text),
             time=float(time),
@@ -129,10 +131,10 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[Text], res: Resources
         for each, time in zip(texts, times, strict=True)
     ]
     applies = {
-        "time": present or seen.asked,
-        "speaker": seen.named or seen.role,
-        "oneself": seen.named,
-        "dated": seen.when,
+        "time": present or seen.time,
+        "speaker": seen.speakers or seen.role,
+        "oneself": seen.speakers,
+        "dated": seen.asks_when,
     }
     unasked = NEVER | {name for name, asks in applies.items() if not asks}
     ranked = fusion.fuse(signals, Asking(math.fsum(own.values()), math.fsum(near.values()), seen.only_time, unasked))

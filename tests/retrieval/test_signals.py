@@ -23,7 +23,7 @@ from service.domain.ranking import Factors, Fusion, Ranking
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import context, lexemes
-from service.retrieval import fusion, nearness, question, signals
+from service.retrieval import fusion, matching, query_parsing, signals
 from service.retrieval.fusion import Signals
 from service.retrieval.signals import Scene
 
@@ -85,17 +85,17 @@ def alone(row: Row, scene: Scene) -> Signals:
     read = scene.read
     held = {term for term, number in scene.terms.items() if number in row["terms"]}
     if scene.span is not None:
-        time = float(nearness.newness([row["timestamp"]], *scene.span)[0])
+        time = float(matching.relative_recency([row["timestamp"]], *scene.span)[0])
     else:
-        time = float(nearness.fits(read.asked, [row["timestamp"]])[0])
+        time = float(matching.time_match(read.time, [row["timestamp"]])[0])
     standing = scene.standing.get(row["ids"])
     age_days = max(0.0, (scene.now - row["timestamp"]) / timedelta(days=1))
-    timeless = read.asked is None
+    timeless = read.time is None
     tags = {"current": 1.2, "past": 0.7}
     factors = {
         "validity": 0.7 if timeless and row["ended"] is not None and row["ended"] <= NOW else 1.0,
         "temporal_tag": 1.0
-        if read.asked or read.looks_back or read.request
+        if read.time or read.about_past or read.is_request
         else tags.get(row["temporal_tag"] or "", 1.0),
         "importance": 1 + 0.3 * (2 * row["importance"] * (standing.relevance if standing else 1.0) - 1),
         "recency": 1 + 0.5 * (2 * math.exp2(-age_days / 30) - 1),
@@ -108,14 +108,14 @@ def alone(row: Row, scene: Scene) -> Signals:
         row["context_lexical"],
         row["text_vector"],
         row["context_vector"],
-        speaker=question.speaker_match(read, row["speaker"], row["role"]),
+        speaker=matching.speaker_match(read, row["speaker"], row["role"]),
         asking=context.asking(row["asking"]) if row["asking"] else 0.0,
-        oneself=_oneself(row) if read.named else 0.0,
+        oneself=_oneself(row) if read.speakers else 0.0,
         time=time,
-        dated=float(read.when and row["dated"]),
-        rare=question.rare_match(signals.rare(scene), held, scene.rarity),
+        dated=float(read.asks_when and row["dated"]),
+        rare=matching.exact_match(signals.rare(scene), held, scene.rarity),
         tag=float(row["tagged"]),
-        entity=question.entity_match(scene.naming.memories.get(row["ids"], ()), scene.names, len(scene.naming.said)),
+        entity=matching.entity_match(scene.naming.memories.get(row["ids"], ()), scene.names, len(scene.naming.said)),
         goal=scene.goals.get(row["ids"], 0.0),
         factors=factors,
     )
@@ -129,7 +129,7 @@ def _oneself(row: Row) -> float:
 @pytest.mark.parametrize("method", ["weighted", "zscore", "rrf"])
 def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> None:
     random = Random(f"{text} {method}")
-    read = question.read(text, NOW, ZoneInfo("UTC"), ["Ines"])
+    read = query_parsing.parse(text, NOW, ZoneInfo("UTC"), ["Ines"])
     terms = {term: lexemes.term_id(term) for term in read.terms}
     found = rows(random, list(terms.values()))
     ids = [row["ids"] for row in found]
@@ -169,18 +169,20 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
 
 
 def test_what_a_question_does_not_ask_is_not_read() -> None:
-    read = question.read("Where is the boat?", NOW, ZoneInfo("UTC"))
+    read = query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC"))
     scene = Scene(Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), read, NOW, {}, {}, {}, {}, texts=1_000)
     assert signals.wanted(scene, worded=200) == {"ended", "temporal_tag"}
     assert signals.wanted(scene, worded=2) == {"ended", "temporal_tag", "terms"}, "hardly any text has a word of it"
-    named = replace(scene, read=question.read("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
+    named = replace(scene, read=query_parsing.parse("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
     assert signals.wanted(named, worded=200) == {"ended", "temporal_tag", "speaker", "spoken", "dated"}
 
 
 def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
     """Seconds on the event loop, until they were looked up from the words of the texts."""
     terms = {f"odd{number}": number for number in range(10_000)}
-    read = replace(question.read("Where is the boat?", NOW, ZoneInfo("UTC")), rare=tuple((term,) for term in terms))
+    read = replace(
+        query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC")), exact_terms=tuple((term,) for term in terms)
+    )
     scene = Scene(
         Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10),
         read,

@@ -9,21 +9,21 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from service.domain.temporal import Mention
-from service.retrieval import nearness, question
-from service.retrieval.question import Asked, Question
+from service.retrieval import matching, query_parsing
+from service.retrieval.query_parsing import ParsedQuery, QueryTime
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")
 PEOPLE = ("Ines", "Bram de Wit", "Will", "user")
 
 
-def read(text: str, people: tuple[str, ...] = PEOPLE) -> Question:
-    return question.read(text, NOW, ZONE, people)
+def read(text: str, people: tuple[str, ...] = PEOPLE) -> ParsedQuery:
+    return query_parsing.parse(text, NOW, ZONE, people)
 
 
-def fit(asked: Asked | None, at: datetime, *mentions: Mention) -> float:
+def fit(asked: QueryTime | None, at: datetime, *mentions: Mention) -> float:
     """How well a memory of this time, naming these times, fits."""
-    return float(nearness.fits(asked, [at], [mentions])[0])
+    return float(matching.time_match(asked, [at], [mentions])[0])
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def fit(asked: Asked | None, at: datetime, *mentions: Mention) -> float:
 )
 def test_names_of_speakers_leave_the_vector(text: str, embed: str, named: set[str]) -> None:
     found = read(text)
-    assert found.embed == embed
-    assert set(found.named) == named
+    assert found.embedding_text == embed
+    assert set(found.speakers) == named
 
 
 def test_names_of_speakers_leave_the_terms_unless_nothing_else_is_asked() -> None:
     assert read("Where did Ines buy the kayak?").terms == ("buy", "kayak")
     assert read("Ines").terms
-    assert read("Where did Ines buy the kayak?", ()).named == frozenset()
+    assert read("Where did Ines buy the kayak?", ()).speakers == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -73,17 +73,17 @@ def test_names_of_speakers_leave_the_terms_unless_nothing_else_is_asked() -> Non
 def test_the_name_of_the_user_whose_memories_they_are_is_no_part_of_what_is_asked(
     text: str, user_id: str | None, embed: str
 ) -> None:
-    found = question.read(text, NOW, ZONE, (), user_id)
-    assert found.embed == embed
-    assert found.named == frozenset()
-    assert question.unnamed(text, (), user_id) == embed
+    found = query_parsing.parse(text, NOW, ZONE, (), user_id)
+    assert found.embedding_text == embed
+    assert found.speakers == frozenset()
+    assert query_parsing.without_names(text, (), user_id) == embed
     if embed != text:
-        assert found.rare == ()
+        assert found.exact_terms == ()
         assert not {"alic", "alice"} & set(found.terms)
 
 
 def test_a_speaker_of_that_name_is_one_who_is_asked_about() -> None:
-    assert question.read("Where does Ines live?", NOW, ZONE, PEOPLE, "ines").named == {"Ines"}
+    assert query_parsing.parse("Where does Ines live?", NOW, ZONE, PEOPLE, "ines").speakers == {"Ines"}
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_a_speaker_of_that_name_is_one_who_is_asked_about() -> None:
     ],
 )
 def test_what_somebody_lives_on_is_work(text: str, embed: str) -> None:
-    asked = question.read(text, NOW, ZONE)
-    assert asked.embed == embed
+    asked = query_parsing.parse(text, NOW, ZONE)
+    assert asked.embedding_text == embed
     assert ("work" in asked.terms) == ("work" in embed)
-    assert question.unnamed(text, []) == embed
+    assert query_parsing.without_names(text, []) == embed
 
 
 def test_a_term_counts_once() -> None:
@@ -125,15 +125,15 @@ def test_a_term_counts_once() -> None:
     ],
 )
 def test_names_and_ids_are_rare(text: str, rare: bool) -> None:
-    assert bool(read(text).rare) is rare
+    assert bool(read(text).exact_terms) is rare
 
 
 def test_a_rare_name_is_matched_in_full() -> None:
     asked = read("status of ZX-4471")
-    rarity = {term: 0.5 for group in asked.rare for term in group} | {"zx-4471": 1.0}
-    assert question.rare_match(asked.rare, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
-    assert question.rare_match(asked.rare, {"zx", "4472", "zx-4472"}, rarity) == 0.0
-    assert question.rare_match(read("where do I work").rare, {"work"}, rarity) == 0.0
+    rarity = {term: 0.5 for group in asked.exact_terms for term in group} | {"zx-4471": 1.0}
+    assert matching.exact_match(asked.exact_terms, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
+    assert matching.exact_match(asked.exact_terms, {"zx", "4472", "zx-4472"}, rarity) == 0.0
+    assert matching.exact_match(read("where do I work").exact_terms, {"work"}, rarity) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_rare_name_is_matched_in_full() -> None:
     ],
 )
 def test_odd_words(text: str, odd: set[tuple[str, ...]]) -> None:
-    assert set(read(text).odd) == odd
+    assert set(read(text).rare_terms) == odd
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_whose_words_are_asked_for(text: str, role: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "speaker", "role", "match"),
     [
-        ("Where did Ines sail?", "Ines", "user", question.NAMED),
+        ("Where did Ines sail?", "Ines", "user", matching.NAMED_SPEAKER),
         ("Where did Ines sail?", "Bram de Wit", "user", 0),
         ("Where did Ines sail with Bram?", "Ines", "user", 0),
         ("Where did I sail?", None, "user", 1),
@@ -178,7 +178,7 @@ def test_whose_words_are_asked_for(text: str, role: str | None) -> None:
     ],
 )
 def test_the_speaker_fits_or_not(text: str, speaker: str | None, role: str, match: float) -> None:
-    assert question.speaker_match(read(text), speaker, role) == match
+    assert matching.speaker_match(read(text), speaker, role) == match
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def test_the_speaker_fits_or_not(text: str, speaker: str | None, role: str, matc
     ],
 )
 def test_a_year_may_be_told_from_here(text: str, any_year: bool) -> None:
-    asked = read(text).asked
+    asked = read(text).time
     assert asked is not None
     assert asked.any_year is any_year
 
 
 def test_a_date_with_a_year_is_that_date_alone() -> None:
-    asked = read("What did Ines do on 3 May 2023?").asked
+    asked = read("What did Ines do on 3 May 2023?").time
     assert asked is not None
     assert (asked.begins_at, asked.any_year) == (datetime(2023, 5, 3, tzinfo=UTC), False)
     at = datetime(2023, 5, 3, 18, tzinfo=UTC)
@@ -207,16 +207,16 @@ def test_a_date_with_a_year_is_that_date_alone() -> None:
 
 
 def test_a_month_without_a_year_fits_every_year_the_latest_best() -> None:
-    asked = read("What did Ines do last May?").asked
+    asked = read("What did Ines do last May?").time
     assert asked is not None
     latest, older, other = (datetime(*day, tzinfo=UTC) for day in ((2026, 5, 9), (2021, 5, 9), (2021, 9, 9)))
     assert fit(asked, latest) == 1.0
-    assert fit(asked, older) == nearness.OTHER_YEAR
+    assert fit(asked, older) == matching.OTHER_YEAR
     assert fit(asked, other) < 0.01
 
 
 def test_words_relative_to_now_do_not_spoil_a_date() -> None:
-    asked = read("Where did we dance last Saturday before June 7, 2023?").asked
+    asked = read("Where did we dance last Saturday before June 7, 2023?").time
     assert asked is not None
     assert asked.ends_at is not None
     assert asked.ends_at.year == 2023
@@ -229,15 +229,15 @@ def test_words_relative_to_now_do_not_spoil_a_date() -> None:
 )
 def test_a_time_told_in_the_memory_counts(days: tuple[int | None, int], fits: bool) -> None:
     day = datetime(2023, 5, 3, tzinfo=UTC)
-    asked = Asked(day, day + timedelta(days=1))
+    asked = QueryTime(day, day + timedelta(days=1))
     begins, ends = (None if off is None else day + timedelta(days=off) for off in days)
     mention = Mention("then", 0, 4, "date", begins, ends)
     assert (fit(asked, day + timedelta(days=200), mention) == 1.0) is fits
 
 
 def test_29_february_is_asked_of_other_years_too() -> None:
-    asked = Asked(datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), any_year=True)
-    assert fit(asked, datetime(2022, 2, 28, 12, tzinfo=UTC)) == nearness.OTHER_YEAR
+    asked = QueryTime(datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), any_year=True)
+    assert fit(asked, datetime(2022, 2, 28, 12, tzinfo=UTC)) == matching.OTHER_YEAR
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_question_for_nothing_but_a_time(text: str, alone: bool) -> None:
 
 
 def test_no_time_fits_nothing() -> None:
-    assert read("Where is the boat?").asked is None
+    assert read("Where is the boat?").time is None
     assert fit(None, NOW) == 0.0
 
 
@@ -280,16 +280,16 @@ def test_common_words_are_no_entities() -> None:
     [("Tell me about Zenobia", True), ("who is zenobia?", True), ("What does Zenobia collect?", False)],
 )
 def test_a_question_for_nothing_but_an_entity(text: str, alone: bool) -> None:
-    assert question.only_names(read(text), ["zenobia"]) is alone
-    assert not question.only_names(read(text), [])
+    assert query_parsing.only_names(read(text), ["zenobia"]) is alone
+    assert not query_parsing.only_names(read(text), [])
 
 
 def test_a_memory_that_names_more_of_the_entities_fits_better() -> None:
     worth = {"zenobia": 1.0, "acme": 0.5}
-    assert question.entity_match({"zenobia", "acme"}, worth, 2) == 0.75
-    assert question.entity_match({"acme"}, worth, 2) == 0.25
-    assert question.entity_match({"rerik"}, worth, 2) == 0.0
-    assert question.entity_match((), {}, 0) == 0.0
+    assert matching.entity_match({"zenobia", "acme"}, worth, 2) == 0.75
+    assert matching.entity_match({"acme"}, worth, 2) == 0.25
+    assert matching.entity_match({"rerik"}, worth, 2) == 0.0
+    assert matching.entity_match((), {}, 0) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -297,25 +297,25 @@ def test_a_memory_that_names_more_of_the_entities_fits_better() -> None:
     [("Where does she live?", False), ("Where did she live?", True), ("What was her former job?", True)],
 )
 def test_a_question_that_looks_back(text: str, back: bool) -> None:
-    assert read(text).looks_back is back
+    assert read(text).about_past is back
 
 
 def test_a_request_asks_for_words_of_its_author() -> None:
     found = read("Could you recommend a hotel in Porto?")
-    assert (found.request, found.role) == (True, "user")
+    assert (found.is_request, found.role) == (True, "user")
     assert read("Which hotel did you recommend in Porto?").role == "assistant"
 
 
 def test_the_present_is_asked_for_unless_another_time_is() -> None:
-    assert read("What is my rent now?").present
-    assert not read("What is my latest rent of May 2023?").present
-    assert not read("What is my rent?").present
+    assert read("What is my rent now?").about_present
+    assert not read("What is my latest rent of May 2023?").about_present
+    assert not read("What is my rent?").about_present
 
 
 def test_the_newest_candidate_is_worth_most() -> None:
     oldest = NOW - timedelta(days=10)
     moments = [NOW, NOW - timedelta(days=5), oldest - timedelta(days=3)]
-    assert nearness.newness(moments, oldest, NOW).tolist() == [1.0, 0.5, 0.0]
+    assert matching.relative_recency(moments, oldest, NOW).tolist() == [1.0, 0.5, 0.0]
 
 
 def test_a_long_question_is_read_in_a_time_that_grows_with_its_length() -> None:
@@ -323,7 +323,7 @@ def test_a_long_question_is_read_in_a_time_that_grows_with_its_length() -> None:
 
     def cpu_s(times: int) -> float:
         began_s = time.thread_time()
-        assert read("Ana " * times, ("Ana",)).named == {"Ana"}
+        assert read("Ana " * times, ("Ana",)).speakers == {"Ana"}
         return time.thread_time() - began_s
 
     assert cpu_s(20_000) < max(cpu_s(5_000), 0.05) * 10

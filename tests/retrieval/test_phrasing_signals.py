@@ -6,25 +6,25 @@ from uuid import UUID
 
 import pytest
 
-from service.retrieval import wording
+from service.retrieval import phrasing_signals
 
 IDS = [UUID(int=number) for number in range(3)]
 
 
 def test_what_is_not_there_neither_asks_nor_speaks_of_anybody() -> None:
     texts = ["Do you sail?", None, "I sail."]
-    assert wording.asking(IDS, texts).tolist() == [1.0, 0.0, 0.0]
-    assert wording.oneself(IDS, texts).tolist() == pytest.approx([1 / 3, 0.5, 2 / 3])
-    assert wording.oneself(IDS[:1], ["I sail. " * 251]).tolist() == [0.5]
-    assert wording.asking(IDS[:1], ["\u0643\u064a\u0641\u061f"]).tolist() == [1.0]
+    assert phrasing_signals.asking(IDS, texts).tolist() == [1.0, 0.0, 0.0]
+    assert phrasing_signals.first_person(IDS, texts).tolist() == pytest.approx([1 / 3, 0.5, 2 / 3])
+    assert phrasing_signals.first_person(IDS[:1], ["I sail. " * 251]).tolist() == [0.5]
+    assert phrasing_signals.asking(IDS[:1], ["\u0643\u064a\u0641\u061f"]).tolist() == [1.0]
 
 
 def test_a_text_is_measured_once_and_anew_when_it_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[str] = []
-    once = wording._Once(lambda text: float(measured.append(text) or len(text)))  # type: ignore[func-returns-value]
+    once = phrasing_signals._Remembered(lambda text: float(measured.append(text) or len(text)))  # type: ignore[func-returns-value]
     assert [once.of(IDS[0], "a"), once.of(IDS[0], "a"), once.of(IDS[0], "ab"), once.of(IDS[1], "a")] == [1, 1, 2, 1]
     assert measured == ["a", "ab", "a"]
-    monkeypatch.setattr(wording, "MOST_SEEN", 3)
+    monkeypatch.setattr(phrasing_signals, "MAX_REMEMBERED", 3)
     once.of(IDS[2], "a")
     once.of(IDS[0], "a")
     assert measured == ["a", "ab", "a", "a", "a"], "forgotten when there were too many"
