@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from service.curator import offline
-from service.curator.offline import Action, Known
+from service.curator.offline import Known
 from service.language import contrast
 from service.language.facts import Fact, Message, extract, read
 from service.language.facts.values import stems
@@ -117,10 +117,10 @@ def verdict(row: dict[str, Any]) -> tuple[str, int | None]:
     """Returns the first action that the rules choose for a row, and the number of the memory it touches."""
     fact = read(row["new"])
     if fact is None:
-        return str(Action.ADD), None
+        return "add", None
     known = [Known(number, text, SIMILARITY) for number, text in enumerate(row["old"], 1)]
     first = offline.decide(fact, known)[0]
-    return str(first.action), first.target
+    return first.action.lower(), first.target
 
 
 def filing(labelled: Sequence[dict[str, Any]]) -> tuple[dict[str, Score], dict[str, Score]]:
@@ -129,7 +129,7 @@ def filing(labelled: Sequence[dict[str, Any]]) -> tuple[dict[str, Score], dict[s
     actions: dict[str, Score] = {}
     for row in labelled:
         action, target = verdict(row)
-        right = action in row["actions"] and (target == row["target"] or action == Action.ADD)
+        right = action in row["actions"] and (target == row["target"] or action == "add")
         wanted = row["actions"][0]
         for scores, name in ((classes, row["label"]), (classes, "all")):
             score = scores.setdefault(name, Score())

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.curator.rules import Verdict, decide_pair
+from service.curator.rules import PairAction, decide_pair
 from service.language import contrast
 
 BAND = (0.75, 0.85, 0.97)
@@ -40,12 +40,12 @@ def guarded(pair: Pair) -> bool:
     return contrast.differs(pair.a, pair.b) is not None or not contrast.same_content_words(pair.a, pair.b)
 
 
-def verdicts(labelled: list[Pair], similarity: float) -> Counter[tuple[str, Verdict]]:
+def verdicts(labelled: list[Pair], similarity: float) -> Counter[tuple[str, PairAction]]:
     """Returns how often each label got each verdict, both directions counted."""
-    found: Counter[tuple[str, Verdict]] = Counter()
+    found: Counter[tuple[str, PairAction]] = Counter()
     for pair in labelled:
         for new, old in ((pair.a, pair.b), (pair.b, pair.a)):
-            found[pair.label, decide_pair(new, old, similarity).verdict] += 1
+            found[pair.label, decide_pair(new, old, similarity).action] += 1
     return found
 
 
@@ -63,22 +63,22 @@ def report(path: Path) -> str:
     return "\n".join(lines)
 
 
-def _table(found: Counter[tuple[str, Verdict]], similarity: float) -> list[str]:
-    lines = [f"decision at {similarity:<16} " + " ".join(f"{verdict.value:>10}" for verdict in Verdict)]
+def _table(found: Counter[tuple[str, PairAction]], similarity: float) -> list[str]:
+    lines = [f"decision at {similarity:<16} " + " ".join(f"{verdict.value:>10}" for verdict in PairAction)]
     for label in LABELS:
-        lines.append(f"{label:<28} " + " ".join(f"{found[label, verdict]:>10}" for verdict in Verdict))
-    updates = found["different", Verdict.REPLACE] + found["different", Verdict.MERGE]
+        lines.append(f"{label:<28} " + " ".join(f"{found[label, verdict]:>10}" for verdict in PairAction))
+    updates = found["different", PairAction.REPLACE] + found["different", PairAction.MERGE]
     return [
         *lines,
-        f"duplicates kept as two rows          {_share(found, 'duplicate', Verdict.KEEP_BOTH)}",
-        f"contradictions dropped (must be 0)   {found['contradiction', Verdict.NONE]}",
-        f"contradictions that end the old text {_share(found, 'contradiction', Verdict.REPLACE)}",
-        f"different texts dropped              {found['different', Verdict.NONE]}",
+        f"duplicates kept as two rows          {_share(found, 'duplicate', PairAction.KEEP_BOTH)}",
+        f"contradictions dropped (must be 0)   {found['contradiction', PairAction.NONE]}",
+        f"contradictions that end the old text {_share(found, 'contradiction', PairAction.REPLACE)}",
+        f"different texts dropped              {found['different', PairAction.NONE]}",
         f"different texts written over         {updates}",
     ]
 
 
-def _share(found: Counter[tuple[str, Verdict]], label: str, verdict: Verdict) -> str:
+def _share(found: Counter[tuple[str, PairAction]], label: str, verdict: PairAction) -> str:
     total = sum(count for (name, _), count in found.items() if name == label)
     return f"{found[label, verdict]} of {total} ({found[label, verdict] / total:.0%})" if total else "no such pairs"
 

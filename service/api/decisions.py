@@ -17,7 +17,7 @@ from service.api.preconditions import OWN
 from service.api.wire import Id, OnePage, Reply, Time
 from service.db.memories import decisions, history
 from service.db.memories.decisions import Decided
-from service.domain.memory import Event
+from service.domain.decision import Action
 from service.memory import undo as verb
 from service.memory.ids import memory_id
 from service.memory.transactions import missing
@@ -30,7 +30,7 @@ class DecisionOut(Reply):
 
     id: Id = Field(description="UUID, to undo it by")
     memory_id: Id | None = Field(description="UUID of the memory it is about; null: of none")
-    event: Event | None = Field(
+    event: Action | None = Field(
         description="What it did: ADD, UPDATE, DELETE (archived), or NONE: nothing; null: not recorded"
     )
     source: str = Field(description="Who decided: rules, llm, or review for a person")
@@ -117,7 +117,7 @@ def shown(found: Decided) -> DecisionOut:
     return DecisionOut(
         id=found.id,
         memory_id=found.memory_id,
-        event=Event(found.event) if found.event else None,
+        event=Action(found.event) if found.event else None,
         source=found.source,
         model=found.model,
         prompt_sha256=found.prompt_sha256,

@@ -24,9 +24,9 @@ from service.api.wire import (
     Unit,
     Zone,
 )
+from service.domain.decision import Action
 from service.domain.draft import DedupAction, EmbeddingStatus
 from service.domain.kinds import KindSource, MemoryType
-from service.domain.memory import Event
 from service.domain.temporal import TemporalTag, TemporalType
 
 TypeName = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
@@ -265,7 +265,7 @@ class JudgementOut(Reply):
 class ResultOut(Reply):
     """What became of one text. `event` says it in one word: ADD, UPDATE, NONE."""
 
-    event: Event = Field(
+    event: Action = Field(
         description="ADD: a new memory; UPDATE: one that was there has changed; NONE: nothing new", examples=["ADD"]
     )
     id: Id | None = Field(description="UUID of the memory; null when nothing was stored")
@@ -454,7 +454,7 @@ class HistoryEntryOut(Reply):
 
     id: Id = Field(description="UUID of the entry")
     memory_id: Id = Field(description="UUID of the memory")
-    event: Event = Field(description="What happened; DELETE: it was deleted, or archived by the curator")
+    event: Action = Field(description="What happened; DELETE: it was deleted, or archived by the curator")
     old_memory: str | None = Field(description="Its text before; null: there was none")
     new_memory: str | None = Field(description="Its text afterwards; null: after a DELETE")
     is_deleted: bool = Field(description="Whether it was a DELETE")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from service.api import memory_models as wire
-from service.domain.draft import Asked, Draft, Judgement, Speech
+from service.domain.decision import Action, Evidence
+from service.domain.draft import Asked, Draft, Speech
 from service.domain.kinds import Importance, MemoryType
-from service.domain.memory import Event, HistoryEntry, Memory, Outcome
+from service.domain.memory import HistoryEntry, Memory, Outcome
 from service.domain.temporal import Mention, Temporal
 from service.domain.text import is_blank
 from service.errors import InvalidInput
@@ -94,7 +95,7 @@ def result(outcome: Outcome) -> wire.ResultOut:
         dedup=wire.DedupOut(
             action=outcome.dedup.action, existing_id=outcome.dedup.existing_id, similarity=outcome.dedup.similarity
         ),
-        decision=decision(draft.judgement) if draft.judgement else None,
+        decision=decision(draft.evidence) if draft.evidence else None,
         **_annotation(draft),
         tags=list(draft.tags),
         tag_prefixes=list(draft.tag_prefixes),
@@ -102,7 +103,7 @@ def result(outcome: Outcome) -> wire.ResultOut:
             redactions=[wire.RedactionOut(label=each.label, count=each.count) for each in draft.redactions]
         ),
         embedding=draft.embedding_status,
-        enrichment="queued" if outcome.event is not Event.NONE and not draft.options.dry_run else "none",
+        enrichment="queued" if outcome.event is not Action.NONE and not draft.options.dry_run else "none",
         summarized=draft.original_length is not None,
         original_length=draft.original_length,
         summarized_length=len(draft.clean) if draft.original_length is not None else None,
@@ -128,7 +129,7 @@ def _annotation(draft: Draft) -> dict[str, Any]:
     }
 
 
-def decision(judged: Judgement) -> wire.JudgementOut:
+def decision(judged: Evidence) -> wire.JudgementOut:
     return wire.JudgementOut(
         source=judged.source,
         model=judged.model,

@@ -11,8 +11,9 @@ from service.api import filters, shapes
 from service.api import memory_models as wire
 from service.api.deps import scope_of
 from service.domain.access import Caller, Right
+from service.domain.decision import Action
 from service.domain.draft import Draft, Options, Speech
-from service.domain.memory import Event, Outcome
+from service.domain.memory import Outcome
 from service.domain.scope import Scope
 from service.errors import Forbidden, InvalidInput
 from service.memory.record import Conversation
@@ -146,5 +147,5 @@ class Answer:
             timings_ms=timings,
             dry_run=self._dry_run,
         )
-        added = any(outcome.event is Event.ADD for outcome in outcomes) and not self._dry_run and not self._curated
+        added = any(outcome.event is Action.ADD for outcome in outcomes) and not self._dry_run and not self._curated
         return 201 if added else 200, body.model_dump(mode="json")

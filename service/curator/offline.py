@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from service.curator import rules
+from service.domain.decision import Action
 from service.language.facts import compare, phases, reading
 from service.language.facts.fact import USER, Fact
 from service.language.facts.relation import Kind, Relation
-
-
-class Action(StrEnum):
-    """DELETE archives (R3.14, A10), NONE leaves everything as it is."""
-
-    ADD = "add"
-    UPDATE = "update"
-    DELETE = "delete"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +26,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class OfflineEdit:
     """`target` is the number of a shown memory (None with ADD); `text` the memory to write with ADD and UPDATE."""
 
     action: Action
@@ -46,12 +37,12 @@ class Verdict:
 
 _CONTRADICTING = (Kind.NEWER, Kind.ENDS, Kind.FULFILS)
 _REPLACING = (Kind.NEWER, Kind.ENDS, Kind.FINER, Kind.FULFILS)
-_WORDS = {rules.Verdict.NONE: Kind.SAME, rules.Verdict.REPLACE: Kind.NEWER, rules.Verdict.MERGE: Kind.FINER}
+_WORDS = {rules.PairAction.NONE: Kind.SAME, rules.PairAction.REPLACE: Kind.NEWER, rules.PairAction.MERGE: Kind.FINER}
 # Which relation decides when several memories bear on the fact: what changes beats what only adds.
 _RANK = {Kind.ENDS: 0, Kind.NEWER: 1, Kind.FINER: 2, Kind.FULFILS: 3}
 
 
-def decide(fact: Fact, known: Sequence[Known]) -> tuple[Verdict, ...]:
+def decide(fact: Fact, known: Sequence[Known]) -> tuple[OfflineEdit, ...]:
     """Returns the actions for `fact`, at least one; only the first may write its text, the others archive what it ends.
 
     A memory told as past is never brought back, and none about another subject is touched.
@@ -60,12 +51,12 @@ def decide(fact: Fact, known: Sequence[Known]) -> tuple[Verdict, ...]:
     related = [(memory, relation) for memory in known if (relation := _relate(fact, memory, me)) is not None]
     for memory, relation in related:
         if relation.kind in (Kind.SAME, Kind.COARSER):
-            return (Verdict(Action.NONE, memory.number, None, relation.reason), *_archived(related, besides=memory))
+            return (OfflineEdit(Action.NONE, memory.number, None, relation.reason), *_archived(related, besides=memory))
     changed = [pair for pair in related if pair[1].kind in _REPLACING]
     if not changed:
-        return (Verdict(Action.ADD, None, fact.text, "nothing shown is the same fact"),)
+        return (OfflineEdit(Action.ADD, None, fact.text, "nothing shown is the same fact"),)
     memory, relation = min(changed, key=lambda pair: (_RANK[pair[1].kind], -pair[0].similarity, pair[0].number))
-    first = Verdict(Action.UPDATE, memory.number, relation.text or fact.text, relation.reason)
+    first = OfflineEdit(Action.UPDATE, memory.number, relation.text or fact.text, relation.reason)
     return (first, *_archived(changed, besides=memory))
 
 
@@ -75,10 +66,10 @@ def contradicts(fact: Fact, memory: Known) -> bool:
     return relation is not None and relation.kind in _CONTRADICTING
 
 
-def _archived(related: Sequence[tuple[Known, Relation]], *, besides: Known) -> list[Verdict]:
+def _archived(related: Sequence[tuple[Known, Relation]], *, besides: Known) -> list[OfflineEdit]:
     """What the fact ends beside the memory it is written to: a second row of an ended value, a plan that came true."""
     return [
-        Verdict(Action.DELETE, memory.number, None, f"{relation.reason}; told by another memory now")
+        OfflineEdit(Action.DELETE, memory.number, None, f"{relation.reason}; told by another memory now")
         for memory, relation in related
         if memory is not besides and relation.kind in (Kind.ENDS, Kind.FULFILS)
     ]
@@ -108,5 +99,5 @@ def _as_user(fact: Fact, me: frozenset[str]) -> Fact:
 
 def _by_words(fact: Fact, memory: Known) -> Relation | None:
     found = rules.decide_pair(fact.text, memory.text, memory.similarity)
-    kind = _WORDS.get(found.verdict)
+    kind = _WORDS.get(found.action)
     return Relation(kind, found.reason, found.text) if kind else None

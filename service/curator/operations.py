@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Any
 
 from service.curator import asking, checks, offline, prompts
 from service.curator.decide import BRIEF, RULES
-from service.domain.draft import Judgement, Neighbour
+from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 from service.errors import LlmError
@@ -32,38 +31,13 @@ PARAPHRASE = 0.85
 """Similarity from which an assistant's sentence is a memory in other words (R4.08: at 0.85 two may be one fact)."""
 
 
-class Verb(StrEnum):
-    ADD = "ADD"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-    NONE = "NONE"
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One verb; `target` with all but ADD, `text` with ADD and UPDATE."""
-
-    verb: Verb
-    target: Neighbour | None = None
-    text: CleanText | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What happens, who said so, and what was odd about it."""
-
-    operations: tuple[Operation, ...]
-    judgement: Judgement
-    warnings: tuple[str, ...] = ()
-
-
-async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, llm: bool) -> Ruling:
-    """The ruling on a fact next to `shown` (nearest first). Never raises for a failing model."""
+async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, llm: bool) -> Decision:
+    """The decision on a fact next to `shown` (nearest first). Never raises for a failing model."""
     if not llm or res.llm is None:
         return await res.threads.run(by_rules, fact, shown) if len(fact) > BRIEF else by_rules(fact, shown)
     if not shown:
-        nothing_near = Judgement("rules", RULES, "ADD", "no stored memory is near", ())
-        return Ruling((Operation(Verb.ADD, None, fact),), nothing_near)
+        nothing_near = Evidence("rules", RULES, "ADD", "no stored memory is near", ())
+        return Decision((Edit(Action.ADD, None, fact),), nothing_near)
     custom = res.settings.custom_prompts.update_decision
     question = prompts.decide_fact(fact, [each.text for each in shown], instruction=custom)
     prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
@@ -71,17 +45,17 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, l
         reply = await asking.ask_once(res, question)  # an equal fact is found before anybody is asked
     except LlmError as exc:
         fallback = by_rules(fact, shown)
-        reason = f"model failed: {exc.detail} {fallback.judgement.reason}"
+        reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
         warning = "llm_unavailable: a fact was decided by the rules."
-        return replace(fallback, judgement=replace(fallback.judgement, reason=reason), warnings=(warning,))
+        return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
     ids = tuple(each.id for each in shown)
-    evidence = Judgement("llm", reply.model or res.llm.model, "", "", ids, prompt_sha256, reply.text)
-    ruling = checked(fact, shown, reply.text, evidence, may_drop=custom is not None)
+    evidence = Evidence("llm", reply.model or res.llm.model, "", "", ids, prompt_sha256, reply.text)
+    decision = checked(fact, shown, reply.text, evidence, may_drop=custom is not None)
     cut = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
-    return replace(ruling, warnings=(*ruling.warnings, *cut))
+    return replace(decision, warnings=(*decision.warnings, *cut))
 
 
-def echo(fact: CleanText, recalled: Sequence[Neighbour]) -> Ruling | None:
+def echo(fact: CleanText, recalled: Sequence[Neighbour]) -> Decision | None:
     """NONE for what an assistant merely said back out of memory; None when it is no echo, or nothing was recalled."""
     if not recalled:
         return None
@@ -89,8 +63,8 @@ def echo(fact: CleanText, recalled: Sequence[Neighbour]) -> Ruling | None:
     if same is None and not facts.is_echo(fact, [each.text for each in recalled]):
         return None
     ids = tuple(each.id for each in recalled)
-    judged = Judgement("rules", RULES, "NONE", "the assistant said what was recalled to it", ids)
-    return Ruling((Operation(Verb.NONE, same or recalled[0]),), judged)
+    judged = Evidence("rules", RULES, "NONE", "the assistant said what was recalled to it", ids)
+    return Decision((Edit(Action.NONE, same or recalled[0]),), judged)
 
 
 def _paraphrases(fact: CleanText, memory: Neighbour) -> bool:
@@ -98,22 +72,22 @@ def _paraphrases(fact: CleanText, memory: Neighbour) -> bool:
     return memory.similarity >= PARAPHRASE and contrast.differs(fact, memory.text) is None
 
 
-def by_rules(fact: CleanText, shown: Sequence[Neighbour]) -> Ruling:
-    """The offline ruling; pure, so it also runs inside the lock."""
+def by_rules(fact: CleanText, shown: Sequence[Neighbour]) -> Decision:
+    """The offline decision; pure, so it also runs inside the lock."""
     known = [offline.Known(number, each.text, each.similarity) for number, each in enumerate(shown)]
     verdicts = offline.decide(_read(fact), known)
     operations = tuple(
-        Operation(
-            Verb(str(verdict.action).upper()),
+        Edit(
+            verdict.action,
             None if verdict.target is None else shown[verdict.target],
             CleanText(verdict.text) if verdict.text else None,
         )
         for verdict in verdicts
     )
-    verbs = "+".join(each.verb for each in operations)
+    verbs = "+".join(each.action for each in operations)
     reason = "; ".join(dict.fromkeys(verdict.reason for verdict in verdicts))
     ids = tuple(each.id for each in shown)
-    return Ruling(_never_less(operations, fact), Judgement("rules", RULES, verbs, reason, ids))
+    return Decision(_never_less(operations, fact), Evidence("rules", RULES, verbs, reason, ids))
 
 
 def _read(fact: CleanText) -> Stated:
@@ -122,8 +96,8 @@ def _read(fact: CleanText) -> Stated:
 
 
 def checked(
-    fact: CleanText, shown: Sequence[Neighbour], answer: str, evidence: Judgement, *, may_drop: bool = False
-) -> Ruling:
+    fact: CleanText, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
+) -> Decision:
     """The model's answer as far as it may count. Pure. `may_drop`: an instruction of the workspace's own may want facts
     left out, by NONE."""
     listed = _listed(answer)
@@ -140,13 +114,13 @@ def checked(
     meant = _meaningful(operations)
     if not may_drop and any(_drops(each, fact, shown) for each in meant):
         return _rejected(fact, shown, evidence, "it drops a fact that no memory says")
-    deletes = [each for each in operations if each.verb is Verb.DELETE]
-    touched = [each.target.id for each in operations if each.target is not None and each.verb is not Verb.NONE]
+    deletes = [each for each in operations if each.action is Action.DELETE]
+    touched = [each.target.id for each in operations if each.target is not None and each.action is not Action.NONE]
     if len(deletes) > 1 or len(set(touched)) < len(touched) or _sweeps(operations, fact):
         return _rejected(fact, shown, evidence, "it would retire more than it puts in place")
-    verbs = "+".join(each.verb for each in operations)
+    verbs = "+".join(each.action for each in operations)
     judged = replace(evidence, verdict=verbs, reason="")
-    return Ruling(_never_less(meant, fact), judged, _dropped(listed, None in read))
+    return Decision(_never_less(meant, fact), judged, _dropped(listed, None in read))
 
 
 def _dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
@@ -157,57 +131,57 @@ def _dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _grounded(operation: Operation, fact: CleanText) -> bool:
+def _grounded(operation: Edit, fact: CleanText) -> bool:
     """Whether a written text says no more than the fact and the memory it replaces, and keeps the fact's figures."""
     text, target = operation.text, operation.target
     if text is None or text == fact:
         return True
     if not checks.is_grounded(text, fact, target.text if target else ""):
         return False
-    return operation.verb is not Verb.UPDATE or contrast.keeps_figures(text, fact)
+    return operation.action is not Action.UPDATE or contrast.keeps_figures(text, fact)
 
 
-def _overwrites(operation: Operation, fact: CleanText) -> bool:
+def _overwrites(operation: Edit, fact: CleanText) -> bool:
     text, target = operation.text, operation.target
-    if operation.verb is not Verb.UPDATE or text is None or target is None:
+    if operation.action is not Action.UPDATE or text is None or target is None:
         return False
     return checks.overwrites(text, fact, target.text)
 
 
-def _drops(operation: Operation, fact: CleanText, shown: Sequence[Neighbour]) -> bool:
+def _drops(operation: Edit, fact: CleanText, shown: Sequence[Neighbour]) -> bool:
     """Whether a NONE would lose what no memory says."""
     target = operation.target
-    if operation.verb is not Verb.NONE or target is None:
+    if operation.action is not Action.NONE or target is None:
         return False
     return checks.is_news(_read(fact), target.text, target.similarity, [each.text for each in shown])
 
 
-def _sweeps(operations: tuple[Operation, ...], fact: CleanText) -> bool:
+def _sweeps(operations: tuple[Edit, ...], fact: CleanText) -> bool:
     """Whether beside an UPDATE a memory goes that shares not a word with what is said: nothing takes its place."""
-    if all(each.verb is not Verb.UPDATE for each in operations):
+    if all(each.action is not Action.UPDATE for each in operations):
         return False
     told = content_words(fact).union(*(content_words(each.text) for each in operations if each.text))
-    gone = (each.target for each in operations if each.verb is Verb.DELETE and each.target is not None)
+    gone = (each.target for each in operations if each.action is Action.DELETE and each.target is not None)
     return any(not told & content_words(each.text) for each in gone)
 
 
-def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Operation | None:
+def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:
     """One entry, None when it cannot count. An update of something unknown is still a new fact (R3.09)."""
-    verb = _verb(value)
-    if verb is None:
+    action = _action(value)
+    if action is None:
         return None
     texts = (value.get(key) for key in ("data", "text", "new_memory", "memory"))
     text = CleanText(next((each.strip() for each in texts if isinstance(each, str) and each.strip()), ""))
     target = _target(value.get("id"), shown)
-    if verb is Verb.ADD:
-        return Operation(Verb.ADD, None, text or fact)
-    if verb is Verb.UPDATE and target is not None and text == target.text:
-        return Operation(Verb.NONE, target)
-    if verb is Verb.UPDATE:
-        return Operation(Verb.UPDATE, target, text or fact) if target else Operation(Verb.ADD, None, text or fact)
+    if action is Action.ADD:
+        return Edit(Action.ADD, None, text or fact)
+    if action is Action.UPDATE and target is not None and text == target.text:
+        return Edit(Action.NONE, target)
+    if action is Action.UPDATE:
+        return Edit(Action.UPDATE, target, text or fact) if target else Edit(Action.ADD, None, text or fact)
     if target is None:
-        return Operation(Verb.NONE, shown[0]) if verb is Verb.NONE else None
-    return Operation(verb, target)
+        return Edit(Action.NONE, shown[0]) if action is Action.NONE else None
+    return Edit(action, target)
 
 
 def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
@@ -219,43 +193,43 @@ def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
     return named.get(word.lower())
 
 
-VERB_KEYS = ("event", "action", "operation", "op")
+ACTION_KEYS = ("event", "action", "operation", "op")
 
 
-def _verb(value: Any) -> Verb | None:
+def _action(value: Any) -> Action | None:
     """What an entry wants to be done; None when it is no operation."""
-    names = (value[key] for key in VERB_KEYS if isinstance(value.get(key), str)) if isinstance(value, dict) else ()
+    names = (value[key] for key in ACTION_KEYS if isinstance(value.get(key), str)) if isinstance(value, dict) else ()
     name = next(iter(names), "").upper()
-    return Verb(name) if name in set(Verb) else None
+    return Action(name) if name in set(Action) else None
 
 
 def _listed(answer: str) -> list[Any] | None:
     """The first list in the answer with an operation in it, else the first list; None when there is none."""
     first: list[Any] | None = None
     for value in readings(answer):
-        alone = isinstance(value, dict) and any(key in value for key in VERB_KEYS)
+        alone = isinstance(value, dict) and any(key in value for key in ACTION_KEYS)
         listed = [value] if alone else as_list(value)
-        if listed is not None and any(_verb(each) for each in listed):
+        if listed is not None and any(_action(each) for each in listed):
             return listed
         first = listed if first is None else first
     return first
 
 
-def _meaningful(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
-    """NONE beside another verb says nothing."""
-    real = tuple(each for each in operations if each.verb is not Verb.NONE)
+def _meaningful(operations: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """NONE beside another action says nothing."""
+    real = tuple(each for each in operations if each.action is not Action.NONE)
     return real or operations[:1]
 
 
-def _never_less(operations: tuple[Operation, ...], fact: CleanText) -> tuple[Operation, ...]:
+def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ...]:
     """A bare DELETE puts the fact that caused it in place: what is known changes, it does not vanish."""
-    retires = any(each.verb is Verb.DELETE for each in operations)
-    places = any(each.verb is not Verb.DELETE for each in operations)
-    return (*operations, Operation(Verb.ADD, None, fact)) if retires and not places else operations
+    retires = any(each.action is Action.DELETE for each in operations)
+    places = any(each.action is not Action.DELETE for each in operations)
+    return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations
 
 
-def _rejected(fact: CleanText, shown: Sequence[Neighbour], evidence: Judgement, why: str) -> Ruling:
+def _rejected(fact: CleanText, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
     fallback = by_rules(fact, shown)
-    reason = f"{why}; the rules decided {fallback.judgement.verdict}"
-    judged = replace(evidence, verdict=fallback.judgement.verdict, reason=reason, rejected=True)
-    return replace(fallback, judgement=judged, warnings=(f"decision_rejected: {why}.",))
+    reason = f"{why}; the rules decided {fallback.evidence.verdict}"
+    judged = replace(evidence, verdict=fallback.evidence.verdict, reason=reason, rejected=True)
+    return replace(fallback, evidence=judged, warnings=(f"decision_rejected: {why}.",))

@@ -1,7 +1,7 @@
 """What becomes of a new text beside a similar old one, when no LLM is asked?
 
 The offline decision for pairs of similarity 0.70 to 0.98, and for those above that the guard held back. It works on
-the words alone and returns a verdict; it writes nothing. When no rule is sure the answer is KEEP_BOTH: two rows that
+the words alone and returns an action; it writes nothing. When no rule is sure the answer is KEEP_BOTH: two rows that
 say the same cost a line of context, a wrong merge costs a memory.
 """
 
@@ -16,7 +16,7 @@ from service.language.attributes import Clause
 from service.language.lexemes import lexemes
 
 
-class Verdict(StrEnum):
+class PairAction(StrEnum):
     """MERGE and REPLACE update the old row with `text` (updated_existing); NONE leaves it; KEEP_BOTH adds a row."""
 
     NONE = "none"
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 class PairDecision:
     """`text` is the whole new content of the old row with MERGE and REPLACE, else None; `reason` is for people."""
 
-    verdict: Verdict
+    action: PairAction
     text: str | None
     reason: str
 
@@ -69,7 +69,7 @@ def decide_pair(new: str, old: str, similarity: float) -> PairDecision:
     holds a name that `old` lacks.
     """
     if _bare(new) == _bare(old) and (_bare(new) or new == old):
-        return PairDecision(Verdict.NONE, None, "same text")
+        return PairDecision(PairAction.NONE, None, "same text")
     fresh, known = _side(new), _side(old)
     if not fresh.words or not known.words:  # no word is part of every text
         return _keep("nothing to compare")
@@ -97,11 +97,11 @@ def _bare(text: str) -> str:
 
 
 def _keep(reason: str) -> PairDecision:
-    return PairDecision(Verdict.KEEP_BOTH, None, reason)
+    return PairDecision(PairAction.KEEP_BOTH, None, reason)
 
 
 def _replace(new: _Side, reason: str) -> PairDecision:
-    return PairDecision(Verdict.REPLACE, new.said, reason)
+    return PairDecision(PairAction.REPLACE, new.said, reason)
 
 
 def _same_subject(new: _Side, old: _Side) -> bool:
@@ -137,7 +137,7 @@ def _repeated(new: _Side, old: _Side, reason: str | None) -> PairDecision | None
     if sorted(new.words) != sorted(old.words) or _limits(new) != _limits(old):
         return None
     if reason is None:
-        return PairDecision(Verdict.NONE, None, "same content words")
+        return PairDecision(PairAction.NONE, None, "same content words")
     return _replace(new, "now told in another tense") if reason == "tense" else None
 
 
@@ -160,7 +160,7 @@ def _contained(new: _Side, old: _Side) -> PairDecision | None:
         and not contrast.names_only_in(new.text, old.text)  # "B" is no part of "B0", though its letter is
     )
     if known_better and _limits(new) == _limits(old) and contrast.differs(new.text, old.text) in (None, "name"):
-        return PairDecision(Verdict.NONE, None, "the old text says the same and more")
+        return PairDecision(PairAction.NONE, None, "the old text says the same and more")
     return None
 
 
@@ -211,7 +211,7 @@ def _gathered(new: _Side, old: _Side, similarity: float) -> PairDecision | None:
     if _overlap(new, old) < SAME_TOPIC or new.signature != old.signature:
         return None
     merged = _merged(new.said, old.said)
-    return PairDecision(Verdict.MERGE, merged, "one more value of the same") if merged else None
+    return PairDecision(PairAction.MERGE, merged, "one more value of the same") if merged else None
 
 
 def _merged(new: str, old: str) -> str | None:

@@ -16,6 +16,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain.decision import Evidence, Neighbour
 from service.domain.fact import Fact
 from service.domain.filters import Filter
 from service.domain.kinds import Importance, Kind, MemoryType
@@ -85,37 +86,12 @@ class Speech:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A live memory of the exact scope and channel, as it was when it was shown. `similarity` 0..1, calibrated."""
-
-    id: UUID
-    text: CleanText
-    hash: str
-    version: int
-    similarity: float
-
-
-@dataclass(frozen=True, slots=True)
 class Dedup:
     """The verdict on a text; `existing_id` with every action but STORED_NEW, `similarity` of the nearest or None."""
 
     action: DedupAction
     existing_id: UUID | None = None
     similarity: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Who decided about a near neighbour and on which evidence; becomes a row in `decision`."""
-
-    source: str  # "llm" or "rules"
-    model: str
-    verdict: str
-    reason: str
-    shown: tuple[UUID, ...]
-    prompt_sha256: str | None = None
-    reply: str | None = None
-    rejected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +149,7 @@ class NewMemory:
     timestamp: datetime
     vector: NDArray[np.float32] | None
     embedding_status: EmbeddingStatus
-    judgement: Judgement | None
+    evidence: Evidence | None
     speech: Speech | None
     fact_confidence: float | None
     context: Context | None
@@ -208,7 +184,7 @@ class Draft:
     seen: tuple[Neighbour, ...] = ()  # dedup
     blocked: bool = True  # a row that no longer counts may stand where this text is to stand; False: seen in the lock
     dedup: Dedup | None = None
-    judgement: Judgement | None = None
+    evidence: Evidence | None = None
     merged: Merged | None = None
     context: Context | None = None  # context
     annotation: Annotation | None = None  # annotate
@@ -269,7 +245,7 @@ class Draft:
             timestamp=self.timestamp,
             vector=final.vector,
             embedding_status=EmbeddingStatus.QUEUED if final.vector is None else self.embedding_status,
-            judgement=self.judgement,
+            evidence=self.evidence,
             speech=self.speech,
             fact_confidence=self.fact.confidence if self.fact else None,
             context=self.context,

@@ -5,29 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
+from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
 from service.domain.kinds import Importance, Kind
 from service.domain.scope import Scope
 from service.domain.temporal import Temporal
 
-
-class Event(StrEnum):  # R1.10
-    """What happened to a memory."""
-
-    ADD = "ADD"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-    NONE = "NONE"
-
-
-EVENT_OF = {
-    DedupAction.STORED_NEW: Event.ADD,
-    DedupAction.UPDATED_EXISTING: Event.UPDATE,
-    DedupAction.DUPLICATE_EXACT: Event.NONE,
+ACTION_OF = {
+    DedupAction.STORED_NEW: Action.ADD,
+    DedupAction.UPDATED_EXISTING: Action.UPDATE,
+    DedupAction.DUPLICATE_EXACT: Action.NONE,
 }
 
 
@@ -85,7 +75,7 @@ class Outcome:
     """What one text of a request led to; `memory_id` is None only in a dry run that would add."""
 
     draft: Draft
-    event: Event
+    event: Action
     dedup: Dedup
     memory_id: UUID | None
     memory: str | None
@@ -100,7 +90,7 @@ class HistoryEntry:
 
     id: UUID
     memory_id: UUID
-    event: Event
+    event: Action
     old_memory: str | None
     new_memory: str | None
     is_deleted: bool

@@ -9,8 +9,9 @@ from uuid import UUID
 from service.db import caches
 from service.db.idempotency import Replay
 from service.db.jobs import operations
+from service.domain.decision import Action
 from service.domain.job import Counts, Job
-from service.domain.memory import Event, Outcome
+from service.domain.memory import Outcome
 from service.domain.request import IdempotencyKey, Request
 from service.errors import ServiceError
 from service.memory.curate import curate
@@ -68,7 +69,7 @@ def _answer(outcomes: Sequence[Outcome], warnings: Sequence[str] = ()) -> tuple[
         }
         for outcome in outcomes
     ]
-    return (201 if any(outcome.event is Event.ADD for outcome in outcomes) else 200), {
+    return (201 if any(outcome.event is Action.ADD for outcome in outcomes) else 200), {
         "results": results,
         "warnings": list(warnings),
     }

@@ -38,21 +38,21 @@ async def confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     return replace(draft, blocked=beside.blocked)
 
 
-async def settle(session: Session, draft: Draft, res: Resources) -> Draft:
-    """The draft with the rules' verdict on what is there now, inside the lock: so every writer ends (A9)."""
+async def decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:
+    """The draft as the rules decide it by what is there now, inside the lock: so every writer ends."""
     if not draft.options.dedup:
         return draft
     seen = (await _beside(session, draft, res)).neighbours
-    fresh = replace(draft, seen=seen, merged=None, judgement=None)
-    verdict = dedup.sort_out(fresh, seen, res.settings.dedup_exact, res.settings.dedup_near)
-    if verdict is not None:
-        return replace(fresh, dedup=verdict)
+    fresh = replace(draft, seen=seen, merged=None, evidence=None)
+    found = dedup.sort_out(fresh, seen, res.settings.dedup_exact, res.settings.dedup_near)
+    if found is not None:
+        return replace(fresh, dedup=found)
     shown = [each for each in seen if each.similarity >= res.settings.dedup_near]
-    ruled = decide.by_rules(fresh.clean, shown)
-    decided = judge.apply(fresh, ruled)
-    if ruled.text is None or ruled.text == fresh.clean:
+    decision = decide.by_rules(fresh.clean, shown)
+    decided, written = judge.apply(fresh, decision), decision.edits[0].text
+    if written is None or written == fresh.clean:
         return decided
-    return replace(decided, merged=Merged(ruled.text, content_hash(ruled.text), None))
+    return replace(decided, merged=Merged(written, content_hash(written), None))
 
 
 async def _beside(session: Session, draft: Draft, res: Resources) -> Beside:

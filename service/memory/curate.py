@@ -1,6 +1,6 @@
 """How does a conversation become facts that stay true (infer=true)?
 
-PII, extraction, per fact embedding, the nearest memories and a ruling: all of it before the transaction. In it, under
+PII, extraction, per fact embedding, the nearest memories and a decision: all of it before the transaction. In it, under
 the scope lock, what was seen is checked again; then the turns and whatever the rulings say are written together. When
 the model cannot extract, the turns are kept all the same and a job curates them later: nothing is lost.
 """
@@ -15,7 +15,6 @@ from uuid import UUID
 
 from service.curator import extract, operations
 from service.curator.extract import Extracted
-from service.curator.operations import Ruling
 from service.curator.sourcing import Said
 from service.db import caches
 from service.db.engine import Session
@@ -27,7 +26,8 @@ from service.db.memories import rows
 from service.db.memories.rows import Rows, Waiting
 from service.db.search import deduplication
 from service.db.search.deduplication import Beside
-from service.domain.draft import Asked, Draft, EmbeddingStatus, Neighbour, Options
+from service.domain.decision import Decision, Neighbour
+from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
 from service.domain.kinds import Importance
@@ -44,7 +44,7 @@ from service.pipeline.profiles import FACT, TOGETHER
 from service.pipeline.run import run_all
 from service.resources import Resources
 
-RULINGS_AT_ONCE = 8
+DECISIONS_AT_ONCE = 8
 
 ECHOES = 20
 """Memories that an assistant's sentence is held against: it may weave several of them together."""
@@ -55,11 +55,11 @@ PATIENCE = 14
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A fact on its way: what it is, what it was compared with, what is to happen, and the texts that ruling wrote."""
+    """A fact on its way: what it is, what it was compared with, what is to happen, and the texts that the decision wrote."""
 
     draft: Draft
     fact: Fact
-    ruling: Ruling | None = None
+    decision: Decision | None = None
     merged: tuple[apply.Texts, ...] = ()
 
 
@@ -101,7 +101,7 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
     if not facts:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
     for last in (False, False, False, True)[-DECISIONS - 1 :]:
-        facts = await _ruled(facts, res)
+        facts = await _decided(facts, res)
         if conversation.dry_run:
             return Curated(_previews(facts, res), warnings)
         try:
@@ -230,20 +230,20 @@ def _draft(fact: Fact, said: Sequence[Draft], conversation: Conversation, res: R
     )
 
 
-async def _ruled(facts: Sequence[Considered], res: Resources) -> list[Considered]:
-    """Each fact with the memories nearest to it and a ruling; some rulings wait for a model at the same time."""
+async def _decided(facts: Sequence[Considered], res: Resources) -> list[Considered]:
+    """Each fact with the memories nearest to it and a decision; some wait for a model at the same time."""
     if not facts:
         return []
     async with res.db.read(facts[0].draft.scope.workspace_id, by_key=True) as session:
         seen = [(await _nearest(session, each.draft, res)).neighbours for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
     if len(facts) == 1:  # a task and a turn of its own would cost more than they order
-        return [await _rule(facts[0], seen[0], recalled[0], res)]
-    turn = asyncio.Semaphore(RULINGS_AT_ONCE)
+        return [await _decide(facts[0], seen[0], recalled[0], res)]
+    turn = asyncio.Semaphore(DECISIONS_AT_ONCE)
 
     async def one(each: Considered, shown: tuple[Neighbour, ...], said_before: Sequence[Neighbour]) -> Considered:
         async with turn:
-            return await _rule(each, shown, said_before, res)
+            return await _decide(each, shown, said_before, res)
 
     return list(await asyncio.gather(*map(one, facts, seen, recalled)))
 
@@ -256,22 +256,22 @@ async def _recalled(session: Session, each: Considered, res: Resources) -> Seque
     return beside.neighbours
 
 
-async def _rule(
+async def _decide(
     each: Considered, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour], res: Resources
 ) -> Considered:
     began = time.perf_counter()
     draft = replace(each.draft, seen=shown)
-    ruling = apply.duplicate(draft) or operations.echo(draft.clean, recalled)
-    if ruling is None:
-        ruling = await operations.rule(draft.clean, shown, res, llm=draft.options.use_llm)
+    decision = apply.duplicate(draft) or operations.echo(draft.clean, recalled)
+    if decision is None:
+        decision = await operations.rule(draft.clean, shown, res, llm=draft.options.use_llm)
     spent_ms = draft.timings_ms.get("decide", 0.0) + _since(began)
     draft = replace(draft, timings_ms={**draft.timings_ms, "decide": spent_ms})
     try:
-        merged = await apply.embedded(ruling, draft, res)
+        merged = await apply.embedded(decision, draft, res)
     except (EmbeddingError, PiiRejected):
         both = "merge_failed: a merged text could not be kept, the fact was added as it is."
-        return replace(each, draft=draft, ruling=apply.added(draft, ruling, both), merged=())
-    return replace(each, draft=draft, ruling=ruling, merged=merged)
+        return replace(each, draft=draft, decision=apply.added(draft, decision, both), merged=())
+    return replace(each, draft=draft, decision=decision, merged=merged)
 
 
 async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Beside:
@@ -306,16 +306,20 @@ async def _write(
         touched: set[UUID | None] = set()
         for each in facts:
             if touched & _targets(each):  # by a fact of this very conversation
-                each = await _ruled_inside(session, each, res)
-            assert each.ruling is not None
+                each = await _decided_inside(session, each, res)
+            assert each.decision is not None
             first = not outcomes
             draft = each.draft if first else replace(each.draft, blocked=True)  # by what stands there since
-            done = await apply.ruling(session, draft, each.ruling, each.merged, places[0], res, waiting, first=first)
+            done = await apply.carry_out(
+                session, draft, each.decision, each.merged, places[0], res, waiting, first=first
+            )
             outcomes.extend(done)
             touched |= {one.memory_id for one in done if one.event != "NONE"}
             fact = each.fact
             turn = places[fact.message if fact.message is not None else -1]
-            made = [one for one in done if one.event != "NONE"] or done  # what a ruling merely touches is not its work
+            made = [
+                one for one in done if one.event != "NONE"
+            ] or done  # what a decision merely touches is not its work
             links.extend(
                 Source(one.memory_id, turn.id, fact.start, fact.end)
                 for one in made
@@ -335,7 +339,7 @@ async def _write(
 
 
 async def _confirmed(session: Session, each: Considered, res: Resources, *, decide_inside: bool) -> Considered:
-    """The fact if the world is as it was when it was ruled on; Stale otherwise, or a ruling inside the lock (A9).
+    """The fact if the world is as it was when it was decided on; Stale otherwise, or a decision inside the lock.
 
     Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
     """
@@ -348,19 +352,19 @@ async def _confirmed(session: Session, each: Considered, res: Resources, *, deci
     return _by_rules(each, beside.neighbours)
 
 
-async def _ruled_inside(session: Session, each: Considered, res: Resources) -> Considered:
+async def _decided_inside(session: Session, each: Considered, res: Resources) -> Considered:
     return _by_rules(each, (await _nearest(session, each.draft, res)).neighbours)
 
 
 def _targets(each: Considered) -> set[UUID | None]:
-    return {operation.target.id for operation in each.ruling.operations if operation.target} if each.ruling else set()
+    return {operation.target.id for operation in each.decision.edits if operation.target} if each.decision else set()
 
 
 def _by_rules(each: Considered, there: tuple[Neighbour, ...]) -> Considered:
-    """A ruling inside the lock, where no model can be asked."""
+    """A decision inside the lock, where no model can be asked."""
     draft = replace(each.draft, seen=there)
-    ruling = apply.duplicate(draft) or operations.by_rules(draft.clean, there)
-    return replace(each, draft=draft, ruling=ruling, merged=apply.without_vectors(ruling, draft))
+    decision = apply.duplicate(draft) or operations.by_rules(draft.clean, there)
+    return replace(each, draft=draft, decision=decision, merged=apply.without_vectors(decision, draft))
 
 
 async def _turns(
@@ -415,8 +419,8 @@ async def _kept_for_later(
 
 
 def _previews(facts: Sequence[Considered], res: Resources) -> tuple[Outcome, ...]:
-    return tuple(outcome for each in facts for outcome in apply.preview(each.draft, each.ruling, res.settings))
+    return tuple(outcome for each in facts for outcome in apply.preview(each.draft, each.decision, res.settings))
 
 
 def _odd(facts: Sequence[Considered]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(warning for each in facts if each.ruling for warning in each.ruling.warnings))
+    return tuple(dict.fromkeys(warning for each in facts if each.decision for warning in each.decision.warnings))

@@ -19,9 +19,10 @@ from service.db.memories import history, memories, revisions, sources
 from service.db.memories.history import Change
 from service.db.search import deduplication
 from service.db.tenants.audit import Promotion
+from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
 from service.domain.job import NewJob
-from service.domain.memory import Event, Memory
+from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType
 from service.domain.request import Request
 from service.domain.revision import Expected
@@ -100,7 +101,7 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     await edges.put(session, workspace_id, Relation(new_id, RelationType.PROMOTED_FROM, original.id))
     copy = await memories.get(session, workspace_id, new_id)
     assert copy is not None, "it has just been written"
-    await history.append(session, workspace_id, [Change(new_id, Event.ADD, copy.scope, None, copy.text)])
+    await history.append(session, workspace_id, [Change(new_id, Action.ADD, copy.scope, None, copy.text)])
     attempts = res.settings.job_max_attempts
     jobs = [NewJob("enrich", memory_id=new_id, max_attempts=attempts)]
     if copy.embedding_status is not EmbeddingStatus.STORED:

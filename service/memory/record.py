@@ -19,8 +19,9 @@ from service.db.episodes.turns import NewTurn, StoredTurn
 from service.db.memories import rows
 from service.db.memories.memories import Placed
 from service.db.search import deduplication
+from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
-from service.domain.memory import EVENT_OF, Event, Outcome
+from service.domain.memory import ACTION_OF, Outcome
 from service.domain.request import Request
 from service.domain.scope import Scope
 from service.language.context import PRECEDING
@@ -85,7 +86,7 @@ async def _write(
         outcomes, placed = await _sorted_out(session, scope, drafts, places)
         await write.add(session, placed, res)
         for each in outcomes:
-            if each.event is Event.NONE and each.memory_id:
+            if each.event is Action.NONE and each.memory_id:
                 await write.prolong(session, scope, each.memory_id, each.draft.asked.expires_at, res)
         links = [
             Source(each.memory_id, place.id, 0, len(each.draft.clean))
@@ -137,7 +138,7 @@ def _turn(draft: Draft) -> NewTurn:
 
 
 def _outcome(draft: Draft, memory_id: UUID, text: str, dedup: Dedup, place: StoredTurn) -> Outcome:
-    return Outcome(draft, EVENT_OF[dedup.action], dedup, memory_id, text, None, place.conversation_id, place.index)
+    return Outcome(draft, ACTION_OF[dedup.action], dedup, memory_id, text, None, place.conversation_id, place.index)
 
 
 async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> list[Outcome]:
@@ -152,5 +153,5 @@ async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> li
         memory_id = there.get(draft.hash) if known_one else None
         dedup = Dedup(DedupAction.DUPLICATE_EXACT, memory_id, 1.0) if known_one else Dedup(DedupAction.STORED_NEW)
         there.setdefault(draft.hash, None)
-        outcomes.append(Outcome(draft, EVENT_OF[dedup.action], dedup, memory_id, draft.clean))
+        outcomes.append(Outcome(draft, ACTION_OF[dedup.action], dedup, memory_id, draft.clean))
     return outcomes

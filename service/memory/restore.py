@@ -6,7 +6,8 @@ from uuid import UUID
 
 from service.db.memories import history, memories, revisions, snapshots
 from service.db.memories.history import Change
-from service.domain.memory import Event, Memory
+from service.domain.decision import Action
+from service.domain.memory import Memory
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.memory.store import write_transaction
@@ -38,7 +39,7 @@ async def restore(
                 session, workspace_id, memory_id, {"relevance": 1.0, "last_accessed": now, "stale_at": None}
             )
             text = found.text
-            change = Change(memory_id, Event.UPDATE, found.scope, text, text, was.before, was.vector, was.generation)
+            change = Change(memory_id, Action.UPDATE, found.scope, text, text, was.before, was.vector, was.generation)
             await history.append(session, workspace_id, [change])
             await note(session, "restore", found.scope, [memory_id], request, res)
             found = await memories.get(session, workspace_id, memory_id) or found

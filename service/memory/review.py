@@ -23,9 +23,10 @@ from service.db.memories.decisions import Cause
 from service.db.memories.history import Change
 from service.db.memories.reviews import Review
 from service.domain.audit import Operation
-from service.domain.draft import EmbeddingStatus, Judgement
+from service.domain.decision import Action, Evidence
+from service.domain.draft import EmbeddingStatus
 from service.domain.job import NewJob
-from service.domain.memory import Event, Memory
+from service.domain.memory import Memory
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.text import CleanText
@@ -107,7 +108,7 @@ async def _resolve(
             raise Conflict(f"This review was {found.state} before.", field="id")
         if pending is not None:
             with contextlib.suppress(_Late):
-                return await _settle(pending, review_id, wanted, res, request, expected)
+                return await _resolve_pending(pending, review_id, wanted, res, request, expected)
     raise Conflict(GONE, field="id")
 
 
@@ -115,7 +116,7 @@ class _Late(Exception):
     """Somebody else resolved the review since it was read."""
 
 
-async def _settle(
+async def _resolve_pending(
     pending: Memory,
     review_id: UUID,
     wanted: Resolved,
@@ -161,7 +162,7 @@ async def _carry_out(session: Session, pending: Memory, review: Review, res: Res
         session, workspace_id, [change.target_id for change in review.changes], alive_at=res.clock()
     )
     live = {each.id for each in there.values() if not each.archived}
-    said = Judgement("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
+    said = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
     ruling_id = uuid7()
     for change in review.changes:
         if change.verb == "DELETE" and change.target_id in live:
@@ -174,7 +175,7 @@ async def _carry_out(session: Session, pending: Memory, review: Review, res: Res
 
 
 async def _take_place(
-    session: Session, pending: Memory, target: UUID, said: Judgement, ruling_id: UUID, res: Resources
+    session: Session, pending: Memory, target: UUID, said: Evidence, ruling_id: UUID, res: Resources
 ) -> None:
     workspace_id, now = pending.scope.workspace_id, res.clock()
     was = await snapshots.take(session, workspace_id, target, generation=res.generation)
@@ -187,12 +188,12 @@ async def _take_place(
     await reviews.hand_over(session, workspace_id, pending.id, target)
     await erase.erase(session, workspace_id, [pending.id], generation=res.generation)
     gone = await history.last(session, workspace_id, pending.id)
-    change = Change(target, Event.UPDATE, old.scope, old.text, pending.text, was.before, was.vector, was.generation)
+    change = Change(target, Action.UPDATE, old.scope, old.text, pending.text, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
     taken = replace(said, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
     causes = [
-        Cause(pending.id, taken, pending.scope, Event.DELETE, gone, ruling_id),
-        Cause(target, said, old.scope, Event.UPDATE, change.id, ruling_id),
+        Cause(pending.id, taken, pending.scope, Action.DELETE, gone, ruling_id),
+        Cause(target, said, old.scope, Action.UPDATE, change.id, ruling_id),
     ]
     await decisions.append(session, workspace_id, causes)
     attempts = res.settings.job_max_attempts
@@ -224,7 +225,7 @@ def _values(old: Memory, new: Memory) -> dict[str, Any]:
     }
 
 
-async def _let_count(session: Session, pending: Memory, said: Judgement, ruling_id: UUID, res: Resources) -> None:
+async def _let_count(session: Session, pending: Memory, said: Evidence, ruling_id: UUID, res: Resources) -> None:
     workspace_id, now = pending.scope.workspace_id, res.clock()
     was = await snapshots.take(session, workspace_id, pending.id, generation=res.generation)
     if was is None:
@@ -232,9 +233,9 @@ async def _let_count(session: Session, pending: Memory, said: Judgement, ruling_
     await memories.make_way(session, workspace_id, [pending.hash], now=now)
     await revisions.change(session, workspace_id, pending.id, {"archived": False, "review_status": None}, now=now)
     text = pending.text
-    change = Change(pending.id, Event.UPDATE, pending.scope, text, text, was.before, was.vector, was.generation)
+    change = Change(pending.id, Action.UPDATE, pending.scope, text, text, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
-    cause = Cause(pending.id, said, pending.scope, Event.UPDATE, change.id, ruling_id)
+    cause = Cause(pending.id, said, pending.scope, Action.UPDATE, change.id, ruling_id)
     await decisions.append(session, workspace_id, [cause])
 
 

@@ -16,10 +16,11 @@ from service.db.jobs import queue
 from service.db.memories import history, memories, revisions, snapshots
 from service.db.memories.history import Change
 from service.db.memories.revisions import VectorKind
+from service.domain.decision import Action
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.job import NewJob
 from service.domain.kinds import KindSource
-from service.domain.memory import Event, Memory
+from service.domain.memory import Memory
 from service.domain.request import Request
 from service.domain.revision import Expected, Revision
 from service.domain.text import content_hash
@@ -61,7 +62,7 @@ async def revise(
         if values or "last_accessed" in asked.moments:
             await _write(session, old, asked, draft, values, res)
             text = values.get("content", old.text)
-            change = Change(memory_id, Event.UPDATE, old.scope, old.text, text, was.before, was.vector, was.generation)
+            change = Change(memory_id, Action.UPDATE, old.scope, old.text, text, was.before, was.vector, was.generation)
             await history.append(session, workspace_id, [change])
             await note(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
             found = await memories.get(session, workspace_id, memory_id) or old

@@ -19,13 +19,14 @@ from service.db.engine import Session
 from service.db.memories import memories
 from service.db.memories.memories import Placed
 from service.db.search import deduplication
-from service.domain.draft import Dedup, DedupAction, Draft, Neighbour, NewMemory
-from service.domain.memory import EVENT_OF, Event, Outcome
+from service.domain.decision import Action, Neighbour
+from service.domain.draft import Dedup, DedupAction, Draft, NewMemory
+from service.domain.memory import ACTION_OF, Outcome
 from service.domain.request import Request
 from service.domain.scope import Scope
 from service.errors import Conflict
 from service.memory import write
-from service.memory.confirm import Stale, confirm, settle
+from service.memory.confirm import Stale, confirm, decide_inside_lock
 from service.pipeline.profiles import AGAIN, ANNOTATED, CONTENT
 from service.pipeline.run import run
 from service.resources import Resources
@@ -42,7 +43,7 @@ async def store(draft: Draft, res: Resources, request: Request) -> Outcome:
         try:
             return await _write(draft, res, request)
         except (Stale, write.Gone):
-            draft = await run(AGAIN, replace(draft, dedup=None, judgement=None, merged=None), res)
+            draft = await run(AGAIN, replace(draft, dedup=None, evidence=None, merged=None), res)
     if draft.settled:  # the pipeline stopped early, and the duplicate may be gone by now
         draft = await run(ANNOTATED, replace(draft, dedup=None), res)
     return await _write(draft, res, request, decide_inside=True)
@@ -78,7 +79,7 @@ async def keep_promise(session: Session, workspace_id: UUID, operation_id: UUID,
 async def _write(draft: Draft, res: Resources, request: Request, *, decide_inside: bool = False) -> Outcome:
     async with write_transaction(draft.scope, res, request) as session:
         if decide_inside:
-            draft = await settle(session, draft, res)
+            draft = await decide_inside_lock(session, draft, res)
         else:
             draft = await confirm(session, draft, res)
         outcome = await _apply(session, await _with_chosen_id(session, draft), res)
@@ -105,7 +106,7 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
     target = draft.dedup.existing_id
     if draft.dedup.action is DedupAction.DUPLICATE_EXACT:
         assert target is not None, "a duplicate is the duplicate of something"
-        await write.decided(session, draft.scope, target, draft.judgement)
+        await write.decided(session, draft.scope, target, draft.evidence)
         await write.prolong(session, draft.scope, target, draft.asked.expires_at, res)
         text = next((each.text for each in draft.seen if each.id == target), None)
         return _outcome(_left_out(draft, target), target, text)
@@ -148,7 +149,7 @@ async def _covering(session: Session, draft: Draft, new: NewMemory, target: UUID
 
 def _outcome(draft: Draft, memory_id: UUID | None, text: str | None, old: str | None = None) -> Outcome:
     assert draft.dedup is not None
-    event: Event = EVENT_OF[draft.dedup.action]
+    event: Action = ACTION_OF[draft.dedup.action]
     if text is None:
         text = draft.merged.text if draft.merged else draft.clean
     return Outcome(draft, event, draft.dedup, memory_id or draft.dedup.existing_id, text, old)

@@ -1,6 +1,6 @@
 """How is a decision taken back?
 
-The whole ruling is undone, last operation first, and only while every memory it changed still is as it left it. What
+All that was decided together is undone, the last edit first, and only while every memory it changed still is as it left it. What
 comes back is the memory of before: text, vector, validity, tags, sources, entities and edges. Undo is history itself
 and can be read there; twice is the same as once.
 """
@@ -19,8 +19,9 @@ from service.db.memories import decisions, history, memories, reviews, snapshots
 from service.db.memories import undo as rows
 from service.db.memories.decisions import Decided
 from service.db.memories.history import Change
+from service.domain.decision import Action
 from service.domain.job import NewJob
-from service.domain.memory import Event, Memory
+from service.domain.memory import Memory
 from service.domain.request import Request
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict, NotFound
@@ -37,7 +38,7 @@ NO_RECORD = "This decision was made before changes were recorded with it; it can
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The decisions of the ruling; the memories they changed, as they are now; and ids of those that are gone."""
+    """The decisions that were made together; the memories they changed, as they are now; and ids of those that are gone."""
 
     decision: Decided
     together: tuple[UUID, ...]
@@ -46,17 +47,17 @@ class Undone:
 
 
 async def undo(workspace_id: UUID, decision_id: UUID, res: Resources, request: Request) -> Undone:
-    """Takes the ruling back. Raises NotFound, or Conflict with the reason why it cannot be."""
+    """Takes the decision back, with those made together with it. Raises NotFound, or Conflict with the reason why it cannot be."""
     async with res.db.read(workspace_id) as session:
         found = await decisions.get(session, workspace_id, decision_id)
     if found is None:
         raise missing()
     async with write_transaction(found.scope, res, request) as session:
         await rows.lock(session, workspace_id, decision_id, found.ruling_id)
-        ruling = await decisions.together(session, workspace_id, found)
-        if not ruling:
+        group = await decisions.together(session, workspace_id, found)
+        if not group:
             raise missing()  # purged meanwhile
-        ours = [each for each in ruling if each.history_id is not None and each.memory_id is not None]
+        ours = [each for each in group if each.history_id is not None and each.memory_id is not None]
         open_ones = [each for each in ours if each.undone_at is None]
         if open_ones:
             await _take_back(session, workspace_id, open_ones, res)
@@ -73,12 +74,12 @@ def missing() -> NotFound:
     return NotFound("There is no decision with this id.", field="id")
 
 
-async def _take_back(session: Session, workspace_id: UUID, ruling: Sequence[Decided], res: Resources) -> None:
-    ids = [each.memory_id for each in ruling]
+async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Decided], res: Resources) -> None:
+    ids = [each.memory_id for each in group]
     # by ascending id like every writer of many rows, then one after the other
     await session.execute(erase.LOCK, {"workspace": workspace_id, "ids": ids})
     now = res.clock()
-    for each in reversed(ruling):
+    for each in reversed(group):
         assert each.memory_id is not None, "only changes are taken back"
         assert each.history_id is not None, "only changes are taken back"
         was = await snapshots.take(session, workspace_id, each.memory_id, generation=res.generation)
@@ -90,7 +91,7 @@ async def _take_back(session: Session, workspace_id: UUID, ruling: Sequence[Deci
         entry = None
         if was is None:
             entry = await _bring_back(session, workspace_id, each, res, now)
-        elif each.event == Event.ADD:
+        elif each.event == Action.ADD:
             await erase.erase(session, workspace_id, [each.memory_id], generation=res.generation)
         else:
             entry = await _restore(session, workspace_id, each, was, res, now)
@@ -117,7 +118,7 @@ async def _restore(
     await reviews.reopen(session, workspace_id, taken.memory_id)
     there = await memories.get(session, workspace_id, taken.memory_id)
     assert there is not None, "the row is locked"
-    change = Change(taken.memory_id, Event.UPDATE, there.scope, text_now, then, was.before, was.vector, was.generation)
+    change = Change(taken.memory_id, Action.UPDATE, there.scope, text_now, then, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
     await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, taken.memory_id, res))
     return change.id
@@ -131,7 +132,7 @@ async def _bring_back(session: Session, workspace_id: UUID, taken: Decided, res:
     await rows.bring_back(session, workspace_id, memory_id, taken.history_id)
     await rows.restore(session, workspace_id, memory_id, taken.history_id, then, generation=res.generation, now=now)
     await reviews.reopen(session, workspace_id, memory_id)
-    change = Change(memory_id, Event.ADD, taken.scope, None, then, reused=True)
+    change = Change(memory_id, Action.ADD, taken.scope, None, then, reused=True)
     await history.append(session, workspace_id, [change])
     await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, memory_id, res))
     return change.id
@@ -149,14 +150,14 @@ async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Reso
     return found
 
 
-async def _answer(session: Session, workspace_id: UUID, decision_id: UUID, ruling: Sequence[Decided]) -> Undone:
+async def _answer(session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[Decided]) -> Undone:
     found = await decisions.get(session, workspace_id, decision_id)
     assert found is not None, "it is locked"
-    ids = [each.memory_id for each in ruling if each.memory_id is not None]
+    ids = [each.memory_id for each in group if each.memory_id is not None]
     there = await memories.get_many(session, workspace_id, ids)
     return Undone(
         found,
-        tuple(each.id for each in ruling),
+        tuple(each.id for each in group),
         tuple(there[each] for each in dict.fromkeys(ids) if each in there),
         tuple(each for each in dict.fromkeys(ids) if each not in there),
     )

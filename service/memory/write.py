@@ -16,20 +16,21 @@ from service.db.memories.memories import Placed
 from service.db.memories.rows import Rows, Waiting
 from service.db.tenants import audit
 from service.domain.audit import Operation
-from service.domain.draft import EmbeddingStatus, Judgement, NewMemory
+from service.domain.decision import Action, Evidence
+from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.job import NewJob
-from service.domain.memory import Event, Outcome
+from service.domain.memory import Outcome
 from service.domain.relation import Relation, RelationType
 from service.domain.request import Request
 from service.domain.scope import Scope
 from service.errors import Conflict
 from service.resources import Resources
 
-OPERATION: Mapping[Event, Operation] = {
-    Event.ADD: "store",
-    Event.NONE: "store",
-    Event.UPDATE: "update",
-    Event.DELETE: "delete",
+OPERATION: Mapping[Action, Operation] = {
+    Action.ADD: "store",
+    Action.NONE: "store",
+    Action.UPDATE: "update",
+    Action.DELETE: "delete",
 }
 
 EMBED_FIRST = 10
@@ -56,9 +57,9 @@ async def add(
     workspace_id = news[0].scope.workspace_id
     changes = [_added(new) for new in news]
     causes = [
-        Cause(new.id, new.judgement, new.scope, Event.ADD, change.id, ruling_id)
+        Cause(new.id, new.evidence, new.scope, Action.ADD, change.id, ruling_id)
         for new, change in zip(news, changes, strict=True)
-        if new.judgement
+        if new.evidence
     ]
     follow_up = [job for new in news for job in jobs(new, new.id, res)]
     if hashes := [new.hash for new in news if new.blocked and new.takes_part_in_dedup]:
@@ -90,10 +91,12 @@ async def update(
     if old.turn_index is not None:  # the text of a turn also stands in the context of those after it
         places = await contexts.places(session, workspace_id, [target])
         await contexts.rewrite(session, workspace_id, await contexts.holders(session, workspace_id, places))
-    change = history.Change(target, Event.UPDATE, old.scope, old.text, new.text, was.before, was.vector, was.generation)
+    change = history.Change(
+        target, Action.UPDATE, old.scope, old.text, new.text, was.before, was.vector, was.generation
+    )
     await history.append(session, workspace_id, [change])
-    if new.judgement:
-        cause = Cause(target, new.judgement, new.scope, Event.UPDATE, change.id, ruling_id)
+    if new.evidence:
+        cause = Cause(target, new.evidence, new.scope, Action.UPDATE, change.id, ruling_id)
         await decisions.append(session, workspace_id, [cause])
     await queue.enqueue(session, workspace_id, jobs(new, target, res))
     return old.text
@@ -107,7 +110,7 @@ async def prolong(session: Session, scope: Scope, target: UUID, until: datetime 
     if was is not None:
         await revisions.change(session, scope.workspace_id, target, {"expires_at": until}, now=res.clock())
         text = str(was.before["content"])
-        change = history.Change(target, Event.UPDATE, scope, text, text, was.before, was.vector, was.generation)
+        change = history.Change(target, Action.UPDATE, scope, text, text, was.before, was.vector, was.generation)
         await history.append(session, scope.workspace_id, [change])
 
 
@@ -115,7 +118,7 @@ async def retire(
     session: Session,
     scope: Scope,
     target: UUID,
-    judgement: Judgement | None,
+    evidence: Evidence | None,
     res: Resources,
     *,
     ruling_id: UUID | None = None,
@@ -126,10 +129,10 @@ async def retire(
         raise Gone("The memory that was to be retired is gone.")
     await memories.archive(session, scope.workspace_id, target, now=res.clock())
     text = str(was.before["content"])
-    change = history.Change(target, Event.DELETE, scope, text, None, was.before, was.vector, was.generation)
+    change = history.Change(target, Action.DELETE, scope, text, None, was.before, was.vector, was.generation)
     await history.append(session, scope.workspace_id, [change])
-    if judgement is not None:
-        cause = Cause(target, judgement, scope, Event.DELETE, change.id, ruling_id)
+    if evidence is not None:
+        cause = Cause(target, evidence, scope, Action.DELETE, change.id, ruling_id)
         await decisions.append(session, scope.workspace_id, [cause])
 
 
@@ -138,7 +141,7 @@ async def supersede(
     scope: Scope,
     target: UUID,
     by: UUID,
-    judgement: Judgement | None,
+    evidence: Evidence | None,
     res: Resources,
     *,
     ruling_id: UUID | None = None,
@@ -153,18 +156,18 @@ async def supersede(
     now = res.clock()
     await revisions.outdate(session, scope.workspace_id, target, now=now)
     text = str(was.before["content"])
-    change = history.Change(target, Event.UPDATE, scope, text, text, was.before, was.vector, was.generation)
+    change = history.Change(target, Action.UPDATE, scope, text, text, was.before, was.vector, was.generation)
     await history.append(session, scope.workspace_id, [change])
     await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
-    if judgement is not None:
-        cause = Cause(target, judgement, scope, Event.UPDATE, change.id, ruling_id)
+    if evidence is not None:
+        cause = Cause(target, evidence, scope, Action.UPDATE, change.id, ruling_id)
         await decisions.append(session, scope.workspace_id, [cause])
 
 
-async def decided(session: Session, scope: Scope, memory_id: UUID | None, judgement: Judgement | None) -> None:
-    """Keeps the evidence of a verdict that leaves the memory as it is."""
-    if judgement is not None:
-        await decisions.append(session, scope.workspace_id, [Cause(memory_id, judgement, scope, Event.NONE)])
+async def decided(session: Session, scope: Scope, memory_id: UUID | None, evidence: Evidence | None) -> None:
+    """Keeps the evidence of a decision that leaves the memory as it is."""
+    if evidence is not None:
+        await decisions.append(session, scope.workspace_id, [Cause(memory_id, evidence, scope, Action.NONE)])
 
 
 def jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
@@ -218,4 +221,4 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Reso
 
 
 def _added(new: NewMemory) -> history.Change:
-    return history.Change(new.id, Event.ADD, new.scope, None, new.text, reused=new.asked.id is not None)
+    return history.Change(new.id, Action.ADD, new.scope, None, new.text, reused=new.asked.id is not None)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.db.search import deduplication
-from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, Neighbour
+from service.domain.decision import Neighbour
+from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
 from service.language import contrast
 from service.resources import Resources
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from service.curator.offline import Action, Known, Verdict, decide
+from service.curator.offline import Known, OfflineEdit, decide
+from service.domain.decision import Action
 from service.language.facts import Message, extract, read
 
 
-def decided(new: str, *known: str, similarity: float = 0.8) -> tuple[Verdict, ...]:
+def decided(new: str, *known: str, similarity: float = 0.8) -> tuple[OfflineEdit, ...]:
     fact = read(new)
     assert fact is not None
     return decide(fact, [Known(number, text, similarity) for number, text in enumerate(known, 1)])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.evals import decisions
-from service.curator.rules import PairDecision, Verdict, decide_pair
+from service.curator.rules import PairAction, PairDecision, decide_pair
 from service.language import contrast
 
 
@@ -24,16 +24,16 @@ def test_what_is_kept_is_what_was_said(new: str, old: str) -> None:
 
 def test_scenarios_of_r18_47() -> None:
     assert decide_pair("Prefers morning meetings", "Prefers morning calls", 0.85) == PairDecision(
-        Verdict.MERGE, "Prefers morning calls and meetings", "one more value of the same"
+        PairAction.MERGE, "Prefers morning calls and meetings", "one more value of the same"
     )
-    assert decide_pair("Postgres is a database", "Postgres uses pgvector", 0.75).verdict is Verdict.KEEP_BOTH
+    assert decide_pair("Postgres is a database", "Postgres uses pgvector", 0.75).action is PairAction.KEEP_BOTH
 
 
 @pytest.mark.parametrize(("new", "old"), [("Likes tea", "it is"), ("who are you", "what is it"), ("!!", "??")])
 def test_a_text_without_content_words_replaces_nothing_and_is_not_dropped(new: str, old: str) -> None:
-    assert decide_pair(new, old, 0.9).verdict is Verdict.KEEP_BOTH
-    assert decide_pair(old, new, 0.9).verdict is Verdict.KEEP_BOTH
-    assert decide_pair(old, old, 0.9).verdict is Verdict.NONE
+    assert decide_pair(new, old, 0.9).action is PairAction.KEEP_BOTH
+    assert decide_pair(old, new, 0.9).action is PairAction.KEEP_BOTH
+    assert decide_pair(old, old, 0.9).action is PairAction.NONE
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_text_without_content_words_replaces_nothing_and_is_not_dropped(new: s
 )
 def test_none(new: str, old: str) -> None:
     decision = decide_pair(new, old, 0.9)
-    assert (decision.verdict, decision.text) == (Verdict.NONE, None)
+    assert (decision.action, decision.text) == (PairAction.NONE, None)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_none(new: str, old: str) -> None:
 )
 def test_replace(new: str, old: str) -> None:
     decision = decide_pair(new, old, 0.9)
-    assert (decision.verdict, decision.text) == (Verdict.REPLACE, new)
+    assert (decision.action, decision.text) == (PairAction.REPLACE, new)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_replace(new: str, old: str) -> None:
     ],
 )
 def test_never_dropped_nor_written_over(new: str, old: str) -> None:
-    assert decide_pair(new, old, 0.9).verdict is Verdict.KEEP_BOTH
+    assert decide_pair(new, old, 0.9).action is PairAction.KEEP_BOTH
 
 
 @pytest.mark.parametrize(
@@ -115,15 +115,15 @@ def test_never_dropped_nor_written_over(new: str, old: str) -> None:
 def test_merge(new: str, old: str, text: str | None) -> None:
     decision = decide_pair(new, old, 0.85)
     assert decision.text == text
-    assert decision.verdict is (Verdict.MERGE if text else Verdict.KEEP_BOTH)
-    assert decide_pair(new, old, 0.75).verdict is Verdict.KEEP_BOTH
+    assert decision.action is (PairAction.MERGE if text else PairAction.KEEP_BOTH)
+    assert decide_pair(new, old, 0.75).action is PairAction.KEEP_BOTH
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_what_differs_is_never_dropped(new: str, old: str) -> None:
     decision = decide_pair(new, old, 0.9)
-    assert (decision.text is None) is (decision.verdict in (Verdict.NONE, Verdict.KEEP_BOTH))
-    if decision.verdict is Verdict.NONE and decision.reason != "same text":
+    assert (decision.text is None) is (decision.action in (PairAction.NONE, PairAction.KEEP_BOTH))
+    if decision.action is PairAction.NONE and decision.reason != "same text":
         assert contrast.differs(new, old) in (None, "name")
         assert not contrast.names_only_in(new, old)
 

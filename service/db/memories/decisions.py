@@ -20,8 +20,7 @@ from service.db.engine import Session
 from service.db.memories import rows
 from service.db.memories.rows import Rows
 from service.db.tables import Decision
-from service.domain.draft import Judgement
-from service.domain.memory import Event
+from service.domain.decision import Action, Evidence
 from service.domain.scope import Scope
 
 TAKEN_OVER = "taken_over"
@@ -33,9 +32,9 @@ class Cause:
     """A verdict and what came of it: `history_id` is the entry it caused, None when it changed nothing."""
 
     memory_id: UUID | None
-    judgement: Judgement
+    evidence: Evidence
     scope: Scope
-    event: Event
+    event: Action
     history_id: UUID | None = None
     ruling_id: UUID | None = None
 
@@ -74,7 +73,7 @@ async def append(session: Session, workspace_id: UUID, decided: Sequence[Cause])
 
 
 def _row(workspace_id: UUID, cause: Cause) -> dict[str, Any]:
-    judged = cause.judgement
+    judged = cause.evidence
     return {
         "workspace_id": workspace_id,
         "id": uuid7(),

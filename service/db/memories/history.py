@@ -20,7 +20,8 @@ from service.db.engine import Session
 from service.db.memories import rows
 from service.db.memories.rows import Rows
 from service.db.tables import MemoryHistory as Table
-from service.domain.memory import Event, HistoryEntry
+from service.domain.decision import Action
+from service.domain.memory import HistoryEntry
 from service.domain.scope import Scope
 
 # Closes the open entry of each changed memory and tells when the next one may begin. Uses ix_memory_history_memory.
@@ -45,7 +46,7 @@ class Change:
     """One entry to be: `before` is the memory as it was, None for an ADD."""
 
     memory_id: UUID
-    event: Event
+    event: Action
     scope: Scope
     old: str | None
     new: str | None
@@ -63,7 +64,7 @@ def new_rows(changes: Sequence[Change]) -> Rows:
 
 async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]) -> None:
     """Writes the entries in their order; an id that has history is closed first. A brand-new id costs no look-up."""
-    known = [change.memory_id for change in changes if change.event is not Event.ADD or change.reused]
+    known = [change.memory_id for change in changes if change.event is not Action.ADD or change.reused]
     begins: dict[UUID, Any] = {}
     if known:
         closed = await session.execute(CLOSE, {"workspace": workspace_id, "ids": known})
@@ -95,7 +96,7 @@ def _row(change: Change) -> dict[str, Any]:
         "before": change.before,
         "before_embedding": change.before_vector,
         "before_generation": change.before_generation,
-        "is_deleted": change.event is Event.DELETE,
+        "is_deleted": change.event is Action.DELETE,
         "user_id": change.scope.user_id,
         "agent_id": change.scope.agent_id,
         "run_id": change.scope.run_id,
@@ -121,4 +122,4 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> li
         .where(Table.workspace_id == workspace_id, Table.memory_id == memory_id)
         .order_by(Table.recorded_at, Table.seq)
     )
-    return [HistoryEntry(row[0], row[1], Event(row[2]), *row[3:]) for row in found]
+    return [HistoryEntry(row[0], row[1], Action(row[2]), *row[3:]) for row in found]

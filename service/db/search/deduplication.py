@@ -18,7 +18,8 @@ from service.db.search import nearest, visibility
 from service.db.search.exact import CLOSE, OVERFETCH, passing
 from service.db.tables import Memory
 from service.db.vectors import Half
-from service.domain.draft import Draft, EmbeddingStatus, Neighbour
+from service.domain.decision import Neighbour
+from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from service.curator import offline
-from service.curator.offline import Action, Known
+from service.curator.offline import Known
+from service.domain.decision import Action
 from service.language.facts import read
 
 
