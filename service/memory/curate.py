@@ -55,7 +55,7 @@ PATIENCE = 14
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A fact on its way: what it is, what it was compared with, what is to happen, and the texts that the decision wrote."""
+    """A fact on its way: what it is, what it was compared with, what is to happen, and the texts written for it."""
 
     draft: Draft
     fact: Fact
@@ -317,9 +317,7 @@ async def _write(
             touched |= {one.memory_id for one in done if one.event != "NONE"}
             fact = each.fact
             turn = places[fact.message if fact.message is not None else -1]
-            made = [
-                one for one in done if one.event != "NONE"
-            ] or done  # what a decision merely touches is not its work
+            made = [one for one in done if one.event != "NONE"] or done  # what is merely touched is not its work
             links.extend(
                 Source(one.memory_id, turn.id, fact.start, fact.end)
                 for one in made

@@ -1,8 +1,8 @@
-"""How is a decision taken back?
+"""Undo: one decision taken back, with all that was decided together with it.
 
-All that was decided together is undone, the last edit first, and only while every memory it changed still is as it left it. What
-comes back is the memory of before: text, vector, validity, tags, sources, entities and edges. Undo is history itself
-and can be read there; twice is the same as once.
+The last edit goes back first, and only while every memory it changed still is as it left it. What comes back is the
+memory of before: text, vector, validity, tags, sources, entities and edges. Undo is history itself and can be read
+there; twice is the same as once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_RECORD = "This decision was made before changes were recorded with it; it can
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The decisions that were made together; the memories they changed, as they are now; and ids of those that are gone."""
+    """The decisions made together, the memories they changed, as they are now, and the ids of those that are gone."""
 
     decision: Decided
     together: tuple[UUID, ...]
@@ -47,7 +47,7 @@ class Undone:
 
 
 async def undo(workspace_id: UUID, decision_id: UUID, res: Resources, request: Request) -> Undone:
-    """Takes the decision back, with those made together with it. Raises NotFound, or Conflict with the reason why it cannot be."""
+    """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
         found = await decisions.get(session, workspace_id, decision_id)
     if found is None:
