@@ -1,4 +1,4 @@
-"""Which marks does a question need? Never one that a row it asks for could lack."""
+"""The filter keys of a question, of which no row that it asks for may lack one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain import filters, spans
-from service.domain.marks import Group, Mark, Marks, needed
+from service.domain import filters, range_keys
+from service.domain.filter_keys import FilterKey, FilterKeys, KeyGroup, needed
 from service.domain.query import Narrow
 
 
@@ -20,99 +20,102 @@ def check(field: str, operator: str, value: Any) -> dict[str, Any]:
     return {"field": field, "operator": operator, "value": value}
 
 
-def held(word: str, value: Any) -> Mark:
-    return Mark("metadata", word, value)
+def held(word: str, value: Any) -> FilterKey:
+    return FilterKey("metadata", word, value)
 
 
-def tag(word: str) -> Mark:
-    return Mark("word", word)
+def tag(word: str) -> FilterKey:
+    return FilterKey("word", word)
 
 
-def spanning(name: str, sort: Any, low: float | None, high: float | None, *more: Mark) -> Group:
-    return (*(tag(word) for word in spans.covering(name, sort, low, high)), *more)
+def spanning(name: str, sort: Any, low: float | None, high: float | None, *more: FilterKey) -> KeyGroup:
+    return (*(tag(word) for word in range_keys.covering(name, sort, low, high)), *more)
 
 
 P, Q = check("p", "eq", 1), check("q", "in", ["x", "y", "z"])
 
-TREES: list[tuple[dict[str, Any], Marks]] = [
-    (P, Marks((held("p", 1),))),
-    (Q, Marks((), ((held("q", "x"), held("q", "y"), held("q", "z")),))),
-    (check("q", "in", [True]), Marks((held("q", True),))),
-    (check("a.b", "eq", "c"), Marks((held("b", "c"),))),
-    (check("a.0.b", "eq", "c"), Marks((held("b", "c"),))),
-    (check("a..b", "eq", "c"), Marks((held("b", "c"),))),
-    (check("a.", "eq", "c"), Marks((held("", "c"),))),
-    (check("tag", "eq", " Work"), Marks((), ((tag("work"), held("tag", " Work")),))),
-    (check("tag_prefix", "eq", "Work"), Marks((tag("work"),))),
-    (check("category", "eq", "Food"), Marks((), ((Mark("category", "food"), held("category", "Food")),))),
-    (check("type", "eq", "Habit"), Marks((tag("type Habit"),))),
-    (check("session_id", "eq", "s1"), Marks((tag("session s1"),))),
-    (check("speaker", "in", ["Ana", "Ben"]), Marks((), ((tag("speaker Ana"), tag("speaker Ben")),))),
-    (check("conversation_id", "eq", str(UUID(int=7))), Marks((tag(f"conversation {UUID(int=7)}"),))),
-    ({"AND": [P, check("p", "contains", "x"), check("r", "eq", 2)]}, Marks((held("p", 1), held("r", 2)))),
+TREES: list[tuple[dict[str, Any], FilterKeys]] = [
+    (P, FilterKeys((held("p", 1),))),
+    (Q, FilterKeys((), ((held("q", "x"), held("q", "y"), held("q", "z")),))),
+    (check("q", "in", [True]), FilterKeys((held("q", True),))),
+    (check("a.b", "eq", "c"), FilterKeys((held("b", "c"),))),
+    (check("a.0.b", "eq", "c"), FilterKeys((held("b", "c"),))),
+    (check("a..b", "eq", "c"), FilterKeys((held("b", "c"),))),
+    (check("a.", "eq", "c"), FilterKeys((held("", "c"),))),
+    (check("tag", "eq", " Work"), FilterKeys((), ((tag("work"), held("tag", " Work")),))),
+    (check("tag_prefix", "eq", "Work"), FilterKeys((tag("work"),))),
+    (check("category", "eq", "Food"), FilterKeys((), ((FilterKey("category", "food"), held("category", "Food")),))),
+    (check("type", "eq", "Habit"), FilterKeys((tag("type Habit"),))),
+    (check("session_id", "eq", "s1"), FilterKeys((tag("session s1"),))),
+    (check("speaker", "in", ["Ana", "Ben"]), FilterKeys((), ((tag("speaker Ana"), tag("speaker Ben")),))),
+    (check("conversation_id", "eq", str(UUID(int=7))), FilterKeys((tag(f"conversation {UUID(int=7)}"),))),
+    ({"AND": [P, check("p", "contains", "x"), check("r", "eq", 2)]}, FilterKeys((held("p", 1), held("r", 2)))),
     (
         {"AND": [P, Q, check("s", "in", [1, 2])]},
-        Marks((held("p", 1),), ((held("s", 1), held("s", 2)), (held("q", "x"), held("q", "y"), held("q", "z")))),
+        FilterKeys((held("p", 1),), ((held("s", 1), held("s", 2)), (held("q", "x"), held("q", "y"), held("q", "z")))),
     ),
-    ({"OR": [P, check("r", "eq", 2)]}, Marks((), ((held("p", 1), held("r", 2)),))),
-    ({"OR": [{"AND": [P, Q]}, check("r", "eq", 2)]}, Marks((), ((held("p", 1), held("r", 2)),))),
-    # ranges: those of one place together, where a list may meet both ends with two elements
-    (check("p", "lt", 1), Marks((), (spanning("p", "number", None, 1),))),
-    (check("a.p", "gte", 2**53 + 1), Marks((), (spanning("p", "number", 2**53, None),))),
+    ({"OR": [P, check("r", "eq", 2)]}, FilterKeys((), ((held("p", 1), held("r", 2)),))),
+    ({"OR": [{"AND": [P, Q]}, check("r", "eq", 2)]}, FilterKeys((), ((held("p", 1), held("r", 2)),))),
+    # ranges: those of one path together, where a list may meet both ends with two elements
+    (check("p", "lt", 1), FilterKeys((), (spanning("p", "number", None, 1),))),
+    (check("a.p", "gte", 2**53 + 1), FilterKeys((), (spanning("p", "number", 2**53, None),))),
     (
         {"AND": [check("p", "gte", 1), {"AND": [check("p", "lt", 5), check("p", "gt", 3)]}]},
-        Marks((), (spanning("p", "number", 3, 5, tag("p many")),)),
+        FilterKeys((), (spanning("p", "number", 3, 5, tag("p many")),)),
     ),
-    ({"AND": [check("p", "gt", 5), check("p", "lt", 1)]}, Marks((tag("p many"),))),
+    ({"AND": [check("p", "gt", 5), check("p", "lt", 1)]}, FilterKeys((tag("p many"),))),
     (
         {"AND": [check("p", "gt", 1), check("p", "lt", "2026-01-01")]},
-        Marks((), (spanning("p", "number", 1, None), spanning("p", "time", None, 1767225600.0))),
+        FilterKeys((), (spanning("p", "number", 1, None), spanning("p", "time", None, 1767225600.0))),
     ),
     (
         {"AND": [check("p", "gte", "2026-01-01"), check("p", "lt", "2026-01-01T01:00:00+00:00")]},
-        Marks((), (spanning("p", "time", 1767225600.0, 1767229200.0, tag("p many")),)),
+        FilterKeys((), (spanning("p", "time", 1767225600.0, 1767229200.0, tag("p many")),)),
     ),
     (
         {"OR": [P, check("p", "gt", 0)]},
-        Marks((), ((held("p", 1), *spanning("p", "number", 0, None)),)),
+        FilterKeys((), ((held("p", 1), *spanning("p", "number", 0, None)),)),
     ),
-    # what rows without any mark may meet, and what no mark tells
-    ({"OR": [P, check("p", "gt", "a")]}, Marks()),
-    (check("a.0", "gt", 1), Marks()),
-    (check("importance", "gt", 0.5), Marks()),
-    (check("type", "gt", "Habit"), Marks()),
-    ({"NOT": P}, Marks()),
-    (check("p", "ne", 1), Marks()),
-    (check("p", "nin", [1]), Marks()),
-    (check("p", "eq", None), Marks()),
-    (check("tag", "eq", None), Marks()),
-    (check("p", "in", []), Marks()),
-    (check("p", "contains", "x"), Marks()),
-    (check("tag", "icontains", "x"), Marks()),
-    *((check(f"a.{step}", "eq", "c"), Marks()) for step in ("0", "-1", "+1", " 1")),
+    # conditions that rows without any key may meet, and those without keys
+    ({"OR": [P, check("p", "gt", "a")]}, FilterKeys()),
+    (check("a.0", "gt", 1), FilterKeys()),
+    (check("importance", "gt", 0.5), FilterKeys()),
+    (check("type", "gt", "Habit"), FilterKeys()),
+    ({"NOT": P}, FilterKeys()),
+    (check("p", "ne", 1), FilterKeys()),
+    (check("p", "nin", [1]), FilterKeys()),
+    (check("p", "eq", None), FilterKeys()),
+    (check("tag", "eq", None), FilterKeys()),
+    (check("p", "in", []), FilterKeys()),
+    (check("p", "contains", "x"), FilterKeys()),
+    (check("tag", "icontains", "x"), FilterKeys()),
+    *((check(f"a.{step}", "eq", "c"), FilterKeys()) for step in ("0", "-1", "+1", " 1")),
 ]
 
 
-@pytest.mark.parametrize(("raw", "marks"), TREES)
-def test_of_a_filter(raw: dict[str, Any], marks: Marks) -> None:
-    assert needed(Narrow(filters.read(raw))) == marks
+@pytest.mark.parametrize(("raw", "keys"), TREES)
+def test_of_a_filter(raw: dict[str, Any], keys: FilterKeys) -> None:
+    assert needed(Narrow(filters.read(raw))) == keys
 
 
-NARROWED: list[tuple[Narrow, Marks]] = [
-    (Narrow(), Marks()),
-    (Narrow(tags=("a",)), Marks((tag("a"),))),
-    (Narrow(tags=("a", "b")), Marks((), ((tag("a"), tag("b")),))),
-    (Narrow(tags=("a", "b"), tag_mode="all"), Marks((tag("a"), tag("b")))),
-    (Narrow(categories=("c",)), Marks((Mark("category", "c"),))),
-    (Narrow(tags=("a",), categories=("c", "d")), Marks((tag("a"),), ((Mark("category", "c"), Mark("category", "d")),))),
-    (Narrow(types=("Habit", "Style")), Marks((), ((tag("type Habit"), tag("type Style")),))),
-    (Narrow(exclude_tags=("a",), min_confidence=0.9, without=("run_id",)), Marks()),
+NARROWED: list[tuple[Narrow, FilterKeys]] = [
+    (Narrow(), FilterKeys()),
+    (Narrow(tags=("a",)), FilterKeys((tag("a"),))),
+    (Narrow(tags=("a", "b")), FilterKeys((), ((tag("a"), tag("b")),))),
+    (Narrow(tags=("a", "b"), tag_mode="all"), FilterKeys((tag("a"), tag("b")))),
+    (Narrow(categories=("c",)), FilterKeys((FilterKey("category", "c"),))),
+    (
+        Narrow(tags=("a",), categories=("c", "d")),
+        FilterKeys((tag("a"),), ((FilterKey("category", "c"), FilterKey("category", "d")),)),
+    ),
+    (Narrow(types=("Habit", "Style")), FilterKeys((), ((tag("type Habit"), tag("type Style")),))),
+    (Narrow(exclude_tags=("a",), min_confidence=0.9, without=("run_id",)), FilterKeys()),
 ]
 
 
-@pytest.mark.parametrize(("narrow", "marks"), NARROWED)
-def test_of_what_a_caller_narrows_by(narrow: Narrow, marks: Marks) -> None:
-    assert needed(narrow) == marks
+@pytest.mark.parametrize(("narrow", "keys"), NARROWED)
+def test_of_what_a_caller_narrows_by(narrow: Narrow, keys: FilterKeys) -> None:
+    assert needed(narrow) == keys
 
 
 # -- random rows and filters, with both rules written down once more --------------------------------------------------
@@ -207,20 +210,20 @@ def _at(metadata: Any, name: str) -> Any:
     return inside
 
 
-def borne(row: Mapping[str, Any]) -> list[Mark]:
-    """As `memory_marks` in the database."""
-    words = [tag(each) for each in row["tag"]] + [Mark("category", each) for each in row["category"]]
+def keys_of(row: Mapping[str, Any]) -> list[FilterKey]:
+    """As `memory_filter_keys` in the database."""
+    words = [tag(each) for each in row["tag"]] + [FilterKey("category", each) for each in row["category"]]
     words.append(tag(f"type {row['type']}"))
     for key, value in ((key, value) for inside in _objects(row["metadata"]) for key, value in inside.items()):
         name, among = key.rpartition(".")[2], value if isinstance(value, list) else [value]
         words += [held(name, each) for each in among if not isinstance(each, list | dict)]
         ordered = [found for each in among if (found := sorted_by(each)) is not None]
-        words += [tag(word) for sort, place in ordered for word in spans.borne(name, sort, place)]
-        words += [tag(spans.many(name))] if len(ordered) > 1 else []
+        words += [tag(word) for sort, place in ordered for word in range_keys.of_value(name, sort, place)]
+        words += [tag(range_keys.of_list(name))] if len(ordered) > 1 else []
     return words
 
 
-def sorted_by(value: Any) -> tuple[spans.Sort, float] | None:
+def sorted_by(value: Any) -> tuple[range_keys.RangeKind, float] | None:
     if isinstance(value, str):
         moment = filters.iso_time(value)
         return None if moment is None else ("time", moment.timestamp())
@@ -234,25 +237,25 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
         yield from _objects(inner)
 
 
-def bears(row: Mapping[str, Any], marks: Marks) -> bool:
-    def has(mark: Mark) -> bool:
-        return any((each.kind, each.word) == (mark.kind, mark.word) and alike(each.value, mark.value) for each in have)
+def carries(row: Mapping[str, Any], keys: FilterKeys) -> bool:
+    def has(key: FilterKey) -> bool:
+        return any((each.kind, each.word) == (key.kind, key.word) and alike(each.value, key.value) for each in have)
 
-    have = borne(row)
-    return all(map(has, marks.all_of)) and all(any(map(has, group)) for group in marks.any_of)
+    have = keys_of(row)
+    return all(map(has, keys.all_of)) and all(any(map(has, group)) for group in keys.any_of)
 
 
 @given(ROW, TREE)
-def test_whoever_meets_a_filter_bears_its_marks(row: dict[str, Any], raw: dict[str, Any]) -> None:
+def test_a_row_that_meets_a_filter_carries_its_keys(row: dict[str, Any], raw: dict[str, Any]) -> None:
     if meets(row, raw):
-        assert bears(row, needed(Narrow(filters.read(raw))))
+        assert carries(row, needed(Narrow(filters.read(raw))))
 
 
 @given(ROW, st.lists(st.sampled_from("ab"), min_size=1), st.sampled_from(["any", "all"]))
 def test_and_its_tags(row: dict[str, Any], tags: list[str], mode: Any) -> None:
     enough = all if mode == "all" else any
     if enough(each in row["tag"] for each in tags):
-        assert bears(row, needed(Narrow(tags=tuple(tags), tag_mode=mode)))
+        assert carries(row, needed(Narrow(tags=tuple(tags), tag_mode=mode)))
 
 
 # -- ranges -----------------------------------------------------------------------------------------------------------
@@ -261,29 +264,29 @@ VALUES = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**20
 
 
 @given(VALUES, VALUES, VALUES)
-def test_every_value_of_a_range_bears_one_of_its_words(one: float, other: float, value: float) -> None:
+def test_every_value_of_a_range_carries_one_of_its_keys(one: float, other: float, value: float) -> None:
     low, high = sorted((one, other))
     inside = low <= value <= high
     for begin, end, meant in ((low, high, inside), (low, None, low <= value), (None, high, value <= high)):
-        words = spans.covering("n", "number", begin, end)
+        words = range_keys.covering("n", "number", begin, end)
         assert len(words) == len(set(words)) <= 350
         if meant:
-            assert set(words) & set(spans.borne("n", "number", value)), (begin, end, value)
+            assert set(words) & set(range_keys.of_value("n", "number", value)), (begin, end, value)
 
 
 @given(st.floats(-1e290, 1e290), st.floats(1e-4, 1), st.booleans())
-def test_what_lies_outside_by_more_than_the_longest_word_tells_bears_none(value: float, by: float, up: bool) -> None:
+def test_what_lies_outside_by_more_than_the_longest_key_tells_carries_none(value: float, by: float, up: bool) -> None:
     outside = value + (abs(value) * by + 1e-9) * (1 if up else -1)
-    words = spans.covering("n", "number", None if up else value, value if up else None)
-    assert not set(words) & set(spans.borne("n", "number", outside))
+    words = range_keys.covering("n", "number", None if up else value, value if up else None)
+    assert not set(words) & set(range_keys.of_value("n", "number", outside))
 
 
-def test_there_is_no_word_for_an_empty_range() -> None:
-    assert spans.covering("n", "number", 2, 1) == []
-    assert len(spans.borne("n", "time", 0.0)) == len(spans.BITS) == 6
+def test_there_is_no_key_for_an_empty_range() -> None:
+    assert range_keys.covering("n", "number", 2, 1) == []
+    assert len(range_keys.of_value("n", "time", 0.0)) == len(range_keys.PREFIX_BITS) == 6
 
 
-def test_another_name_or_sort_has_other_words() -> None:
-    words = [set(spans.borne(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
+def test_another_name_or_kind_has_other_keys() -> None:
+    words = [set(range_keys.of_value(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
     assert not words[0] & words[1]
     assert not words[0] & words[2]
