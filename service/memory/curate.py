@@ -15,7 +15,7 @@ from uuid import UUID
 
 from service.curator import extract, operations
 from service.curator.extract import Extracted
-from service.curator.sourcing import Said
+from service.curator.sourcing import SourceMessage
 from service.db import caches
 from service.db.engine import Session
 from service.db.episodes import conversations
@@ -88,7 +88,7 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
     """Facts of the conversation, added, merged, or put in place of what they retire."""
     said, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
-    spoken = [Said(*_speaker(draft)) for draft in said]
+    spoken = [SourceMessage(*_speaker(draft)) for draft in said]
     began = time.perf_counter()
     try:  # the turns are embedded and weighed while the model reads them
         found, heard = await asyncio.gather(_extracted(spoken, conversation, res), _heard(said, conversation, res))
@@ -135,7 +135,7 @@ async def _instruction(conversation: Conversation, res: Resources) -> CleanText 
     return (await pii.clean(given, "prompt", res))[0] if given else None
 
 
-async def _extracted(spoken: Sequence[Said], conversation: Conversation, res: Resources) -> Extracted:
+async def _extracted(spoken: Sequence[SourceMessage], conversation: Conversation, res: Resources) -> Extracted:
     llm = conversation.drafts[0].options.use_llm
     if res.llm is None or not llm:
         return await res.threads.run(extract.by_rules, spoken)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from service.curator import asking
+from service.curator import model_calls
 from service.domain.query import Query, TechniqueUse
 from service.errors import ProviderError, RerankError
 from service.providers.budget import overall_remaining_s
@@ -89,7 +89,7 @@ async def _by_llm(
     shown = shown[:MOST_FOR_LLM]
     question = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
     question = replace(question, deadline_s=min(question.deadline_s, res.settings.rerank_timeout_s))
-    reply, _ = await asking.ask_for(res, query.scope.workspace_id, question, _Scores)
+    reply, _ = await model_calls.complete_as(res, query.scope.workspace_id, question, _Scores)
     found: dict[Hashable, float] = {}
     for entry in reply.scores:
         number = entry.get("id") if isinstance(entry, dict) else None

@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from pydantic import BaseModel
 
-from service.curator import asking
+from service.curator import model_calls
 from service.domain import filters
 from service.domain.filters import Filter
 from service.domain.kinds import MemoryType
@@ -213,7 +213,7 @@ async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Tech
 async def _asked(query: Query, ask: LlmRequest, shape: type[Said], res: Resources) -> Said:
     """What the model says, soon: somebody waits for the search. Raises LlmError."""
     soon = replace(ask, deadline_s=min(ask.deadline_s, res.settings.technique_timeout_s))
-    return (await asking.ask_for(res, query.scope.workspace_id, soon, shape))[0]
+    return (await model_calls.complete_as(res, query.scope.workspace_id, soon, shape))[0]
 
 
 def _texts(said: Sequence[object]) -> list[CleanText]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from service.language.temporal import calendar, clock, weeks, words
 from service.language.temporal.calendar import Interval, Lean
-from service.language.temporal.pieces import Piece, Rule, Scene, whole
+from service.language.temporal.pieces import Rule, TimeContext, TimePiece, whole
 from service.language.temporal.words import LAST, MONTH, NEXT, NUMBER, WEEKDAY
 
 ABOUT = timedelta(days=7)
@@ -22,7 +22,7 @@ _GRAINS = ("time", "day", "week", "weekend", "month", "quarter", "year")
 _GAP = re.compile(r"\s+(after|following|before|preceding|prior\s+to)\s+(?:the\s+)?")
 
 
-def _same(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _same(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "the same week last year", "this time two years ago", "today last month"."""
     groups = match.groupdict()
     grain, which, unit = groups["grain"] or "day", groups["which"], words.unit(groups["unit"] or groups["units"])
@@ -33,7 +33,7 @@ def _same(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _grain(scene, match, grain, calendar.shift(scene.today, direction * count, unit), unit)
 
 
-def _ago_same(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _ago_same(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "two years ago this month"."""
     count, unit, grain = words.number(match.group(1)), words.unit(match.group(2)), match.group(3)
     if _GRAINS.index(unit) <= _GRAINS.index(grain):
@@ -41,7 +41,7 @@ def _ago_same(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _grain(scene, match, grain, calendar.shift(scene.today, -count, unit), unit)
 
 
-def _same_behind(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _same_behind(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "last year at this time", "next month on the same day", of a question alone."""
     which, unit, grain = match.groups()
     if not scene.asked or _GRAINS.index(unit) <= _GRAINS.index(grain):
@@ -50,7 +50,7 @@ def _same_behind(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _grain(scene, match, grain, calendar.shift(scene.today, direction, unit), unit)
 
 
-def _grain(scene: Scene, match: re.Match[str], grain: str, there: datetime, unit: str) -> Piece:
+def _grain(scene: TimeContext, match: re.Match[str], grain: str, there: datetime, unit: str) -> TimePiece:
     if grain == "time" and unit == "year":
         return whole(match, (there - ABOUT, there + ABOUT), "week")
     if grain in ("time", "day"):
@@ -61,13 +61,13 @@ def _grain(scene: Scene, match: re.Match[str], grain: str, there: datetime, unit
     return whole(match, calendar.period(there, grain), grain)
 
 
-def _weekday_after_next(scene: Scene, match: re.Match[str]) -> Piece:
+def _weekday_after_next(scene: TimeContext, match: re.Match[str]) -> TimePiece:
     """ "the Sunday before last", "the Friday after next": a week beyond "last Sunday", "next Friday"."""
     offset = 2 if match.group(2) == "after next" else -2
     return _on(scene, match, offset, words.weekday(match.group(1)))
 
 
-def _weekdays_away(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _weekdays_away(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "two Fridays ago": the second last Friday before today."""
     count, index = words.number(match.group(1)), words.weekday(match.group(2))
     if count == 0:
@@ -79,23 +79,23 @@ def _weekdays_away(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.day(begins + timedelta(days=7 * (count - 1))), "day")
 
 
-def _weekday_week(scene: Scene, match: re.Match[str]) -> Piece:
+def _weekday_week(scene: TimeContext, match: re.Match[str]) -> TimePiece:
     """ "Friday week": a week after the coming Friday, or after today."""
     begins, _ = calendar.on_weekday(scene.today, words.weekday(match.group(1)), Lean.FUTURE)
     return whole(match, calendar.day(begins + timedelta(days=7)), "day")
 
 
-def _on(scene: Scene, match: re.Match[str], week: int, weekday: int) -> Piece:
+def _on(scene: TimeContext, match: re.Match[str], week: int, weekday: int) -> TimePiece:
     begins, _ = calendar.period(scene.today, "week", week)
     return whole(match, calendar.day(begins + timedelta(days=weekday)), "day")
 
 
-def _opening(scene: Scene, match: re.Match[str]) -> Piece:
+def _opening(scene: TimeContext, match: re.Match[str]) -> TimePiece:
     """ "the week" of "the week after Easter": nothing without what follows."""
-    return Piece(*match.span(), "duration", unit="none", sort="beside", weak=True)
+    return TimePiece(*match.span(), "duration", unit="none", sort="beside", weak=True)
 
 
-def join(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def join(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "the week" + "after" + "Easter": seven days from the next day on; a day, night or weekday is the nearest one."""
     step = _GAP.fullmatch(gap) if a.sort == "beside" else None
     if not step or not b.begins or not b.ends or b.weak or b.unit == "none":
@@ -103,14 +103,14 @@ def join(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     name = scene.text[a.start : a.end].split()[-1]
     ends = calendar.day(b.begins)[1] if b.begins == b.ends else b.ends
     kind, interval = _nearest(scene, name, (calendar.midnight(b.begins), ends), after=step.group(1) in _AFTER)
-    return Piece(a.start, b.end, kind, *interval, unit="day" if kind == "date" else "span")
+    return TimePiece(a.start, b.end, kind, *interval, unit="day" if kind == "date" else "span")
 
 
 _SOME = {"days": (7, "day"), "weeks": (4, "week"), "months": (3, "month")}  # "the days before Easter"
 _AFTER = ("after", "following")
 
 
-def _nearest(scene: Scene, name: str, there: Interval, *, after: bool) -> tuple[str, Interval]:
+def _nearest(scene: TimeContext, name: str, there: Interval, *, after: bool) -> tuple[str, Interval]:
     day = there[1] if after else there[0] - timedelta(days=1)
     if name == "day":
         return "date", calendar.day(day)

@@ -20,7 +20,7 @@ from service.settings import Settings
 Model = TypeVar("Model", bound=BaseModel)
 
 
-async def ask(
+async def complete(
     res: Resources, workspace_id: UUID, question: LlmRequest, usable: Callable[[LlmReply], bool] | None = None
 ) -> LlmReply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. Only a `usable` one is kept
@@ -40,13 +40,13 @@ def tuned(question: LlmRequest, settings: Settings) -> LlmRequest:
     )
 
 
-async def ask_once(res: Resources, question: LlmRequest) -> LlmReply:
+async def complete_uncached(res: Resources, question: LlmRequest) -> LlmReply:
     """The same for a question that will hardly be asked again: looking for its answer would cost more than it saves."""
     assert res.llm is not None
     return await res.llm.complete(tuned(question, res.settings))
 
 
-async def ask_for(
+async def complete_as(
     res: Resources, workspace_id: UUID, question: LlmRequest, shape: type[Model]
 ) -> tuple[Model, LlmReply]:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
@@ -57,7 +57,7 @@ async def ask_for(
             seen[reply.text] = validate(reply.text, shape)
         return seen[reply.text]
 
-    reply = await ask(res, workspace_id, question, lambda reply: fitting(reply) is not None)
+    reply = await complete(res, workspace_id, question, lambda reply: fitting(reply) is not None)
     found = fitting(reply)
     if found is None:
         raise LlmError("The language model's answer could not be read.")

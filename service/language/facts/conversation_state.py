@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from service.language.facts import amend, compare, phases, reading, slots, statement
 from service.language.facts.clauses import Clause
-from service.language.facts.fact import USER, Fact
+from service.language.facts.fact import USER, StatedFact
 from service.language.facts.pronouns import About
-from service.language.facts.relation import Kind
+from service.language.facts.relation import LinkKind
 from service.language.facts.spelling import Mended
 
 _LOOKS_BACK = 3  # a correction concerns one of the latest facts
@@ -18,14 +18,14 @@ _RATHER = re.compile(r"^(?:it is|that is|rather|but) (?P<value>.{1,40})$", re.IG
 
 
 @dataclass(slots=True)
-class Told:
+class ConversationState:
     """The facts so far.
 
     `asked`: the assistant's turn just before; `hearer`: who "you" is; `names`: people introduced, lower-case; `place`,
     `thing`: the last one named; `written`: the turn being read, whose spans are given as it was written.
     """
 
-    facts: list[Fact] = field(default_factory=list)
+    facts: list[StatedFact] = field(default_factory=list)
     asked: str = ""
     hearer: str = "the assistant"
     about: About | None = None
@@ -34,13 +34,15 @@ class Told:
     names: set[str] = field(default_factory=set)
     written: Mended = field(default_factory=lambda: Mended(""))
 
-    def take(self, found: Iterable[Fact], message: int, start: int, end: int, *, correction: bool = False) -> None:
+    def take(
+        self, found: Iterable[StatedFact], message: int, start: int, end: int, *, correction: bool = False
+    ) -> None:
         """Takes facts in, with where they were said."""
         span = self.written.original(start), self.written.original(end)
         for each in found:
             self._add(replace(each, correction=correction, message=message, start=span[0], end=span[1]))
 
-    def _add(self, new: Fact) -> None:
+    def _add(self, new: StatedFact) -> None:
         """Leaves out what is known; drops the earlier fact that the new one replaces or says more exactly."""
         for at, old in enumerate(self.facts):
             same = new.correction and (new.slot, new.subject) == (old.slot, old.subject)
@@ -50,14 +52,14 @@ class Told:
             relation = compare.relate(new, old)
             if relation is None or (phases.undecided(new) and not phases.undecided(old)):
                 continue
-            if relation.kind in (Kind.SAME, Kind.COARSER):
+            if relation.kind in (LinkKind.SAME, LinkKind.COARSER):
                 return
-            if relation.kind in (Kind.NEWER, Kind.ENDS, Kind.FINER):
+            if relation.kind in (LinkKind.NEWER, LinkKind.ENDS, LinkKind.FINER):
                 del self.facts[at]
                 break
         self.facts.append(new)
 
-    def introduce(self, found: Iterable[Fact]) -> None:
+    def introduce(self, found: Iterable[StatedFact]) -> None:
         """Notes the names of people that facts speak of."""
         for each in found:
             if not each.subject.startswith(USER) and each.subject[:1].isupper():
@@ -121,7 +123,7 @@ _JOKE = re.compile(
 _DENIAL = re.compile(r"\b(is|are|was|were)(?:n't| not)\b")
 
 
-def _both_kinds(new: Fact, old: Fact) -> bool:
+def _both_kinds(new: StatedFact, old: StatedFact) -> bool:
     """Whether both tell what the same thing is: "is a labrador", "is a golden retriever"."""
     a, b = (statement.parse(each.text) for each in (new, old))
     return (
@@ -129,7 +131,7 @@ def _both_kinds(new: Fact, old: Fact) -> bool:
     )
 
 
-def _both_named(new: Fact, old: Fact) -> bool:
+def _both_named(new: StatedFact, old: StatedFact) -> bool:
     """Whether both give a name to the same relative or animal."""
     named = (new.slot or "").startswith(("relationship:", "pet"))
     return named and all((each.value or "")[:1].isupper() or each.slot == "pet" for each in (new, old))

@@ -12,7 +12,7 @@ from service.language import wordlists
 from service.language.common_words import FUNCTION_WORDS, is_common
 from service.language.facts import wordbook
 from service.language.facts.fact import USER
-from service.language.facts.slots import Reading
+from service.language.facts.slots import SlotReading
 from service.language.facts.statement import Statement
 from service.language.gazetteer import NAMES
 from service.language.temporal.words import MONTHS
@@ -47,7 +47,7 @@ _MATTERS = wordlists.words("""
 """)
 
 
-def keeps(s: Statement, reading: Reading | None, names: frozenset[str]) -> bool:
+def keeps(s: Statement, reading: SlotReading | None, names: frozenset[str]) -> bool:
     """Returns whether a parsed statement is worth a memory; `names`: people the conversation has introduced."""
     if not s.verb:
         return False
@@ -68,7 +68,7 @@ _OPEN_END = re.compile(
 )
 
 
-def _of_user(s: Statement, reading: Reading | None) -> bool:
+def _of_user(s: Statement, reading: SlotReading | None) -> bool:
     if _passing(s):
         return False
     if s.verb == "be" and _mood(s.rest) and not (reading and reading.slot in ("job", "diet", "goal", "marital")):
@@ -210,7 +210,7 @@ def _says_something(s: Statement) -> bool:
     return not (words[0] in _STRAY and not owned and len(content) < 3)
 
 
-def _of_others(s: Statement, reading: Reading | None, names: frozenset[str]) -> bool:
+def _of_others(s: Statement, reading: SlotReading | None, names: frozenset[str]) -> bool:
     """People by name, and the affairs of the user: a project, a deadline, a trip."""
     words = s.subject.split()
     head = re.split(r" (?:of|for|with|in|at|to) ", s.subject)[0].split()
