@@ -7,7 +7,7 @@ import binascii
 from datetime import datetime
 from uuid import UUID
 
-from service.db.memories.pages import Key, Order, Place
+from service.db.memories.memories import PageKey, SortOrder, SortValue
 from service.errors import InvalidInput
 
 NOT_OURS = "cursor: is not one of ours; take next_cursor of the last page."
@@ -17,13 +17,13 @@ def encode(moment: datetime, last: UUID) -> str:
     return _packed(f"{moment.isoformat()}|{last}")
 
 
-def encode_place(order: Order, place: Place) -> str:
+def encode_place(order: SortOrder, place: PageKey) -> str:
     """The same for a list in any order."""
     key = place.key.isoformat() if isinstance(place.key, datetime) else repr(place.key)
     return _packed(f"{order.sort}|{int(order.ascending)}|{key}|{place.id}")
 
 
-def decode_place(cursor: str | None, order: Order) -> Place | None:
+def decode_place(cursor: str | None, order: SortOrder) -> PageKey | None:
     """The place behind a cursor; raises InvalidInput for one that is not ours, or of a list in another order."""
     if cursor is None:
         return None
@@ -31,10 +31,10 @@ def decode_place(cursor: str | None, order: Order) -> Place | None:
         sort, ascending, key, last = _unpacked(cursor).split("|")
         if (sort, ascending) != (order.sort, str(int(order.ascending))):
             raise InvalidInput("cursor: comes from a list in another order.", field="cursor")
-        value: Key = float(key) if sort == "importance" else datetime.fromisoformat(key)
+        value: SortValue = float(key) if sort == "importance" else datetime.fromisoformat(key)
         if isinstance(value, datetime) and value.tzinfo is None:
             raise ValueError
-        return Place(value, UUID(last))
+        return PageKey(value, UUID(last))
     except (ValueError, binascii.Error):
         raise InvalidInput(NOT_OURS, field="cursor") from None
 

@@ -14,7 +14,7 @@ from service.api.deps import ResourcesOf
 from service.api.memory_models import HistoryEntryOut
 from service.api.preconditions import OWN
 from service.api.wire import Id, Reply, Time
-from service.db.memories import decisions, history, memories, provenance
+from service.db.memories import decisions, history, memories, sources
 from service.memory.ids import memory_id
 from service.memory.transactions import missing
 
@@ -64,7 +64,7 @@ async def explain_memory(
         if not changes:
             raise missing()
         there = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
-        sources = await provenance.sources(session, who.workspace_id, wanted, limit=limit)
+        quotes = await sources.quotes(session, who.workspace_id, wanted, limit=limit)
         decided = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
     return WhyOut(
         id=wanted,
@@ -82,7 +82,7 @@ async def explain_memory(
                 end=each.end,
                 quote=each.quote,
             )
-            for each in sources
+            for each in quotes
         ],
         decisions=[shown(each) for each in decided],
         changes=[shapes.entry(each) for each in changes],

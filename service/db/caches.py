@@ -16,13 +16,12 @@ from uuid import UUID
 
 import numpy as np
 from sqlalchemy import DateTime, bindparam, select, text
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from service.db import direct
+from service.db.direct import NewRows
 from service.db.engine import Database, Session
-from service.db.memories import rows
-from service.db.memories.rows import Rows
-from service.db.tables import EmbeddingCache, LlmCache
+from service.db.tables import EmbeddingCache
 from service.domain.clock import Clock, system_clock
 from service.providers.protocols import Vector
 
@@ -33,10 +32,12 @@ FIND = text("""
       AND expires_at > :now
 """).bindparams(bindparam("now", type_=DateTime(timezone=True)))
 
-REPLACE = (
-    "ON CONFLICT ON CONSTRAINT pk_llm_cache DO UPDATE SET task = excluded.task, model = excluded.model, "
-    "answer = excluded.answer, expires_at = excluded.expires_at"
-)
+KEEP = text("""
+    INSERT INTO llm_cache (workspace_id, prompt_sha256, task, model, answer, expires_at)
+    VALUES (:workspace_id, :prompt_sha256, :task, :model, :answer, :expires_at)
+    ON CONFLICT ON CONSTRAINT pk_llm_cache DO UPDATE
+    SET task = excluded.task, model = excluded.model, answer = excluded.answer, expires_at = excluded.expires_at
+""").bindparams(bindparam("answer", type_=JSONB()))
 
 Held = dict[tuple[UUID, str], dict[str, Any]]
 """Rows of `llm_cache` by owner and digest of the prompt."""
@@ -59,16 +60,16 @@ def holding() -> Iterator[None]:
         _held_vectors.reset(tokens[1])
 
 
-def answers(owner: UUID) -> Rows:
+def answers(owner: UUID) -> NewRows:
     """The answers that are held for the owner, to be inserted by the last statement of a transaction that takes locks:
     it may wait for another one's row."""
     held = _held.get() or {}
-    return Rows(LlmCache, [held.pop(key) for key in sorted(key for key in held if key[0] == owner)], REPLACE)
+    return NewRows(KEEP, [held.pop(key) for key in sorted(key for key in held if key[0] == owner)])
 
 
 async def flush(session: Session, owner: UUID) -> None:
     """Writes what is held for the owner, at the end of a transaction."""
-    await rows.insert(session, answers(owner))
+    await direct.insert(session, answers(owner))
     vectors = _held_vectors.get() or {}
     keys = sorted(key for key in vectors if key[0] == owner)
     if keys:
@@ -106,7 +107,7 @@ class AnswerTable:
             held[owner, digest] = row
             return
         async with self.db.begin(owner) as session:
-            await rows.insert(session, Rows(LlmCache, [row], REPLACE))
+            await direct.insert(session, NewRows(KEEP, [row]))
 
 
 @dataclass(frozen=True, slots=True)

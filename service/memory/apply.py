@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from uuid_utils.compat import uuid7
 
+from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.episodes.turns import StoredTurn
-from service.db.memories.rows import Waiting
 from service.domain.decision import Action, Decision, Edit, Evidence
 from service.domain.draft import Draft, Merged
 from service.domain.memory import Outcome
@@ -74,7 +74,7 @@ async def carry_out(
     texts: tuple[Texts, ...],
     turn: StoredTurn,
     res: Resources,
-    waiting: Waiting,
+    waiting: InsertBatch,
     *,
     first: bool = False,
 ) -> list[Outcome]:

@@ -15,15 +15,15 @@ from uuid import UUID
 
 from service.curator import extract, operations
 from service.curator.extract import Extracted
-from service.curator.sourcing import SourceMessage
-from service.db import caches
+from service.curator.sourcing import Said
+from service.db import caches, direct
+from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
 from service.db.episodes import conversations
-from service.db.episodes.conversations import Source
 from service.db.episodes.turns import NewTurn, StoredTurn, weigh
 from service.db.jobs import queue
-from service.db.memories import rows
-from service.db.memories.rows import Rows, Waiting
+from service.db.memories import sources
+from service.db.memories.sources import SourceLink
 from service.db.search import deduplication
 from service.db.search.deduplication import Beside
 from service.domain.decision import Decision, Neighbour
@@ -31,15 +31,14 @@ from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
 from service.domain.kinds import Importance
-from service.domain.memory import Outcome, StoreResult
-from service.domain.request import WriteContext
+from service.domain.memory import Outcome
+from service.domain.request import Request
 from service.domain.text import CleanText
 from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
 from service.memory import apply, later, turns, write
 from service.memory.confirm import Stale
 from service.memory.record import Conversation
-from service.memory.store import DECISIONS, write_transaction
-from service.memory.transactions import keep
+from service.memory.store import DECISIONS, keep_answer, write_transaction
 from service.pipeline import pii, size
 from service.pipeline.profiles import FACT, TOGETHER
 from service.pipeline.run import run_all
@@ -71,17 +70,25 @@ SOON_CHARS = 8_000
 """Messages of so many characters in all are embedded at once, some 0.2 s of a core while the model reads them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """Outcomes in the order of the facts; no outcome comes with a warning that says why."""
+
+    outcomes: tuple[Outcome, ...]
+    warnings: tuple[str, ...] = ()
+
+
 class TurnsGone(Conflict):
     """What was said was erased meanwhile, and what was made of it must not stay. What is left can be read anew."""
 
     retryable = True
 
 
-async def curate(conversation: Conversation, res: Resources, request: WriteContext) -> StoreResult:
+async def curate(conversation: Conversation, res: Resources, request: Request) -> Curated:
     """Facts of the conversation, added, merged, or put in place of what they retire."""
     said, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
-    spoken = [SourceMessage(*_speaker(draft)) for draft in said]
+    spoken = [Said(*_speaker(draft)) for draft in said]
     began = time.perf_counter()
     try:  # the turns are embedded and weighed while the model reads them
         found, heard = await asyncio.gather(_extracted(spoken, conversation, res), _heard(said, conversation, res))
@@ -96,7 +103,7 @@ async def curate(conversation: Conversation, res: Resources, request: WriteConte
     for last in (False, False, False, True)[-DECISIONS - 1 :]:
         facts = await _decided(facts, res)
         if conversation.dry_run:
-            return StoreResult(_previews(facts, res), warnings)
+            return Curated(_previews(facts, res), warnings)
         try:
             told = (*warnings, *_odd(facts))
             outcomes = await _write(conversation, heard, facts, told, res, request, decide_inside=last)
@@ -104,7 +111,7 @@ async def curate(conversation: Conversation, res: Resources, request: WriteConte
             if last:
                 raise
             continue
-        return StoreResult(outcomes, told)
+        return Curated(outcomes, told)
     raise AssertionError("the last attempt decides inside the lock")
 
 
@@ -128,7 +135,7 @@ async def _instruction(conversation: Conversation, res: Resources) -> CleanText 
     return (await pii.clean(given, "prompt", res))[0] if given else None
 
 
-async def _extracted(spoken: Sequence[SourceMessage], conversation: Conversation, res: Resources) -> Extracted:
+async def _extracted(spoken: Sequence[Said], conversation: Conversation, res: Resources) -> Extracted:
     llm = conversation.drafts[0].options.use_llm
     if res.llm is None or not llm:
         return await res.threads.run(extract.by_rules, spoken)
@@ -284,7 +291,7 @@ async def _write(
     facts: Sequence[Considered],
     warnings: Sequence[str],
     res: Resources,
-    request: WriteContext,
+    request: Request,
     *,
     decide_inside: bool,
 ) -> tuple[Outcome, ...]:
@@ -292,10 +299,10 @@ async def _write(
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
         places, spoken = await _turns(session, conversation, heard, res, consolidated=True)
-        waiting = Waiting(session)
+        waiting = InsertBatch(session)
         waiting.add(*spoken)
         outcomes: list[Outcome] = []
-        links: list[Source] = []
+        links: list[SourceLink] = []
         touched: set[UUID | None] = set()
         for each in facts:
             if touched & _targets(each):  # by a fact of this very conversation
@@ -312,7 +319,7 @@ async def _write(
             turn = places[fact.message if fact.message is not None else -1]
             made = [one for one in done if one.event != "NONE"] or done  # what is merely touched is not its work
             links.extend(
-                Source(one.memory_id, turn.id, fact.start, fact.end)
+                SourceLink(one.memory_id, turn.id, fact.start, fact.end)
                 for one in made
                 if one.memory_id and one.event != "DELETE"
             )
@@ -320,12 +327,12 @@ async def _write(
         # what was written here nobody erases before the commit; a memory that was only confirmed may be gone by now
         sure = [each for each in links if spoken and each.memory_id in touched]
         unsure = [each for each in links if each not in sure]
-        waiting.add(conversations.new_links(scope, sure), noted)
+        waiting.add(sources.new_rows(scope, sure), noted)
         if not unsure:  # the last statement but that of the idempotency key, which nobody else has locked
             waiting.add(caches.answers(scope.workspace_id))
         await waiting.flush()
-        await conversations.link(session, scope, unsure)
-        await keep(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
+        await sources.link(session, scope, unsure)
+        await keep_answer(session, scope.workspace_id, outcomes, request, warnings)
     return tuple(outcomes)
 
 
@@ -365,7 +372,7 @@ async def _turns(
     res: Resources,
     *,
     consolidated: bool,
-) -> tuple[list[StoredTurn], tuple[Rows, ...]]:
+) -> tuple[list[StoredTurn], tuple[NewRows, ...]]:
     """The places of the turns, and the rows of those that are new: to be inserted with what came of them."""
     scope = conversation.scope
     if conversation.stored is not None:
@@ -391,23 +398,22 @@ def _spoken(draft: Draft) -> tuple[str, str | None]:
 
 
 async def _kept_for_later(
-    conversation: Conversation, said: Sequence[Draft], res: Resources, request: WriteContext, warnings: tuple[str, ...]
-) -> StoreResult:
+    conversation: Conversation, said: Sequence[Draft], res: Resources, request: Request, warnings: tuple[str, ...]
+) -> Curated:
     """The turns without facts, and a job that curates them when the model is back (R16.04)."""
     why = "the language model failed; the messages are kept and will be curated later"
     if conversation.dry_run:
-        return StoreResult((), (*warnings, f"no_facts: {why}."))
+        return Curated((), (*warnings, f"no_facts: {why}."))
     scope, heard = conversation.scope, await _as_turns(said, res)
     async with write_transaction(scope, res, request) as session:
         places, spoken = await _turns(session, conversation, heard, res, consolidated=False)
-        await rows.insert(session, *spoken)
+        await direct.insert(session, *spoken)
         kept = later.kept(conversation, said[0], places[0].conversation_id, places[0].index, places[-1].index)
         job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
         await queue.enqueue(session, scope.workspace_id, [job])
         warnings = (*warnings, f"no_facts: {why}.")
-        result = StoreResult((), warnings)
-        await keep(session, scope.workspace_id, result, request)
-    return result
+        await keep_answer(session, scope.workspace_id, [], request, warnings)
+    return Curated((), warnings)
 
 
 def _previews(facts: Sequence[Considered], res: Resources) -> tuple[Outcome, ...]:

@@ -21,7 +21,7 @@ from service.db.cognition.goals import BLOCKED_BY, SUBGOAL_OF
 from service.db.engine import Session
 from service.domain.audit import Operation
 from service.domain.goal import Goal, GoalDetails, GoalEvent, GoalStatus
-from service.domain.request import WriteContext
+from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -63,7 +63,7 @@ class NewGoal:
     memory_ids: tuple[UUID, ...] = ()
 
 
-async def add(asked: NewGoal, res: Resources, request: WriteContext) -> GoalDetails:
+async def add(asked: NewGoal, res: Resources, request: Request) -> GoalDetails:
     """The new goal. Raises NotFound naming the parent, blocker or memory that is not there or another's."""
     scope, now = asked.scope, res.clock()
     words = await pii.clean_words(asked.description, "description", res)
@@ -106,7 +106,7 @@ async def revise(
     goal_id: UUID,
     named: Mapping[Named, Any],
     res: Resources,
-    request: WriteContext,
+    request: Request,
     *,
     expected: Expected | None = None,
 ) -> GoalDetails:
@@ -147,7 +147,7 @@ async def close(
     goal_id: UUID,
     status: GoalStatus,
     res: Resources,
-    request: WriteContext,
+    request: Request,
     *,
     result: str | None = None,
     blocked_by: Collection[UUID] = (),
@@ -181,7 +181,7 @@ async def close(
 
 
 async def tie_memories(
-    workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: WriteContext
+    workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: Request
 ) -> GoalDetails:
     """The goal with these memories tied to it too. Raises NotFound naming the goal or memory_ids."""
     async with plain_transaction(workspace_id, res, request) as session:
@@ -191,9 +191,7 @@ async def tie_memories(
         return await _end(session, goal, "goal_tie", res, request, memories=len(set(ids)))
 
 
-async def untie_memory(
-    workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
-) -> int:
+async def untie_memory(workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: Resources, request: Request) -> int:
     """How many memories were untied: 0 or 1."""
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _locked(session, workspace_id, goal_id, None)
@@ -205,7 +203,7 @@ async def untie_memory(
 
 
 async def remove(
-    workspace_id: UUID, goal_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, goal_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
 ) -> int:
     """1; the goal is gone with edges, vector and history, its parts stay. Raises NotFound or PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
@@ -279,7 +277,7 @@ async def _told(
     event: GoalEvent,
     changed: Mapping[str, Any],
     res: Resources,
-    request: WriteContext,
+    request: Request,
 ) -> GoalDetails:
     told = {name: [_plain(getattr(goal, name)), _plain(value)] for name, value in changed.items()}
     workspace_id = goal.scope.workspace_id
@@ -290,7 +288,7 @@ async def _told(
 
 
 async def _end(
-    session: Session, goal: Goal, operation: Operation | None, res: Resources, request: WriteContext, **metadata: Any
+    session: Session, goal: Goal, operation: Operation | None, res: Resources, request: Request, **metadata: Any
 ) -> GoalDetails:
     found = await goals.details(session, goal.scope.workspace_id, goal)
     if operation is not None:
@@ -300,7 +298,7 @@ async def _end(
 
 
 async def _note(
-    session: Session, operation: Operation, goal: Goal, request: WriteContext, res: Resources, **metadata: Any
+    session: Session, operation: Operation, goal: Goal, request: Request, res: Resources, **metadata: Any
 ) -> None:
     await note(session, operation, goal.scope, [goal.id], request, res, kind="goal", **metadata)
 

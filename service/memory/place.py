@@ -7,10 +7,10 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.episodes.turns import StoredTurn
-from service.db.memories.memories import Placed
-from service.db.memories.rows import Waiting
+from service.db.memories.additions import PlacedMemory
 from service.db.search import deduplication
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
@@ -35,7 +35,7 @@ class Hand:
     res: Resources
     ruling_id: UUID | None
     alone: bool = False
-    waiting: Waiting | None = None
+    waiting: InsertBatch | None = None
 
 
 async def in_place(hand: Hand, draft: Draft, edit: Edit) -> Outcome:
@@ -74,7 +74,7 @@ async def covered_by(hand: Hand, draft: Draft, target: Neighbour | None = None) 
 async def put(hand: Hand, draft: Draft, edit: Edit) -> Outcome:
     """Adds the draft's final text as a new memory."""
     new = draft.finish(uuid7())
-    placed = [Placed(new, hand.place.conversation_id)]
+    placed = [PlacedMemory(new, hand.place.conversation_id)]
     await write.add(hand.session, placed, hand.res, ruling_id=hand.ruling_id, waiting=hand.waiting)
     return replace(outcome(draft, Action.ADD, edit, hand.place, text=new.text), memory_id=new.id)
 

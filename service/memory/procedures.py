@@ -19,7 +19,7 @@ from service.db.engine import Session
 from service.db.episodes import conversations
 from service.domain.audit import Operation
 from service.domain.procedure import Invocation, Strategy
-from service.domain.request import WriteContext
+from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction
@@ -37,7 +37,7 @@ MOST_CHARS = 262_144
 Known = Sequence[tuple[Strategy, float | None]]
 
 
-async def record(asked: Invocation, res: Resources, request: WriteContext) -> Invocation:
+async def record(asked: Invocation, res: Resources, request: Request) -> Invocation:
     """The use as noted. Raises NotFound for a conversation or turn that is not there or another's."""
     workspace_id = asked.scope.workspace_id
     clean = await _clean(asked, res)
@@ -88,7 +88,7 @@ class LearnedStrategy:
     is_new: bool
 
 
-async def learn(lesson: NewStrategy, res: Resources, request: WriteContext) -> LearnedStrategy:
+async def learn(lesson: NewStrategy, res: Resources, request: Request) -> LearnedStrategy:
     """Raises NotFound for a conversation that is not there or another's."""
     scope = lesson.scope
     description = await pii.clean_words(lesson.description, "description", res)
@@ -141,7 +141,7 @@ async def reinforce(
     workspace_id: UUID,
     strategy_id: UUID,
     res: Resources,
-    request: WriteContext,
+    request: Request,
     *,
     success: bool,
     conversation_id: UUID | None = None,
@@ -164,7 +164,7 @@ async def reinforce(
 
 
 async def remove(
-    workspace_id: UUID, strategy_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, strategy_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
 ) -> int:
     """1; the strategy is gone. Raises NotFound or PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:

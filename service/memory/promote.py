@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from service.db.engine import Session
 from service.db.graph import edges
 from service.db.jobs import queue
-from service.db.memories import history, memories, revisions, sources
+from service.db.memories import additions, history, memories, sources, updates
 from service.db.memories.history import Change
 from service.db.search import deduplication
 from service.db.tenants.audit import Promotion
@@ -24,7 +24,7 @@ from service.domain.draft import EmbeddingStatus
 from service.domain.job import NewJob
 from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType
-from service.domain.request import WriteContext
+from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import GLOBAL_CHANNEL
 from service.errors import Conflict
@@ -48,7 +48,7 @@ async def promote(
     memory_id: UUID,
     reason: str | None,
     res: Resources,
-    request: WriteContext,
+    request: Request,
     *,
     expected: Expected | None = None,
 ) -> Promoted:
@@ -95,8 +95,8 @@ async def _known(session: Session, original: Memory, res: Resources) -> Promoted
 
 async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
-    await memories.make_way(session, workspace_id, [original.hash], now=now)
-    await revisions.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
+    await additions.release_expired(session, workspace_id, [original.hash], now=now)
+    await updates.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
     await sources.copy(session, workspace_id, original.id, new_id)
     await edges.put(session, workspace_id, Relation(new_id, RelationType.PROMOTED_FROM, original.id))
     copy = await memories.get(session, workspace_id, new_id)
@@ -111,9 +111,9 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
 
 
 async def _note(
-    session: Session, original: Memory, copy: Memory, reason: str | None, request: WriteContext, res: Resources
+    session: Session, original: Memory, copy: Memory, reason: str | None, request: Request, res: Resources
 ) -> None:
-    seen = await sources.conversations(session, original.scope.workspace_id, original.id)
+    seen = await sources.count_conversations(session, original.scope.workspace_id, original.id)
     confidence = original.kind.confidence if original.fact_confidence is None else original.fact_confidence
     promotion = Promotion(original.scope.channel, confidence, original.access_count, seen)
     ids = [original.id, copy.id]

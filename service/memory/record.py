@@ -12,23 +12,24 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.db import direct
 from service.db.engine import Session
 from service.db.episodes import conversations
-from service.db.episodes.conversations import Source, Tail
+from service.db.episodes.conversations import Tail
 from service.db.episodes.turns import NewTurn, StoredTurn
-from service.db.memories import rows
-from service.db.memories.memories import Placed
+from service.db.memories import sources
+from service.db.memories.additions import PlacedMemory
+from service.db.memories.sources import SourceLink
 from service.db.search import deduplication
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
-from service.domain.memory import ACTION_OF, Outcome, StoreResult
-from service.domain.request import WriteContext
+from service.domain.memory import ACTION_OF, Outcome
+from service.domain.request import Request
 from service.domain.scope import Scope
 from service.language.context import PRECEDING
 from service.memory import turns, write
 from service.memory.confirm import Stale
-from service.memory.store import DECISIONS, write_transaction
-from service.memory.transactions import keep
+from service.memory.store import DECISIONS, keep_answer, write_transaction
 from service.pipeline.context import surround
 from service.pipeline.profiles import RECORD, TOGETHER
 from service.pipeline.run import run_all
@@ -52,7 +53,7 @@ class Conversation:
     stored: Sequence[StoredTurn] | None = None
 
 
-async def record(conversation: Conversation, res: Resources, request: WriteContext) -> list[Outcome]:
+async def record(conversation: Conversation, res: Resources, request: Request) -> list[Outcome]:
     """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
     drafts = await run_all(RECORD, conversation.drafts, res, together=TOGETHER)
     if conversation.dry_run:
@@ -76,7 +77,7 @@ async def _tail(conversation: Conversation, res: Resources) -> Tail:
 
 
 async def _write(
-    conversation: Conversation, drafts: Sequence[Draft], expected: int | None, res: Resources, request: WriteContext
+    conversation: Conversation, drafts: Sequence[Draft], expected: int | None, res: Resources, request: Request
 ) -> list[Outcome]:
     """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
     scope = conversation.scope
@@ -90,13 +91,13 @@ async def _write(
             if each.event is Action.NONE and each.memory_id:
                 await write.prolong(session, scope, each.memory_id, each.draft.asked.expires_at, res)
         links = [
-            Source(each.memory_id, place.id, 0, len(each.draft.clean))
+            SourceLink(each.memory_id, place.id, 0, len(each.draft.clean))
             for each, place in zip(outcomes, places, strict=True)
             if each.memory_id
         ]
-        await conversations.link(session, scope, links)
+        await sources.link(session, scope, links)
         await write.note(session, scope, outcomes, request, res)
-        await keep(session, scope.workspace_id, StoreResult(tuple(outcomes)), request)
+        await keep_answer(session, scope.workspace_id, outcomes, request)
     return outcomes
 
 
@@ -108,14 +109,14 @@ async def _turns(
     stored, spoken = await conversations.go_on(
         session, scope, conversation.external_id, said, generation=res.generation
     )
-    await rows.insert(session, *spoken)
+    await direct.insert(session, *spoken)
     await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, said, res)
     return stored
 
 
 async def _sorted_out(
     session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn]
-) -> tuple[list[Outcome], list[Placed]]:
+) -> tuple[list[Outcome], list[PlacedMemory]]:
     """What each message comes to, and the memories to add. Under the scope lock, so what is read stays true."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
     known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
@@ -124,7 +125,7 @@ async def _sorted_out(
         there = known.get(draft.hash) if draft.options.dedup else None
         if there is None:
             new = draft.finish(uuid7())
-            placed.append(Placed(new, place.conversation_id, place.index))
+            placed.append(PlacedMemory(new, place.conversation_id, place.index))
             known[draft.hash] = (new.id, new.text)
             outcomes.append(_outcome(draft, new.id, new.text, Dedup(DedupAction.STORED_NEW), place))
         else:

@@ -12,8 +12,8 @@ from datetime import datetime
 from uuid import UUID
 
 from service.db.engine import Database
-from service.db.memories import uses
-from service.db.memories.uses import Use
+from service.db.memories import stats
+from service.db.memories.stats import Use
 from service.memory.behind import Behind
 
 CAPACITY = 50_000  # memories and entities with uses to be written; more are not counted
@@ -58,7 +58,7 @@ class Reinforcement(Behind):
             taken = {key: self._waiting.pop(key) for key in batch}
             try:
                 async with self._database.begin(workspace_id) as session:
-                    await uses.count(
+                    await stats.count_uses(
                         session,
                         workspace_id,
                         {key[2]: use for key, use in taken.items() if key[1] == "memory"},

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from service.db.memories import history, memories, revisions, snapshots
+from service.db.memories import additions, history, memories, updates
 from service.db.memories.history import Change
 from service.domain.decision import Action
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
+from service.domain.request import Request
 from service.domain.revision import Expected
 from service.memory.store import write_transaction
 from service.memory.transactions import check, keep, missing, note
@@ -16,7 +16,7 @@ from service.resources import Resources
 
 
 async def restore(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
 ) -> Memory:
     """The memory, active; one that is not archived stays as it is. Raises NotFound, PreconditionFailed, or Conflict
     when the scope has a live memory with this text."""
@@ -25,17 +25,17 @@ async def restore(
     if there is None:
         raise missing()
     async with write_transaction(there.scope, res, request) as session:
-        was = await snapshots.take(session, workspace_id, memory_id, generation=res.generation)
+        was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
         found = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
         if was is None or found is None:
             raise missing()
         check(found.version, expected)
         if found.archived:
             now = res.clock()
-            await memories.make_way(session, workspace_id, [found.hash], now=now)
-            await revisions.change(session, workspace_id, memory_id, {"archived": False}, now=now)
+            await additions.release_expired(session, workspace_id, [found.hash], now=now)
+            await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
             # as fresh as a new one, or the next round of forgetting would take it away again
-            await revisions.touch(
+            await updates.set_stat(
                 session, workspace_id, memory_id, {"relevance": 1.0, "last_accessed": now, "stale_at": None}
             )
             text = found.text

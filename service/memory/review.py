@@ -18,8 +18,8 @@ from uuid_utils.compat import uuid7
 from service.db.engine import Session
 from service.db.erasure import erase
 from service.db.jobs import queue
-from service.db.memories import decisions, history, memories, reviews, revisions, snapshots
-from service.db.memories.decisions import Cause
+from service.db.memories import additions, decisions, history, memories, reviews, updates
+from service.db.memories.decisions import NewDecision
 from service.db.memories.history import Change
 from service.db.memories.reviews import Review
 from service.domain.audit import Operation
@@ -27,7 +27,7 @@ from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus
 from service.domain.job import NewJob
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
+from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.text import CleanText
 from service.errors import Conflict, NotFound
@@ -73,7 +73,7 @@ async def shown(session: Session, workspace_id: UUID, found: list[Review]) -> li
 
 
 async def accept(
-    workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, review_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
 ) -> Reviewed:
     """Lets the flagged memory count. Raises NotFound, Conflict when it was rejected before or is gone, or
     PreconditionFailed when it or what it contradicts is not as `expected`."""
@@ -81,7 +81,7 @@ async def accept(
 
 
 async def reject(
-    workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, review_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
 ) -> Reviewed:
     """Removes the flagged memory; what it contradicts stays. Raises NotFound, Conflict when it was accepted, or
     PreconditionFailed."""
@@ -93,7 +93,7 @@ async def _resolve(
     review_id: UUID,
     wanted: Resolved,
     res: Resources,
-    request: WriteContext,
+    request: Request,
     expected: Expected | None,
 ) -> Reviewed:
     for _ in range(2):  # who comes second finds what the first has made of it
@@ -121,7 +121,7 @@ async def _resolve_pending(
     review_id: UUID,
     wanted: Resolved,
     res: Resources,
-    request: WriteContext,
+    request: Request,
     expected: Expected | None,
 ) -> Reviewed:
     workspace_id = pending.scope.workspace_id
@@ -178,13 +178,13 @@ async def _take_place(
     session: Session, pending: Memory, target: UUID, said: Evidence, ruling_id: UUID, res: Resources
 ) -> None:
     workspace_id, now = pending.scope.workspace_id, res.clock()
-    was = await snapshots.take(session, workspace_id, target, generation=res.generation)
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     old = await memories.get(session, workspace_id, target)
     if was is None or old is None:
         raise Conflict("The memory that was to be updated is gone.")
-    await memories.make_way(session, workspace_id, [pending.hash], now=now)
-    await revisions.change(session, workspace_id, target, _values(old, pending), now=now)
-    await revisions.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
+    await additions.release_expired(session, workspace_id, [pending.hash], now=now)
+    await updates.set_columns(session, workspace_id, target, _values(old, pending), now=now)
+    await updates.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
     await reviews.hand_over(session, workspace_id, pending.id, target)
     await erase.erase(session, workspace_id, [pending.id], generation=res.generation)
     gone = await history.last(session, workspace_id, pending.id)
@@ -192,8 +192,8 @@ async def _take_place(
     await history.append(session, workspace_id, [change])
     taken = replace(said, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
     causes = [
-        Cause(pending.id, taken, pending.scope, Action.DELETE, gone, ruling_id),
-        Cause(target, said, old.scope, Action.UPDATE, change.id, ruling_id),
+        NewDecision(pending.id, taken, pending.scope, Action.DELETE, gone, ruling_id),
+        NewDecision(target, said, old.scope, Action.UPDATE, change.id, ruling_id),
     ]
     await decisions.append(session, workspace_id, causes)
     attempts = res.settings.job_max_attempts
@@ -206,7 +206,7 @@ async def _take_place(
 def _values(old: Memory, new: Memory) -> dict[str, Any]:
     """What an update takes over; tags, categories and metadata are united, as in every update."""
     return {
-        **revisions.of_text(CleanText(new.text)),
+        **updates.text_columns(CleanText(new.text)),
         "type": str(new.kind.type),
         "type_confidence": new.kind.confidence,
         "classification_source": str(new.kind.source),
@@ -216,7 +216,7 @@ def _values(old: Memory, new: Memory) -> dict[str, Any]:
         "temporal_type": str(new.temporal.type),
         "valid_until": new.temporal.valid_until,
         "temporal_tag": new.temporal.tag and str(new.temporal.tag),
-        "mentions": [memories.mention_json(each) for each in new.temporal.mentions],
+        "mentions": [additions.mention_json(each) for each in new.temporal.mentions],
         "embedding_status": str(new.embedding_status),
         "tags": list(dict.fromkeys((*old.tags, *new.tags))),
         "tag_prefixes": list(dict.fromkeys((*old.tag_prefixes, *new.tag_prefixes))),
@@ -227,15 +227,15 @@ def _values(old: Memory, new: Memory) -> dict[str, Any]:
 
 async def _let_count(session: Session, pending: Memory, said: Evidence, ruling_id: UUID, res: Resources) -> None:
     workspace_id, now = pending.scope.workspace_id, res.clock()
-    was = await snapshots.take(session, workspace_id, pending.id, generation=res.generation)
+    was = await history.snapshot(session, workspace_id, pending.id, generation=res.generation)
     if was is None:
         raise Conflict(GONE, field="id")
-    await memories.make_way(session, workspace_id, [pending.hash], now=now)
-    await revisions.change(session, workspace_id, pending.id, {"archived": False, "review_status": None}, now=now)
+    await additions.release_expired(session, workspace_id, [pending.hash], now=now)
+    await updates.set_columns(session, workspace_id, pending.id, {"archived": False, "review_status": None}, now=now)
     text = pending.text
     change = Change(pending.id, Action.UPDATE, pending.scope, text, text, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
-    cause = Cause(pending.id, said, pending.scope, Action.UPDATE, change.id, ruling_id)
+    cause = NewDecision(pending.id, said, pending.scope, Action.UPDATE, change.id, ruling_id)
     await decisions.append(session, workspace_id, [cause])
 
 

@@ -13,15 +13,15 @@ from uuid import UUID
 from service.db.engine import Session
 from service.db.episodes import contexts
 from service.db.jobs import queue
-from service.db.memories import history, memories, revisions, snapshots
+from service.db.memories import additions, history, memories, updates
 from service.db.memories.history import Change
-from service.db.memories.revisions import VectorKind
+from service.db.memories.updates import VectorKind
 from service.domain.decision import Action
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.job import NewJob
 from service.domain.kinds import KindSource
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
+from service.domain.request import Request
 from service.domain.revision import Expected, Revision
 from service.domain.text import content_hash
 from service.errors import InvalidInput
@@ -40,7 +40,7 @@ async def revise(
     memory_id: UUID,
     asked: Revision,
     res: Resources,
-    request: WriteContext,
+    request: Request,
     *,
     expected: Expected | None = None,
 ) -> Memory:
@@ -52,7 +52,7 @@ async def revise(
         raise missing()
     draft = await _prepared(there, asked, res)
     async with write_transaction(there.scope, res, request) as session:
-        was = await snapshots.take(session, workspace_id, memory_id, generation=res.generation)
+        was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
         old = await memories.get(session, workspace_id, memory_id, alive_at=res.clock()) if was else None
         if was is None or old is None:
             raise missing()
@@ -102,7 +102,7 @@ def changes(old: Memory, asked: Revision, draft: Draft) -> dict[str, Any]:
     """The columns that become different, by name; raises InvalidInput when a memory would end before it begins."""
     values: dict[str, Any] = {}
     if asked.text is not None and content_hash(draft.clean) != old.hash:
-        values |= revisions.of_text(draft.clean, draft.words.weights if draft.words else None) | _reading(draft)
+        values |= updates.text_columns(draft.clean, draft.words.weights if draft.words else None) | _reading(draft)
     if asked.type is not None:
         kind = kinds.explicit(asked.type, asked.type_confidence)
         values |= {"type": str(kind.type), "type_confidence": kind.confidence, "classification_source": kind.source}
@@ -137,7 +137,7 @@ def _reading(draft: Draft) -> dict[str, Any]:
         "temporal_type": str(draft.temporal.type),
         "valid_until": draft.temporal.valid_until,
         "temporal_tag": draft.temporal.tag and str(draft.temporal.tag),
-        "mentions": [memories.mention_json(each) for each in draft.temporal.mentions],
+        "mentions": [additions.mention_json(each) for each in draft.temporal.mentions],
         "embedding_status": str(draft.embedding_status),
     }
 
@@ -172,13 +172,13 @@ async def _write(
 ) -> None:
     workspace_id, now = old.scope.workspace_id, res.clock()
     if "content" in values:
-        await memories.make_way(session, workspace_id, [values["hash"]], now=now)
-    await revisions.change(session, workspace_id, old.id, values, now=now)
+        await additions.release_expired(session, workspace_id, [values["hash"]], now=now)
+    await updates.set_columns(session, workspace_id, old.id, values, now=now)
     if "last_accessed" in asked.moments:
-        await revisions.touch(session, workspace_id, old.id, {"last_accessed": asked.moments["last_accessed"]})
+        await updates.set_stat(session, workspace_id, old.id, {"last_accessed": asked.moments["last_accessed"]})
     if "content" in values:
         kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
-        await revisions.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)
+        await updates.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)
         await queue.enqueue(session, workspace_id, _jobs(old.id, draft, res))
         if old.turn_index is not None:
             places = await contexts.places(session, workspace_id, [old.id])

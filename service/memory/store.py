@@ -7,7 +7,7 @@ neighbours changed, it is decided again; the fourth time the pure rules decide i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from uuid import UUID
@@ -17,17 +17,16 @@ from uuid_utils.compat import uuid7
 from service.db import caches, idempotency, locks
 from service.db.engine import Session
 from service.db.memories import memories
-from service.db.memories.memories import Placed
+from service.db.memories.additions import PlacedMemory
 from service.db.search import deduplication
 from service.domain.decision import Action, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, NewMemory
-from service.domain.memory import ACTION_OF, Outcome, StoreResult
-from service.domain.request import WriteContext
+from service.domain.memory import ACTION_OF, Outcome
+from service.domain.request import Request
 from service.domain.scope import Scope
 from service.errors import Conflict
 from service.memory import write
 from service.memory.confirm import Stale, confirm, decide_inside_lock
-from service.memory.transactions import keep
 from service.pipeline.profiles import AGAIN, ANNOTATED, CONTENT
 from service.pipeline.run import run
 from service.resources import Resources
@@ -35,7 +34,7 @@ from service.resources import Resources
 DECISIONS = 3
 
 
-async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+async def store(draft: Draft, res: Resources, request: Request) -> Outcome:
     """One text through the pipeline and into the database; a dry run stops before the database."""
     draft = await run(CONTENT, draft, res)
     if draft.options.dry_run:
@@ -51,7 +50,7 @@ async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
 
 
 @asynccontextmanager
-async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
+async def write_transaction(scope: Scope, res: Resources, request: Request) -> AsyncIterator[Session]:
     """The write's transaction, its scope locked and its idempotency key taken. Raises idempotency.Replay."""
     async with res.locks.turn(scope), res.db.begin(scope.workspace_id, locks.of_scope(scope), by_key=True) as session:
         if request.idempotency:
@@ -61,7 +60,23 @@ async def write_transaction(scope: Scope, res: Resources, request: WriteContext)
     res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second (B2)
 
 
-async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_inside: bool = False) -> Outcome:
+async def keep_answer(
+    session: Session, workspace_id: UUID, outcomes: Sequence[Outcome], request: Request, warnings: Sequence[str] = ()
+) -> None:
+    """Stores what will be answered, so that a retry gets the same (B3)."""
+    if request.idempotency and request.render:
+        status, body = request.render(outcomes, warnings)
+        await idempotency.keep(session, workspace_id, request.idempotency, idempotency.Answer(status, body))
+
+
+async def keep_promise(session: Session, workspace_id: UUID, operation_id: UUID, request: Request) -> None:
+    """The same for a request that is answered with an operation."""
+    if request.idempotency and request.accepted:
+        status, body = request.accepted(operation_id)
+        await idempotency.keep(session, workspace_id, request.idempotency, idempotency.Answer(status, body))
+
+
+async def _write(draft: Draft, res: Resources, request: Request, *, decide_inside: bool = False) -> Outcome:
     async with write_transaction(draft.scope, res, request) as session:
         if decide_inside:
             draft = await decide_inside_lock(session, draft, res)
@@ -69,7 +84,7 @@ async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_
             draft = await confirm(session, draft, res)
         outcome = await _apply(session, await _with_chosen_id(session, draft), res)
         await write.note(session, draft.scope, [outcome], request, res)
-        await keep(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
+        await keep_answer(session, draft.scope.workspace_id, [outcome], request)
     return outcome
 
 
@@ -101,7 +116,7 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
         known = replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, covering.id, 1.0))
         return _outcome(_left_out(known, covering.id), None, covering.text)
     if target is None:
-        await write.add(session, [Placed(new)], res)
+        await write.add(session, [PlacedMemory(new)], res)
         return _outcome(draft, new.id, new.text)
     old = await write.update(session, target, new, res)
     return _outcome(draft, target, new.text, old)
@@ -140,4 +155,4 @@ def _outcome(draft: Draft, memory_id: UUID | None, text: str | None, old: str | 
     return Outcome(draft, event, draft.dedup, memory_id or draft.dedup.existing_id, text, old)
 
 
-__all__ = ["NewMemory", "store", "write_transaction"]
+__all__ = ["NewMemory", "keep_answer", "store", "write_transaction"]

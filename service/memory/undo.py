@@ -15,14 +15,14 @@ from uuid import UUID
 from service.db.engine import Session
 from service.db.erasure import erase
 from service.db.jobs import queue
-from service.db.memories import decisions, history, memories, reviews, snapshots
+from service.db.memories import additions, decisions, history, memories, reviews
 from service.db.memories import undo as rows
-from service.db.memories.decisions import Decided
+from service.db.memories.decisions import StoredDecision
 from service.db.memories.history import Change
 from service.domain.decision import Action
 from service.domain.job import NewJob
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
+from service.domain.request import Request
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict, NotFound
 from service.memory.store import write_transaction
@@ -40,13 +40,13 @@ NO_RECORD = "This decision was made before changes were recorded with it; it can
 class Undone:
     """The decisions made together, the memories they changed, as they are now, and the ids of those that are gone."""
 
-    decision: Decided
+    decision: StoredDecision
     together: tuple[UUID, ...]
     memories: tuple[Memory, ...]
     removed: tuple[UUID, ...]
 
 
-async def undo(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> Undone:
+async def undo(workspace_id: UUID, decision_id: UUID, res: Resources, request: Request) -> Undone:
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
         found = await decisions.get(session, workspace_id, decision_id)
@@ -74,7 +74,7 @@ def missing() -> NotFound:
     return NotFound("There is no decision with this id.", field="id")
 
 
-async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Decided], res: Resources) -> None:
+async def _take_back(session: Session, workspace_id: UUID, group: Sequence[StoredDecision], res: Resources) -> None:
     ids = [each.memory_id for each in group]
     # by ascending id like every writer of many rows, then one after the other
     await session.execute(erase.LOCK, {"workspace": workspace_id, "ids": ids})
@@ -82,7 +82,7 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Decid
     for each in reversed(group):
         assert each.memory_id is not None, "only changes are taken back"
         assert each.history_id is not None, "only changes are taken back"
-        was = await snapshots.take(session, workspace_id, each.memory_id, generation=res.generation)
+        was = await history.snapshot(session, workspace_id, each.memory_id, generation=res.generation)
         taken_over = each.verdict.get("action") == decisions.TAKEN_OVER
         if (was is None) != taken_over:
             raise Conflict(ERASED if was is None else CHANGED, field="id")
@@ -99,13 +99,13 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Decid
 
 
 async def _restore(
-    session: Session, workspace_id: UUID, taken: Decided, was: snapshots.Snapshot, res: Resources, now: datetime
+    session: Session, workspace_id: UUID, taken: StoredDecision, was: history.Snapshot, res: Resources, now: datetime
 ) -> UUID:
     """The id of the entry of history that tells of it."""
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     then, text_now = taken.before or "", str(was.before["content"])
-    await memories.make_way(session, workspace_id, [content_hash(CleanText(then))], now=now)
+    await additions.release_expired(session, workspace_id, [content_hash(CleanText(then))], now=now)
     await rows.restore(
         session,
         workspace_id,
@@ -124,7 +124,9 @@ async def _restore(
     return change.id
 
 
-async def _bring_back(session: Session, workspace_id: UUID, taken: Decided, res: Resources, now: datetime) -> UUID:
+async def _bring_back(
+    session: Session, workspace_id: UUID, taken: StoredDecision, res: Resources, now: datetime
+) -> UUID:
     """A memory that waited for a person's word waits again, under its id. The id of the entry that tells of it."""
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
@@ -132,7 +134,7 @@ async def _bring_back(session: Session, workspace_id: UUID, taken: Decided, res:
     await rows.bring_back(session, workspace_id, memory_id, taken.history_id)
     await rows.restore(session, workspace_id, memory_id, taken.history_id, then, generation=res.generation, now=now)
     await reviews.reopen(session, workspace_id, memory_id)
-    change = Change(memory_id, Action.ADD, taken.scope, None, then, reused=True)
+    change = Change(memory_id, Action.ADD, taken.scope, None, then)
     await history.append(session, workspace_id, [change])
     await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, memory_id, res))
     return change.id
@@ -150,7 +152,7 @@ async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Reso
     return found
 
 
-async def _answer(session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[Decided]) -> Undone:
+async def _answer(session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[StoredDecision]) -> Undone:
     found = await decisions.get(session, workspace_id, decision_id)
     assert found is not None, "it is locked"
     ids = [each.memory_id for each in group if each.memory_id is not None]

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from service.db import direct
+from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
 from service.db.episodes import contexts
 from service.db.graph import edges
 from service.db.jobs import queue
-from service.db.memories import decisions, history, memories, revisions, rows, snapshots
-from service.db.memories.decisions import Cause
-from service.db.memories.memories import Placed
-from service.db.memories.rows import Rows, Waiting
+from service.db.memories import additions, decisions, history, updates
+from service.db.memories.additions import PlacedMemory
+from service.db.memories.decisions import NewDecision
 from service.db.tenants import audit
 from service.domain.audit import Operation
 from service.domain.decision import Action, Evidence
@@ -21,7 +22,7 @@ from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.job import NewJob
 from service.domain.memory import Outcome
 from service.domain.relation import Relation, RelationType
-from service.domain.request import WriteContext
+from service.domain.request import Request
 from service.domain.scope import Scope
 from service.errors import Conflict
 from service.resources import Resources
@@ -43,11 +44,11 @@ class Gone(Conflict):
 
 async def add(
     session: Session,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedMemory],
     res: Resources,
     *,
     ruling_id: UUID | None = None,
-    waiting: Waiting | None = None,
+    waiting: InsertBatch | None = None,
 ) -> None:
     """New memories with everything that belongs to them but the audit, which the verbs write per request. With
     `waiting` they are written when it is: by who reads nothing of them before."""
@@ -55,26 +56,23 @@ async def add(
         return
     news, now = [each.memory for each in placed], res.clock()
     workspace_id = news[0].scope.workspace_id
-    changes = [_added(new) for new in news]
-    causes = [
-        Cause(new.id, new.evidence, new.scope, Action.ADD, change.id, ruling_id)
-        for new, change in zip(news, changes, strict=True)
-        if new.evidence
+    decided = [
+        NewDecision(each.memory.id, each.memory.evidence, each.memory.scope, Action.ADD, each.history_id, ruling_id)
+        for each in placed
+        if each.memory.evidence
     ]
-    follow_up = [job for new in news for job in jobs(new, new.id, res)]
     if hashes := [new.hash for new in news if new.blocked and new.takes_part_in_dedup]:
-        await memories.make_way(session, workspace_id, hashes, now=now)
+        await additions.release_expired(session, workspace_id, hashes, now=now)
     filled = (
-        *memories.new_rows(placed, generation=res.generation, now=now),
-        history.new_rows([change for change in changes if not change.reused]),
-        decisions.new_rows(workspace_id, causes),
-        queue.new_rows(workspace_id, follow_up),
+        *additions.new_rows(placed, generation=res.generation, now=now),
+        decisions.new_rows(workspace_id, decided),
+        queue.new_rows(workspace_id, [job for new in news for job in jobs(new, new.id, res)]),
     )
-    again = [change for change in changes if change.reused]
+    again = [_added(each) for each in placed if each.may_have_history]
     if waiting is not None and not again:
         waiting.add(*filled)
         return
-    await rows.insert(session, *filled)
+    await direct.insert(session, *filled)
     if again:
         await history.append(session, workspace_id, again)
 
@@ -84,10 +82,10 @@ async def update(
 ) -> str:
     """The target gets the text of `new`; returns its old text."""
     workspace_id = new.scope.workspace_id
-    was = await snapshots.take(session, workspace_id, target, generation=res.generation)
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     if was is None:
         raise Gone("The memory that was to be updated is gone.")
-    old = await memories.replace_text(session, target, new, generation=res.generation, now=res.clock())
+    old = await updates.replace_text(session, target, new, generation=res.generation, now=res.clock())
     if old.turn_index is not None:  # the text of a turn also stands in the context of those after it
         places = await contexts.places(session, workspace_id, [target])
         await contexts.rewrite(session, workspace_id, await contexts.holders(session, workspace_id, places))
@@ -96,7 +94,7 @@ async def update(
     )
     await history.append(session, workspace_id, [change])
     if new.evidence:
-        cause = Cause(target, new.evidence, new.scope, Action.UPDATE, change.id, ruling_id)
+        cause = NewDecision(target, new.evidence, new.scope, Action.UPDATE, change.id, ruling_id)
         await decisions.append(session, workspace_id, [cause])
     await queue.enqueue(session, workspace_id, jobs(new, target, res))
     return old.text
@@ -104,11 +102,11 @@ async def update(
 
 async def prolong(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
     """Whoever repeats a text wants it kept as long as he says: a shorter life of the memory there is ends later now."""
-    if not await memories.ends_before(session, scope.workspace_id, target, until):
+    if not await updates.expires_before(session, scope.workspace_id, target, until):
         return
-    was = await snapshots.take(session, scope.workspace_id, target, generation=res.generation)
+    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
     if was is not None:
-        await revisions.change(session, scope.workspace_id, target, {"expires_at": until}, now=res.clock())
+        await updates.set_columns(session, scope.workspace_id, target, {"expires_at": until}, now=res.clock())
         text = str(was.before["content"])
         change = history.Change(target, Action.UPDATE, scope, text, text, was.before, was.vector, was.generation)
         await history.append(session, scope.workspace_id, [change])
@@ -124,15 +122,15 @@ async def retire(
     ruling_id: UUID | None = None,
 ) -> None:
     """Archives a memory that is no longer true: a curator may retire, never erase. History says DELETE (A10)."""
-    was = await snapshots.take(session, scope.workspace_id, target, generation=res.generation)
+    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
     if was is None:
         raise Gone("The memory that was to be retired is gone.")
-    await memories.archive(session, scope.workspace_id, target, now=res.clock())
+    await updates.archive(session, scope.workspace_id, target, now=res.clock())
     text = str(was.before["content"])
     change = history.Change(target, Action.DELETE, scope, text, None, was.before, was.vector, was.generation)
     await history.append(session, scope.workspace_id, [change])
     if evidence is not None:
-        cause = Cause(target, evidence, scope, Action.DELETE, change.id, ruling_id)
+        cause = NewDecision(target, evidence, scope, Action.DELETE, change.id, ruling_id)
         await decisions.append(session, scope.workspace_id, [cause])
 
 
@@ -150,24 +148,24 @@ async def supersede(
 
     It also leaves deduplication, or the same fact could never become true again.
     """
-    was = await snapshots.take(session, scope.workspace_id, target, generation=res.generation)
+    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
     if was is None:
         raise Gone("The memory that was to be superseded is gone.")
     now = res.clock()
-    await revisions.outdate(session, scope.workspace_id, target, now=now)
+    await updates.end_validity(session, scope.workspace_id, target, now=now)
     text = str(was.before["content"])
     change = history.Change(target, Action.UPDATE, scope, text, text, was.before, was.vector, was.generation)
     await history.append(session, scope.workspace_id, [change])
     await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
     if evidence is not None:
-        cause = Cause(target, evidence, scope, Action.UPDATE, change.id, ruling_id)
+        cause = NewDecision(target, evidence, scope, Action.UPDATE, change.id, ruling_id)
         await decisions.append(session, scope.workspace_id, [cause])
 
 
 async def decided(session: Session, scope: Scope, memory_id: UUID | None, evidence: Evidence | None) -> None:
     """Keeps the evidence of a decision that leaves the memory as it is."""
     if evidence is not None:
-        await decisions.append(session, scope.workspace_id, [Cause(memory_id, evidence, scope, Action.NONE)])
+        await decisions.append(session, scope.workspace_id, [NewDecision(memory_id, evidence, scope, Action.NONE)])
 
 
 def jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
@@ -191,14 +189,12 @@ def _seen(new: NewMemory) -> dict[str, object]:
     return found
 
 
-async def note(
-    session: Session, scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources
-) -> None:
+async def note(session: Session, scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Resources) -> None:
     """One audit entry per outcome, unless the workspace wants none (R13.06)."""
-    await rows.insert(session, noted(scope, outcomes, request, res))
+    await direct.insert(session, noted(scope, outcomes, request, res))
 
 
-def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> Rows:
+def noted(scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Resources) -> NewRows:
     """The same as rows, to travel with others."""
     settings = res.settings
     if settings.audit_level == "off":
@@ -222,5 +218,6 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res:
     return audit.new_rows(entries)
 
 
-def _added(new: NewMemory) -> history.Change:
-    return history.Change(new.id, Action.ADD, new.scope, None, new.text, reused=new.asked.id is not None)
+def _added(placed: PlacedMemory) -> history.Change:
+    new = placed.memory
+    return history.Change(new.id, Action.ADD, new.scope, None, new.text, id=placed.history_id)

@@ -15,14 +15,12 @@ from service.db.search import exclusions, features, visibility
 from service.db.search.exact import Ask, Where
 from service.db.search.exclusions import Standing
 from service.db.search.features import Measures
-from service.domain.query import EVER, Explanation, Query
+from service.domain.query import EVER, Query, Why
 from service.retrieval import fusion, signals
 from service.retrieval.signals import Scene
 
 
-async def why(
-    session: Session, where: Where, ask: Ask, scene: Scene, found: Measures, columns: frozenset[str]
-) -> Explanation:
+async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Measures, columns: frozenset[str]) -> Why:
     """Of the memory `scene.query.explain_id`, seen from the candidates of this search, of which these columns were
     measured. An id of another scope is unknown."""
     query, wanted = scene.query, scene.query.explain_id
@@ -30,9 +28,9 @@ async def why(
     narrow = visibility.narrowed("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
     standing = await exclusions.look(session, where.scope, where.rows, narrow, wanted)
     if standing is None:
-        return Explanation(wanted, found=False, place=None, reasons=("unknown",))
+        return Why(wanted, found=False, place=None, reasons=("unknown",))
     if not standing.passes:
-        return Explanation(wanted, found=False, place=None, reasons=_kept_out(standing, query, scene.now))
+        return Why(wanted, found=False, place=None, reasons=_kept_out(standing, query, scene.now))
     reasons = () if standing.embedding_status == "stored" else ("no_vector_yet",)
     if wanted not in found.ids:
         reasons = (*reasons, "not_a_candidate")
@@ -43,13 +41,13 @@ async def why(
     )
     place = next((at for at, each in enumerate(ranked, 1) if each.key == wanted), None)
     if place is None:  # it went away meanwhile
-        return Explanation(wanted, found=False, place=None, reasons=("unknown",))
+        return Why(wanted, found=False, place=None, reasons=("unknown",))
     hit = ranked[place - 1]
     if hit.score < query.min_score:
         reasons = (*reasons, "below_min_score")
     if place > query.limit:
         reasons = (*reasons, "below_limit")
-    return Explanation(wanted, False, place, reasons, hit.score, hit.terms, hit.factors)
+    return Why(wanted, False, place, reasons, hit.score, hit.terms, hit.factors)
 
 
 def _kept_out(standing: Standing, query: Query, now: datetime) -> tuple[str, ...]:

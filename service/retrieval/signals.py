@@ -10,7 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
-from service.db.memories.stats import Standing
+from service.db.memories.stats import RankingStats
 from service.db.search.entity_arm import Naming
 from service.db.search.features import SPOKEN, Measures
 from service.domain.query import Query
@@ -54,7 +54,7 @@ class Scene:
     rarity: Mapping[str, float]
     naming: Naming = field(default_factory=Naming)
     names: Mapping[str, float] = field(default_factory=dict)
-    standing: Mapping[UUID, Standing] = field(default_factory=dict)
+    standing: Mapping[UUID, RankingStats] = field(default_factory=dict)
     only_rare: bool = False
     texts: int = 0
     goals: Mapping[UUID, float] = field(default_factory=dict)

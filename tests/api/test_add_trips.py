@@ -50,7 +50,7 @@ async def test_the_trips_of_an_add(resources: Resources, tenant: Tenant) -> None
         with counted() as trips:
             answer = await wire.client.post("/v1/memories", json=said("I like blue"))
         assert [each["event"] for each in answer.json()["results"]] == ["ADD"]
-        assert trips[-4:] == ["BEGIN ISOLATION", "WITH counted", "WITH part_0", "COMMIT"]
+        assert trips[-4:] == ["BEGIN ISOLATION", "WITH counted", "WITH part_1", "COMMIT"]
         assert len(trips) == 3 + 3 + 4, "the answer's cache, the neighbours, the write"
         with counted() as trips:
             await wire.client.post("/v1/memories", json=said("I like blue, really", run_id="r1"))

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.memories import memories
+from service.db.memories import updates
 from service.domain.job import Job
 from service.jobs import enrich
 from service.providers.protocols import LlmReply, LlmRequest
@@ -512,7 +512,7 @@ async def test_a_relation_holds_as_long_as_a_memory_that_tells_it(
     assert await relations_of(client, "priya raman") == told, "the other one says so still"
     clock.forward(hours=1)
     async with resources.db.begin(tenant.workspace_id) as session:
-        await memories.archive(session, tenant.workspace_id, UUID(second), now=clock())
+        await updates.archive(session, tenant.workspace_id, UUID(second), now=clock())
     assert await relations_of(client, "priya raman") == []
     past = await client.get("/v1/entities/priya raman/relations", params={"valid_at": now})
     assert len(past.json()["results"]) == 1

@@ -10,7 +10,7 @@ from httpx2 import AsyncClient
 
 from service.db import scopes
 from service.db.engine import Database
-from service.db.memories import pages
+from service.db.memories import memories
 from service.db.search import visibility
 from service.domain.scope import Scope
 from tests.api.conftest import Tables
@@ -394,6 +394,6 @@ async def test_of_very_many_the_planner_tells_about_how_many(
         await store(client, text, dedup=False)
     rows = scopes.matching("m", Scope(workspace, "alice")) & visibility.alive("m", clock.now)
     async with database.read(workspace) as session:
-        assert await pages.total(session, rows, most=3) == pages.Total(3, is_exact=True)
-        about = await pages.total(session, rows, most=1)
+        assert await memories.count(session, rows, limit=3) == memories.RowCount(3, is_exact=True)
+        about = await memories.count(session, rows, limit=1)
     assert (about.value >= 2, about.is_exact) == (True, False)

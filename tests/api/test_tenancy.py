@@ -21,7 +21,7 @@ from sqlalchemy import Dialect, TextClause, event, text
 
 from service.db import direct, scopes
 from service.db.engine import Access, Database, find_access
-from service.db.memories import memories, pages
+from service.db.memories import memories
 from service.db.roles import APP, OWNER
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
@@ -81,7 +81,9 @@ async def test_the_stripper_strips(
     with without_tenant_predicates(unwalled) as taken:
         async with unwalled.read(tenant.workspace_id) as session:
             scope = Scope(tenant.workspace_id, "iris")
-            places = await pages.places(session, scopes.matching("m", scope), pages.NEWEST, after=None, limit=100)
+            places = await memories.page(
+                session, scopes.matching("m", scope), memories.NEWEST_FIRST, after=None, limit=100
+            )
             found = await memories.get_many(session, tenant.workspace_id, [each.id for each in places])
     await unwalled.close()
     assert taken

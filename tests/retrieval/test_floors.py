@@ -25,7 +25,7 @@ from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import context, temporal
-from service.language.context import ContextTurn
+from service.language.context import Turn
 from service.language.lexemes import term_id, weights
 from service.providers import model_files
 from service.providers.caches import CachedEmbedder
@@ -83,7 +83,7 @@ async def test_floor(name: str, recall: float, mrr: float, embedder: CachedEmbed
 async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> list[Text]:
     found = []
     for part in conversation["sessions"]:
-        said = [ContextTurn(CleanText(each["text"]), each.get("speaker")) for each in part["turns"]]
+        said = [Turn(CleanText(each["text"]), each.get("speaker")) for each in part["turns"]]
         began = datetime.fromisoformat(part["datetime"]).replace(tzinfo=UTC) if "datetime" in part else None
         for at, turn in enumerate(said):
             before = said[:at] if began else []
@@ -123,8 +123,8 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[Text], res: Resources
             text_vector=float(vector @ each.vector),
             context_vector=float(vector @ each.near_vector),
             speaker=matching.speaker_match(seen, each.speaker, each.role),
-            asking=context.question_share(each.text),
-            oneself=context.first_person(each.text),
+            asking=context.asking(each.text),
+            oneself=context.oneself(each.text),
             time=float(time),
             dated=float(each.dated),
         )

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from service.db.memories.stats import Standing
+from service.db.memories.stats import RankingStats
 from service.db.search.entity_arm import Naming
 from service.db.search.features import ALWAYS, SOMETIMES, Measures
 from service.domain.query import Query
@@ -109,7 +109,7 @@ def alone(row: Row, scene: Scene) -> Signals:
         row["text_vector"],
         row["context_vector"],
         speaker=matching.speaker_match(read, row["speaker"], row["role"]),
-        asking=context.question_share(row["asking"]) if row["asking"] else 0.0,
+        asking=context.asking(row["asking"]) if row["asking"] else 0.0,
         oneself=_oneself(row) if read.speakers else 0.0,
         time=time,
         dated=float(read.asks_when and row["dated"]),
@@ -122,7 +122,7 @@ def alone(row: Row, scene: Scene) -> Signals:
 
 
 def _oneself(row: Row) -> float:
-    return context.first_person(row["asking"]) if row["asking"] else 0.5
+    return context.oneself(row["asking"]) if row["asking"] else 0.5
 
 
 @pytest.mark.parametrize("text", QUESTIONS)
@@ -149,7 +149,7 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
         rarity={term: random.random() for term in terms},
         naming=Naming({each: frozenset({"acme"}) for each in ids[:7]}, said={"acme": frozenset({"acme"})}),
         names={"acme": 0.6},
-        standing={each: Standing(random.random(), random.random()) for each in ids[:40]},
+        standing={each: RankingStats(random.random(), random.random()) for each in ids[:40]},
         goals={each: random.random() for each in ids},
         texts=60,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -19,16 +18,21 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from uuid_utils.compat import uuid7
 
 from service.db import direct
+from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.episodes import turns as spoken
 from service.db.episodes.turns import NewTurn, StoredTurn
-from service.db.memories import rows
-from service.db.memories.rows import Rows
-from service.db.tables import Conversation, MemorySource, Turn
+from service.db.tables import Conversation, Turn
 from service.domain import conversation as domain
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
-from service.language.context import ContextTurn
+from service.language.context import Turn as Said
+
+INSERT = text("""
+    INSERT INTO conversation (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                              consolidated_at)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at)
+""")
 
 # A consolidated one becomes unconsolidated again by new turns (R9.08), unless the facts of these are extracted with
 # them; older turns that still wait for theirs go on waiting.
@@ -59,7 +63,7 @@ async def go_on(
     *,
     generation: int,
     consolidated_at: datetime | None = None,
-) -> tuple[list[StoredTurn], tuple[Rows, ...]]:
+) -> tuple[list[StoredTurn], tuple[NewRows, ...]]:
     """Gives turns, at least one, their places at the end of a conversation, in order; begins it when it is new. Under
     the scope lock. The rows are the caller's to insert before the transaction ends, with whatever goes along, and
     before what names the conversation.
@@ -79,9 +83,9 @@ async def go_on(
         "turn_count": len(turns),
         "consolidated_at": consolidated_at,
     }
-    begun: tuple[Rows, ...] = ()
+    begun: tuple[NewRows, ...] = ()
     if external_id is None:
-        begun, here, first = (Rows(Conversation, [new]),), new["id"], 0
+        begun, here, first = (NewRows(INSERT, [new]),), new["id"], 0
     else:
         [row] = await direct.fetch(session, GO_ON, new)
         here, first = row.id, row.turn_count - len(turns)
@@ -103,7 +107,7 @@ async def put(session: Session, there: domain.Conversation, new: NewTurn, index:
         .where(Conversation.workspace_id == there.scope.workspace_id, Conversation.id == there.id)
         .values({**TOUCHED, "turn_count": func.greatest(Conversation.turn_count, index + 1)})
     )
-    await rows.insert(session, *spoken.new_rows(there.scope, [(new, place)], generation=generation))
+    await direct.insert(session, *spoken.new_rows(there.scope, [(new, place)], generation=generation))
     return place
 
 
@@ -138,64 +142,11 @@ async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[Stor
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """That a memory came from a turn, and from which characters of it: the half-open span, where it is known."""
-
-    memory_id: UUID
-    turn_id: UUID
-    start: int | None = None
-    end: int | None = None
-
-
-# A memory that merely said the same may be erased this moment by a bulk delete, which takes no scope lock.
-LINK = text("""
-    INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
-    SELECT :workspace, s.memory_id, s.turn_id, s.start, s."end"
-    FROM unnest(CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:starts AS integer[]), CAST(:ends AS integer[]))
-        AS s (memory_id, turn_id, start, "end")
-    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
-    ORDER BY s.memory_id, s.turn_id FOR KEY SHARE OF m
-    ON CONFLICT DO NOTHING
-""").bindparams(bindparam("workspace", type_=Uuid()))
-
-
-async def link(session: Session, scope: Scope, sources: Sequence[Source]) -> None:
-    """Says which turn a memory came from, each pair once; of several spans the first."""
-    if not sources:
-        return
-    ordered = _once(sources)
-    values = {
-        "workspace": scope.workspace_id,
-        "memories": [each.memory_id for each in ordered],
-        "turns": [each.turn_id for each in ordered],
-        "starts": [each.start for each in ordered],
-        "ends": [each.end for each in ordered],
-    }
-    await direct.fetch(session, LINK, values)
-
-
-def new_links(scope: Scope, sources: Sequence[Source]) -> Rows:
-    """The same as rows to insert, for turns that are new, to which nothing can be linked yet, and memories that are
-    held till the end of the transaction."""
-    named = [(each.memory_id, each.turn_id, each.start, each.end) for each in _once(sources)]
-    columns = ("workspace_id", "memory_id", "turn_id", "start", "end")
-    return Rows(MemorySource, [dict(zip(columns, (scope.workspace_id, *each), strict=True)) for each in named])
-
-
-def _once(sources: Sequence[Source]) -> list[Source]:
-    """Each pair of memory and turn once, in the order of their ids."""
-    pairs: dict[tuple[UUID, UUID], Source] = {}
-    for each in sources:
-        pairs.setdefault((each.memory_id, each.turn_id), each)
-    return [each for _, each in sorted(pairs.items(), key=itemgetter(0))]
-
-
-@dataclass(frozen=True, slots=True)
 class Tail:
     """How many turns a conversation has, and the last of them, oldest first."""
 
     count: int
-    turns: tuple[ContextTurn, ...]
+    turns: tuple[Said, ...]
 
 
 async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> Tail:
@@ -215,7 +166,7 @@ async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) 
         .order_by(Turn.turn_index.desc())
         .limit(limit)
     )
-    said = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
+    said = [Said(CleanText(text), speaker or role) for text, speaker, role in turns]
     return Tail(row.turn_count, tuple(reversed(said)))
 
 

@@ -14,18 +14,21 @@ from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
-from sqlalchemy import ColumnElement, Row, Select, and_, delete, select
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, delete, select, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import aliased
 from uuid_utils.compat import uuid7
 
 from service.db import scopes
 from service.db.conditions import Condition
+from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.memories.memories import AVERAGE_LENGTH
-from service.db.memories.rows import Rows
-from service.db.tables import TERM_DIMENSIONS, ConversationLog, TurnVector
+from service.db.tables import TERM_DIMENSIONS, TurnVector
 from service.db.tables import Turn as Table
+from service.db.vectors import Half
 from service.domain.conversation import Turn
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -94,12 +97,38 @@ def weigh(text: CleanText) -> Mapping[int, float]:
     return lexemes.weights(text, avgdl=AVERAGE_LENGTH)
 
 
-def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> tuple[Rows, ...]:
+INSERT = text("""
+    INSERT INTO turn (
+        workspace_id, id, conversation_id, turn_index, user_id, agent_id, run_id, channel, role, speaker, content,
+        content_hash, token_count, model, metadata, terms, bm25, "timestamp")
+    VALUES (
+        :workspace_id, :id, :conversation_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :role, :speaker,
+        :content, :content_hash, :token_count, :model, :metadata, :terms, :bm25, :timestamp)
+""").bindparams(bindparam("metadata", type_=JSONB()), bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
+
+INSERT_VECTOR = text("""
+    INSERT INTO turn_vector (workspace_id, turn_id, generation, user_id, agent_id, run_id, channel, embedding)
+    VALUES (:workspace_id, :id, :generation, :user_id, :agent_id, :run_id, :channel, :embedding)
+""").bindparams(bindparam("embedding", type_=Half()))
+
+INSERT_LOG = text("""
+    INSERT INTO conversation_log (
+        workspace_id, id, turn_id, conversation_id, turn_index, user_id, agent_id, run_id, channel, role, content,
+        content_hash, token_count, model, metadata, "timestamp")
+    VALUES (
+        :workspace_id, :log_id, :id, :conversation_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :role,
+        :content, :content_hash, :token_count, :model, :metadata, :timestamp)
+""").bindparams(bindparam("metadata", type_=JSONB()))
+
+
+def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> tuple[NewRows, ...]:
     """The rows of turns, vectors and log lines. `scope.run_id`: the conversation's external id."""
-    vectors = [_vector(scope, place.id, new.vector, generation) for new, place in turns if new.vector is not None]
-    said = [_row(scope, new, place) for new, place in turns]
-    logged = [_logged(row) for row in said]
-    return Rows(Table, said), Rows(TurnVector, vectors), Rows(ConversationLog, logged)
+    rows = [
+        {**_values(scope, new, place), "log_id": uuid7(), "generation": generation, "embedding": new.vector}
+        for new, place in turns
+    ]
+    vectors = [row for row in rows if row["embedding"] is not None]
+    return NewRows(INSERT, rows), NewRows(INSERT_VECTOR, vectors), NewRows(INSERT_LOG, rows)
 
 
 async def page(
@@ -193,7 +222,7 @@ def _has_vector(generation: int | None) -> Any:
     return select(TurnVector.turn_id).where(own).exists()
 
 
-def _row(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
+def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
     weights = weigh(new.text) if new.weights is None else new.weights
     return {
         "workspace_id": scope.workspace_id,
@@ -215,15 +244,6 @@ def _row(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
         "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
         "timestamp": new.timestamp,
     }
-
-
-UNLOGGED = frozenset({"id", "speaker", "terms", "bm25"})
-
-
-def _logged(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The line in the log of a turn's row."""
-    kept = {name: value for name, value in row.items() if name not in UNLOGGED}
-    return {**kept, "id": uuid7(), "turn_id": row["id"]}
 
 
 def _vector(scope: Scope, turn_id: UUID, vector: Vector, generation: int) -> dict[str, Any]:

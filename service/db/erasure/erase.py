@@ -20,7 +20,7 @@ from service.db.engine import Session
 from service.db.episodes import contexts
 from service.db.erasure import episodes
 from service.db.graph import entity_links, entity_relations
-from service.db.memories.snapshots import BEFORE, OWN_VECTOR
+from service.db.memories.history import BEFORE, TEXT_VECTOR
 from service.db.tables import Memory as Table
 from service.domain.scope import Scope
 
@@ -55,7 +55,7 @@ KEEP = text(
                                 before_generation, is_deleted, user_id, agent_id, run_id, recorded_at)
     SELECT m.workspace_id, gen_random_uuid(), m.id, 'DELETE', m.content, {BEFORE}, v.embedding, v.generation, true,
            m.user_id, m.agent_id, m.run_id, coalesce(next.at, clock_timestamp())
-    FROM memory m {OWN_VECTOR} LEFT JOIN next ON next.memory_id = m.id
+    FROM memory m {TEXT_VECTOR} LEFT JOIN next ON next.memory_id = m.id
     WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[])) ORDER BY m.id
     """  # noqa: S608 - both parts are constants of snapshots.py
 )

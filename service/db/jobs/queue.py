@@ -11,13 +11,13 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
 from service.db import direct
+from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.memories.rows import Rows
-from service.db.tables import Job as Table
 from service.domain.job import Ending, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
 
@@ -26,7 +26,12 @@ Lane = tuple[UUID, str]
 
 FIRST_LANE: Lane = (NIL_WORKSPACE, "")
 
-# COPY is refused under row-level security, so many jobs travel as arrays (B22).
+INSERT = text("""
+    INSERT INTO job (workspace_id, id, kind, memory_id, payload, max_attempts, priority)
+    VALUES (:workspace_id, :id, :kind, :memory_id, :payload, :max_attempts, :priority)
+""").bindparams(bindparam("payload", type_=JSONB()))
+
+# COPY is refused under row-level security, so many jobs travel as arrays.
 ENQUEUE = text("""
     INSERT INTO job (workspace_id, id, kind, memory_id, payload, run_after, max_attempts, priority)
     SELECT :workspace, new.id, new.kind, new.memory_id, new.payload::jsonb, coalesce(new.run_after, now()),
@@ -77,15 +82,22 @@ SETTLE = text("""
 UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
 
 
-def new_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> Rows:
-    """The rows of jobs that are due at once, to travel with what causes them."""
-    names = ("kind", "memory_id", "payload", "max_attempts", "priority")
-    rows = [{name: getattr(job, name) for name in names} for job in jobs if job.run_after is None]
-    assert len(rows) == len(jobs), "a job for later is enqueued"
-    return Rows(
-        Table,
-        [{"workspace_id": workspace_id, "id": uuid7(), **row, "payload": dict(row["payload"])} for row in rows],
-    )
+def new_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> NewRows:
+    """The rows of jobs that are due at once, to be written with what causes them."""
+    assert all(job.run_after is None for job in jobs), "a job for later is enqueued"
+    rows = [
+        {
+            "workspace_id": workspace_id,
+            "id": uuid7(),
+            "kind": job.kind,
+            "memory_id": job.memory_id,
+            "payload": dict(job.payload),
+            "max_attempts": job.max_attempts,
+            "priority": job.priority,
+        }
+        for job in jobs
+    ]
+    return NewRows(INSERT, rows)
 
 
 async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) -> None:

@@ -1,7 +1,7 @@
-"""What was decided, by whom, on which evidence, and what did it change?
+"""Decisions about memories: who decided what, on which evidence, and what it changed.
 
-A decision names the entry of history that it caused: there stands the memory as it was. The operations of one ruling
-share a `ruling_id`, because they are undone together.
+A decision names the entry of history that it caused: there stands the memory as it was. The edits of one decision share
+a `ruling_id`, because they are undone together.
 """
 
 from __future__ import annotations
@@ -12,24 +12,33 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
+from service.db import direct
+from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.memories import rows
-from service.db.memories.rows import Rows
-from service.db.tables import Decision
 from service.domain.decision import Action, Evidence
 from service.domain.scope import Scope
 
 TAKEN_OVER = "taken_over"
-"""The verdict by which a memory that waited for a person's word gave its text to another one and went."""
+"""Recorded as the action when a review moved the text of a flagged memory into another one and removed the first."""
+
+INSERT = text("""
+    INSERT INTO decision (
+        workspace_id, id, memory_id, source, model, prompt_sha256, candidates, reply, verdict, state,
+        user_id, agent_id, run_id, event, history_id, ruling_id)
+    VALUES (
+        :workspace_id, :id, :memory_id, :source, :model, :prompt_sha256, :candidates, :reply, :verdict, :state,
+        :user_id, :agent_id, :run_id, :event, :history_id, :ruling_id)
+""").bindparams(bindparam("candidates", type_=JSONB()), bindparam("verdict", type_=JSONB()))
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """A verdict and what came of it: `history_id` is the entry it caused, None when it changed nothing."""
+class NewDecision:
+    """An action on one memory with its evidence. `history_id`: the entry of history it caused, None when it changed
+    nothing. `ruling_id`: shared by the actions that are undone together."""
 
     memory_id: UUID | None
     evidence: Evidence
@@ -40,7 +49,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StoredDecision:
     """A decision read back; `before` and `after` are the memory's text."""
 
     id: UUID
@@ -62,35 +71,33 @@ class Decided:
     after: str | None
 
 
-def new_rows(workspace_id: UUID, decided: Sequence[Cause]) -> Rows:
-    """Verdicts to keep, each with the memory that it was about."""
-    return Rows(Decision, [_row(workspace_id, cause) for cause in decided])
+def new_rows(workspace_id: UUID, decided: Sequence[NewDecision]) -> NewRows:
+    return NewRows(INSERT, [_values(workspace_id, each) for each in decided])
 
 
-async def append(session: Session, workspace_id: UUID, decided: Sequence[Cause]) -> None:
-    """Keeps verdicts."""
-    await rows.insert(session, new_rows(workspace_id, decided))
+async def append(session: Session, workspace_id: UUID, decided: Sequence[NewDecision]) -> None:
+    await direct.insert(session, new_rows(workspace_id, decided))
 
 
-def _row(workspace_id: UUID, cause: Cause) -> dict[str, Any]:
-    judged = cause.evidence
+def _values(workspace_id: UUID, decided: NewDecision) -> dict[str, Any]:
+    evidence = decided.evidence
     return {
         "workspace_id": workspace_id,
         "id": uuid7(),
-        "memory_id": cause.memory_id,
-        "source": judged.source,
-        "model": judged.model,
-        "prompt_sha256": judged.prompt_sha256,
-        "candidates": [str(each) for each in judged.shown],
-        "reply": judged.reply,
-        "verdict": {"action": judged.verdict, "reason": judged.reason, "rejected": judged.rejected},
-        "state": "rejected" if judged.rejected else "applied",
-        "user_id": cause.scope.user_id,
-        "agent_id": cause.scope.agent_id,
-        "run_id": cause.scope.run_id,
-        "event": str(cause.event),
-        "history_id": cause.history_id,
-        "ruling_id": cause.ruling_id,
+        "memory_id": decided.memory_id,
+        "source": evidence.source,
+        "model": evidence.model,
+        "prompt_sha256": evidence.prompt_sha256,
+        "candidates": [str(each) for each in evidence.shown],
+        "reply": evidence.reply,
+        "verdict": {"action": evidence.verdict, "reason": evidence.reason, "rejected": evidence.rejected},
+        "state": "rejected" if evidence.rejected else "applied",
+        "user_id": decided.scope.user_id,
+        "agent_id": decided.scope.agent_id,
+        "run_id": decided.scope.run_id,
+        "event": str(decided.event),
+        "history_id": decided.history_id,
+        "ruling_id": decided.ruling_id,
     }
 
 
@@ -114,18 +121,18 @@ OF_RULING = text(
 ).columns(**JSON)
 
 
-async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> Decided | None:
+async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> StoredDecision | None:
     row = (await session.execute(ONE, {"workspace": workspace_id, "id": decision_id})).one_or_none()
     return None if row is None else _decided(workspace_id, row)
 
 
-async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, limit: int) -> list[Decided]:
+async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, limit: int) -> list[StoredDecision]:
     """The decisions about a memory, oldest first; also after it is gone."""
     rows = await session.execute(OF_MEMORY, {"workspace": workspace_id, "id": memory_id, "limit": limit})
     return [_decided(workspace_id, row) for row in rows]
 
 
-async def together(session: Session, workspace_id: UUID, decided: Decided) -> list[Decided]:
+async def together(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:
     """The decision with the others of its ruling, in their order, as they are now; nothing when they are purged."""
     if decided.ruling_id is None:
         now = await get(session, workspace_id, decided.id)
@@ -134,8 +141,8 @@ async def together(session: Session, workspace_id: UUID, decided: Decided) -> li
     return [_decided(workspace_id, row) for row in rows]
 
 
-def _decided(workspace_id: UUID, row: Any) -> Decided:
-    return Decided(
+def _decided(workspace_id: UUID, row: Any) -> StoredDecision:
+    return StoredDecision(
         id=row.id,
         memory_id=row.memory_id,
         source=row.source,

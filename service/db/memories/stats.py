@@ -1,9 +1,10 @@
-"""How much does a workspace hold, and how does a memory stand?"""
+"""Counts: of a workspace, of its categories, and of the uses of memories and entities."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import func, select, text
@@ -13,8 +14,7 @@ from service.db.engine import Session
 from service.db.tables import Memory
 from service.domain.scope import Scope
 
-COUNT = text(
-    """
+WORKSPACE = text("""
     SELECT (SELECT count(*) FROM memory WHERE workspace_id = :workspace) AS memories,
            (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND archived) AS archived,
            (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND embedding_status <> 'stored')
@@ -22,12 +22,46 @@ COUNT = text(
            (SELECT count(*) FROM memory_vector WHERE workspace_id = :workspace AND kind = 'text') AS vectors,
            (SELECT count(*) FROM conversation WHERE workspace_id = :workspace) AS conversations,
            (SELECT count(*) FROM entity WHERE workspace_id = :workspace) AS entities
-    """
-)
+""")
+
+RELEVANCE = text("""
+    SELECT memory_id, relevance, salience FROM memory_stat
+    WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[]))
+""")
+
+# Locked by ascending id, as everywhere. memory_stat has room in its pages and no other index, so updates stay HOT.
+COUNT_MEMORIES = text("""
+    WITH used AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:counts AS integer[]), CAST(:at AS timestamptz[]))
+            AS u (id, times, at)
+    ), locked AS (
+        SELECT s.memory_id FROM memory_stat s
+        WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+        ORDER BY s.memory_id FOR UPDATE
+    )
+    UPDATE memory_stat s
+    SET access_count = s.access_count + used.times, last_accessed = greatest(s.last_accessed, used.at)
+    FROM used JOIN locked ON locked.memory_id = used.id
+    WHERE s.workspace_id = :workspace AND s.memory_id = used.id
+""")
+
+COUNT_ENTITIES = text("""
+    WITH used AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:counts AS integer[]), CAST(:at AS timestamptz[]))
+            AS u (id, times, at)
+    ), locked AS (
+        SELECT e.id FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
+        ORDER BY e.id FOR UPDATE
+    )
+    UPDATE entity e
+    SET access_count = e.access_count + used.times, last_accessed = greatest(e.last_accessed, used.at)
+    FROM used JOIN locked ON locked.id = used.id
+    WHERE e.workspace_id = :workspace AND e.id = used.id
+""")
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class WorkspaceCounts:
     memories: int
     archived: int
     pending_embeddings: int
@@ -37,40 +71,53 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What reads and jobs made of a memory; both 0..1."""
+class RankingStats:
+    """Relevance and salience of a memory, both 0..1, as reads and jobs left them."""
 
     relevance: float
     salience: float
 
 
-STANDING = text("""
-    SELECT memory_id, relevance, salience FROM memory_stat
-    WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[]))
-""")
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How often something was used since it was last counted, and when last."""
+
+    times: int
+    at: datetime
 
 
-async def standing(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, Standing]:
-    """Relevance and salience of these memories, by the primary key."""
-    rows = await session.execute(STANDING, {"workspace": workspace_id, "ids": list(ids)})
-    return {row.memory_id: Standing(row.relevance, row.salience) for row in rows}
-
-
-async def of_workspace(session: Session, workspace_id: UUID) -> Stats:
+async def of_workspace(session: Session, workspace_id: UUID) -> WorkspaceCounts:
     """Exact counts."""
-    return Stats(*(await session.execute(COUNT, {"workspace": workspace_id})).one())
+    return WorkspaceCounts(*(await session.execute(WORKSPACE, {"workspace": workspace_id})).one())
+
+
+async def for_ranking(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, RankingStats]:
+    """Relevance and salience of these memories. Uses pk_memory_stat."""
+    rows = await session.execute(RELEVANCE, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.memory_id: RankingStats(row.relevance, row.salience) for row in rows}
 
 
 async def categories(session: Session, scope: Scope, *, limit: int) -> list[tuple[str, int]]:
     """Categories of the scope's live memories with their counts, most used first."""
-    each = func.unnest(Memory.categories).column_valued("category", joins_implicitly=True)
+    category = func.unnest(Memory.categories).column_valued("category", joins_implicitly=True)
     count = func.count().label("count")
     rows = await session.execute(
-        select(each, count)
+        select(category, count)
         .select_from(Memory)
         .where(scopes.matching("memory", scope).clause, ~Memory.archived)
-        .group_by(each)
-        .order_by(count.desc(), each)
+        .group_by(category)
+        .order_by(count.desc(), category)
         .limit(limit)
     )
     return [(row[0], row[1]) for row in rows]
+
+
+async def count_uses(
+    session: Session, workspace_id: UUID, memories: Mapping[UUID, Use], entities: Mapping[UUID, Use]
+) -> None:
+    """Adds to the access counts of memories, then of entities; what is gone meanwhile is passed over."""
+    for statement, uses in ((COUNT_MEMORIES, memories), (COUNT_ENTITIES, entities)):
+        if uses:
+            ids = sorted(uses)
+            values = {"ids": ids, "counts": [uses[each].times for each in ids], "at": [uses[each].at for each in ids]}
+            await session.execute(statement, {"workspace": workspace_id, **values})

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from service.db import scopes
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
-from service.db.memories.pages import MOMENT
+from service.db.memories.memories import MOMENT
 from service.db.search import visibility
 from service.domain.query import Window
 from service.domain.scope import Scope

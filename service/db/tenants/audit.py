@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, or_, select, text
+from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
+from service.db import direct
+from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.memories import rows
-from service.db.memories.rows import Rows
 from service.db.tables import AuditLog as Table
 from service.domain.audit import Operation, Subject
 from service.domain.scope import Scope
@@ -108,13 +109,27 @@ class Filter:
     until: datetime | None = None
 
 
-def new_rows(entries: Sequence[Entry]) -> Rows:
-    """Entries, to travel with what they tell of."""
-    return Rows(Table, [_row(entry) for entry in entries])
+INSERT = text("""
+    INSERT INTO audit_log (
+        workspace_id, id, operation, memory_type, affected_ids, request_id, api_key_id, user_id, session_id,
+        conversation_id, source_channel, target_channels, query_text, result_count, latency_ms,
+        promoted_from_channel, promotion_confidence, promotion_access_count, promotion_conversation_count,
+        config_snapshot, metadata)
+    VALUES (
+        :workspace_id, :id, :operation, :memory_type, :affected_ids, :request_id, :api_key_id, :user_id, :session_id,
+        :conversation_id, :source_channel, :target_channels, :query_text, :result_count, :latency_ms,
+        :promoted_from_channel, :promotion_confidence, :promotion_access_count, :promotion_conversation_count,
+        :config_snapshot, :metadata)
+""").bindparams(bindparam("config_snapshot", type_=JSONB()), bindparam("metadata", type_=JSONB()))
+
+
+def new_rows(entries: Sequence[Entry]) -> NewRows:
+    """Entries, to be written with the changes they report."""
+    return NewRows(INSERT, [_values(entry) for entry in entries])
 
 
 async def append(session: Session, entries: Sequence[Entry]) -> None:
-    await rows.insert(session, new_rows(entries))
+    await direct.insert(session, new_rows(entries))
 
 
 async def page(
@@ -177,7 +192,7 @@ COLUMNS = (
 )
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _values(entry: Entry) -> dict[str, Any]:
     promoted = entry.promotion
     return {
         "workspace_id": entry.scope.workspace_id,

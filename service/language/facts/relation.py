@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class LinkKind(StrEnum):
+class Kind(StrEnum):
     """SAME and COARSER add nothing; FINER, NEWER and ENDS take the old one's place; FULFILS: a plan came true, its row
     may go when the present one is updated; APART: both stand."""
 
@@ -20,9 +20,9 @@ class LinkKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class FactLink:
+class Relation:
     """`text` is what the old row should say when that is not simply the new fact's text."""
 
-    kind: LinkKind
+    kind: Kind
     reason: str
     text: str | None = None

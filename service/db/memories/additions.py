@@ -1,0 +1,190 @@
+"""New memories: the row with its statistics, its vectors and the ADD in its history.
+
+The rows go to the database in one statement with whatever else the write adds (direct.insert), under the lock of the
+scope. They wait for nothing else but an equal row of another transaction (uq_memory_dedup, pk_memory).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import SparseVector
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import DateTime, bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+from uuid_utils.compat import uuid7
+
+from service.db import direct
+from service.db.direct import NewRows
+from service.db.engine import Session
+from service.db.memories.memories import AVERAGE_CONTEXT_LENGTH, AVERAGE_LENGTH
+from service.db.tables import TERM_DIMENSIONS
+from service.db.vectors import Half
+from service.domain.draft import EmbeddingStatus, NewMemory
+from service.domain.temporal import Mention
+from service.language import lexemes
+
+MEMORY = text("""
+    INSERT INTO memory (
+        workspace_id, id, user_id, agent_id, run_id, channel, session_id,
+        content, hash, dedup_key, terms, bm25, context_terms, context_bm25,
+        type, type_confidence, classification_source, fact_confidence, importance, importance_level,
+        tags, tag_prefixes, categories, metadata,
+        "timestamp", t_valid, t_invalid, expires_at, temporal_type, valid_until, temporal_tag, mentions,
+        role, speaker, conversation_id, turn_index, embedding_status, created_at, updated_at)
+    VALUES (
+        :workspace_id, :id, :user_id, :agent_id, :run_id, :channel, :session_id,
+        :content, :hash, :dedup_key, :terms, :bm25, :context_terms, :context_bm25,
+        :type, :type_confidence, :classification_source, :fact_confidence, :importance, :importance_level,
+        :tags, :tag_prefixes, :categories, :metadata,
+        :timestamp, :t_valid, :t_invalid, :expires_at, :temporal_type, :valid_until, :temporal_tag, :mentions,
+        :role, :speaker, :conversation_id, :turn_index, :embedding_status, :created_at, :updated_at)
+""").bindparams(
+    bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)),
+    bindparam("context_bm25", type_=SPARSEVEC(TERM_DIMENSIONS)),
+    bindparam("metadata", type_=JSONB()),
+    bindparam("mentions", type_=JSONB()),
+)
+
+STAT = text("""
+    INSERT INTO memory_stat (workspace_id, memory_id, salience, base_confidence, base_salience, last_accessed)
+    VALUES (:workspace_id, :id, :importance, :fact_confidence, :importance, :last_accessed)
+""")
+
+# `kind`: text, placeholder (while the embedder is away), or context (a turn with the turns before it)
+VECTOR = text("""
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
+    VALUES (:workspace_id, :id, :generation, :kind, :user_id, :agent_id, :run_id, :channel, :embedding)
+""").bindparams(bindparam("embedding", type_=Half()))
+
+HISTORY = text("""
+    INSERT INTO memory_history (workspace_id, id, memory_id, event, new_memory, user_id, agent_id, run_id)
+    VALUES (:workspace_id, :history_id, :id, 'ADD', :content, :user_id, :agent_id, :run_id)
+""")
+
+# A row that has expired stays in uq_memory_dedup until the upkeep deletes it. Uses ix_memory_hash.
+RELEASE_EXPIRED = text("""
+    UPDATE memory SET dedup_key = NULL
+    WHERE workspace_id = :workspace AND hash = ANY (CAST(:hashes AS text[])) AND dedup_key IS NOT NULL
+      AND expires_at <= :now
+""").bindparams(bindparam("now", type_=DateTime(timezone=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMemory:
+    """A new memory with the place of its turn in a conversation, if it is one. `history_id`: of the ADD, so that a
+    decision can name it."""
+
+    memory: NewMemory
+    conversation_id: UUID | None = None
+    turn_index: int | None = None
+    history_id: UUID = field(default_factory=uuid7)
+
+    @property
+    def may_have_history(self) -> bool:
+        """Whether the caller chose the id, which may have been in use before: then history has entries to close, and
+        `history.append` writes the ADD."""
+        return self.memory.asked.id is not None
+
+
+async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence[str], *, now: datetime) -> None:
+    """Takes expired rows with these texts out of the unique index on texts."""
+    values = {"workspace": workspace_id, "hashes": list(hashes), "now": now}
+    await direct.fetch(session, RELEASE_EXPIRED, values)
+
+
+def new_rows(placed: Sequence[PlacedMemory], *, generation: int, now: datetime) -> tuple[NewRows, ...]:
+    """The rows of new memories. Writing them raises Conflict for an id that another scope took meanwhile (scopes do not
+    wait for each other), or for an equal live row, which the scope lock makes rare."""
+    memories = [(each, memory_values(each, now)) for each in placed]
+    vectors = [
+        {**values, "generation": generation, "kind": kind, "embedding": vector}
+        for each, values in memories
+        for kind, vector in vectors_of(each.memory).items()
+    ]
+    history = [{**values, "history_id": each.history_id} for each, values in memories if not each.may_have_history]
+    rows = [values for _, values in memories]
+    return NewRows(MEMORY, rows), NewRows(STAT, rows), NewRows(VECTOR, vectors), NewRows(HISTORY, history)
+
+
+def vectors_of(new: NewMemory) -> dict[str, NDArray[np.float32]]:
+    """The vectors there are, by `kind`: of the text, and of the context if it is a turn."""
+    kind = "placeholder" if new.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
+    vectors = {kind: new.vector, "context": new.context.vector if new.context else None}
+    return {kind: vector for kind, vector in vectors.items() if vector is not None}
+
+
+def memory_values(placed: PlacedMemory, now: datetime) -> dict[str, Any]:
+    """The values of MEMORY and STAT."""
+    new = placed.memory
+    scope, asked, speech = new.scope, new.asked, new.speech
+    return {
+        "workspace_id": scope.workspace_id,
+        "id": new.id,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "channel": scope.channel,
+        "session_id": asked.session_id,
+        **text_values(new),
+        "tags": list(new.tags),
+        "tag_prefixes": list(new.tag_prefixes),
+        "categories": list(new.categories),
+        "metadata": dict(new.metadata),
+        "timestamp": new.timestamp,
+        "t_valid": asked.t_valid,
+        "t_invalid": asked.t_invalid,
+        "expires_at": asked.expires_at,
+        "role": speech.role if speech else None,
+        "speaker": speech.speaker if speech else None,
+        "conversation_id": placed.conversation_id,
+        "turn_index": placed.turn_index,
+        "last_accessed": asked.last_accessed or now,
+        "created_at": now,
+        "updated_at": asked.updated_at or now,
+    }
+
+
+def text_values(new: NewMemory) -> dict[str, Any]:
+    """The values that follow from the text, and what was found out about it."""
+    temporal, kind = new.temporal, new.kind
+    weights = lexemes.weights(new.text, avgdl=AVERAGE_LENGTH) if new.weights is None else new.weights
+    context = lexemes.weights(new.context.text, avgdl=AVERAGE_CONTEXT_LENGTH) if new.context else {}
+    return {
+        "content": new.text,
+        "hash": new.hash,
+        "dedup_key": new.hash if new.takes_part_in_dedup else None,
+        "terms": sorted(weights),
+        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        "context_terms": sorted(context),
+        "context_bm25": SparseVector(context, TERM_DIMENSIONS) if context else None,
+        "type": str(kind.type),
+        "type_confidence": kind.confidence,
+        "classification_source": str(kind.source),
+        "fact_confidence": new.fact_confidence,
+        "importance": new.importance.value,
+        "importance_level": new.importance.level,
+        "temporal_type": str(temporal.type),
+        "valid_until": temporal.valid_until,
+        "temporal_tag": temporal.tag and str(temporal.tag),
+        "mentions": [mention_json(mention) for mention in temporal.mentions],
+        "embedding_status": str(new.embedding_status),
+    }
+
+
+def mention_json(mention: Mention) -> dict[str, Any]:
+    """A temporal expression as it is stored."""
+    return {
+        "text": mention.text,
+        "start": mention.start,
+        "end": mention.end,
+        "kind": mention.kind,
+        "begins_at": mention.begins_at and mention.begins_at.isoformat(),
+        "ends_at": mention.ends_at and mention.ends_at.isoformat(),
+    }

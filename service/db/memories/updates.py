@@ -1,0 +1,229 @@
+"""Changes of one memory: another text, vector, state, lifetime, or a copy in `_global`.
+
+Every change counts `version` up by one. Verbs compute the values; here the unique index on texts (uq_memory_dedup) has
+the last word on two live memories of a scope with one text. Lock order: the scope, then the memory, then the relations
+between entities that the memory is evidence of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import SparseVector
+from sqlalchemy import ColumnElement, and_, case, delete, func, insert, literal, null, select, update
+from sqlalchemy.exc import IntegrityError
+
+from service.db import direct
+from service.db.direct import NewRows
+from service.db.engine import Session
+from service.db.graph import entity_relations
+from service.db.memories import additions, memories
+from service.db.memories.memories import AVERAGE_LENGTH
+from service.db.tables import TERM_DIMENSIONS, MemoryStat, MemoryVector
+from service.db.tables import Memory as Table
+from service.domain.draft import NewMemory
+from service.domain.memory import Memory
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.text import CleanText, content_hash
+from service.errors import Conflict
+from service.language import lexemes
+
+VectorKind = Literal["text", "placeholder"]
+
+LIFETIME = frozenset({"archived", "t_invalid"})
+"""Columns on which the validity of relations between entities depends that the memory is evidence of."""
+
+NOT_ENRICHED = {"enriched_at": None, "enrichment_attempts": 0}
+"""A changed text is enriched anew."""
+
+
+def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) -> dict[str, Any]:
+    """The columns that follow from a text alone; `weights`: BM25 by term id, if known already. A row that takes no
+    part in deduplication stays out of it."""
+    if weights is None:
+        weights = lexemes.weights(text, avgdl=AVERAGE_LENGTH)
+    digest = content_hash(text)
+    return {
+        "content": text,
+        "hash": digest,
+        "dedup_key": case((Table.dedup_key.is_not(None), digest), else_=null()),
+        "terms": sorted(weights),
+        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        "summary": None,
+        **NOT_ENRICHED,
+    }
+
+
+async def set_columns(
+    session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any], *, now: datetime
+) -> None:
+    """Sets columns; raises Conflict when another live memory of the scope has exactly this text."""
+    changed = {"updated_at": now, **values, "version": Table.version + 1}
+    try:
+        await session.execute(update(Table).where(_is(workspace_id, memory_id)).values(changed))
+    except IntegrityError as exc:
+        raise _conflict(exc) from exc
+    if values.keys() & LIFETIME:
+        await entity_relations.hold_as_told(session, workspace_id, [memory_id], now=now)
+
+
+async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
+    """Takes a memory out of every search; it can be restored."""
+    await set_columns(session, workspace_id, memory_id, {"archived": True}, now=now)
+
+
+async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
+    """Ends the validity now, unless it ended before, and takes the row out of deduplication. A memory that was to
+    become valid later ends a microsecond after its beginning: an interval needs a length."""
+    end = func.least(Table.t_invalid, func.greatest(now, Table.t_valid + timedelta(microseconds=1)))
+    await set_columns(session, workspace_id, memory_id, {"t_invalid": end, "dedup_key": None}, now=now)
+
+
+async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:
+    """Whether it expires before `moment` (None: at all)."""
+    expires_at = await session.scalar(select(Table.expires_at).where(_is(workspace_id, memory_id)))
+    return expires_at is not None and (moment is None or expires_at < moment)
+
+
+async def set_stat(session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any]) -> None:
+    """Sets columns of memory_stat, such as last_accessed and relevance."""
+    here = and_(MemoryStat.workspace_id == workspace_id, MemoryStat.memory_id == memory_id)
+    await session.execute(update(MemoryStat).where(here).values(dict(values)))
+
+
+async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, generation: int, now: datetime) -> Memory:
+    """Gives an existing row the text, vectors and annotation of `new` and unites tags, categories and metadata; returns
+    the memory as it was. Its id, scope, timestamp and created_at stay."""
+    workspace_id = new.scope.workspace_id
+    await additions.release_expired(session, workspace_id, [new.hash], now=now)
+    old = await memories.get(session, workspace_id, memory_id)
+    assert old is not None, "the row was confirmed under the scope lock"
+    values = {
+        **additions.text_values(new),
+        "context_terms": [],  # the context held the old text; without one the memory is its own context
+        "context_bm25": None,
+        "tags": _union(old.tags, new.tags),
+        "tag_prefixes": _union(old.tag_prefixes, new.tag_prefixes),
+        "categories": _union(old.categories, new.categories),
+        "extra": {**old.metadata, **new.metadata},
+        "expires_at": _later_expiry(old, new),
+        "updated_at": new.asked.updated_at or now,
+        "version": Table.version + 1,
+        **NOT_ENRICHED,
+    }
+    await session.execute(update(Table).where(_is(workspace_id, memory_id)).values(values))
+    await _replace_vectors(session, new.scope, memory_id, additions.vectors_of(new), generation=generation)
+    return old
+
+
+async def replace_vector(
+    session: Session,
+    scope: Scope,
+    memory_id: UUID,
+    vector: NDArray[np.float32] | None,
+    *,
+    kind: VectorKind,
+    generation: int,
+) -> None:
+    """Drops all vectors, which would find the memory by a text it no longer has, and stores the new one, if any."""
+    vectors: dict[str, NDArray[np.float32]] = {} if vector is None else {kind: vector}
+    await _replace_vectors(session, scope, memory_id, vectors, generation=generation)
+
+
+async def _replace_vectors(
+    session: Session, scope: Scope, memory_id: UUID, vectors: Mapping[str, NDArray[np.float32]], *, generation: int
+) -> None:
+    old = and_(MemoryVector.workspace_id == scope.workspace_id, MemoryVector.memory_id == memory_id)
+    await session.execute(delete(MemoryVector).where(old))
+    rows = [
+        {
+            "workspace_id": scope.workspace_id,
+            "id": memory_id,
+            "generation": generation,
+            "kind": kind,
+            "user_id": scope.user_id,
+            "agent_id": scope.agent_id,
+            "run_id": scope.run_id,
+            "channel": scope.channel,
+            "embedding": vector,
+        }
+        for kind, vector in vectors.items()
+    ]
+    await direct.insert(session, NewRows(additions.VECTOR, rows))
+
+
+async def copy_to_global(
+    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
+) -> None:
+    """A second row with the same text in `_global`, its vector and statistics. It is enriched anew, because entities
+    belong to a channel. Raises Conflict when `_global` has a live memory with this text."""
+    other = {
+        "id": new_id,
+        "channel": GLOBAL_CHANNEL,
+        "archived": False,
+        "version": 1,
+        "created_at": now,
+        "updated_at": now,
+        "summary": None,
+        "dedup_key": Table.__table__.c.hash,
+        **NOT_ENRICHED,
+    }
+    try:
+        await _copy(session, Table, _is(workspace_id, memory_id), other)
+    except IntegrityError as exc:
+        raise _conflict(exc) from exc
+    stat = and_(MemoryStat.workspace_id == workspace_id, MemoryStat.memory_id == memory_id)
+    await _copy(session, MemoryStat, stat, {"memory_id": new_id, "last_accessed": now})
+    vector = and_(
+        MemoryVector.workspace_id == workspace_id,
+        MemoryVector.memory_id == memory_id,
+        MemoryVector.generation == generation,
+    )
+    await _copy(session, MemoryVector, vector, {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now})
+
+
+async def _copy(session: Session, table: Any, rows: ColumnElement[bool], other: Mapping[str, Any]) -> None:
+    """INSERT ... SELECT of all columns, `other` values in place of some."""
+    columns = table.__table__.c
+    values = [
+        column
+        if column.name not in other
+        else value
+        if isinstance(value := other[column.name], ColumnElement)
+        else literal(value, column.type)
+        for column in columns
+    ]
+    copied = select(*values).where(rows)
+    await session.execute(insert(table).from_select([column.name for column in columns], copied))
+
+
+def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
+    return and_(Table.workspace_id == workspace_id, Table.id == memory_id)
+
+
+def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
+    """When two memories become one, the later expiry counts (None: never), so nothing goes that was to stay; a memory
+    whose id the caller chose is overwritten."""
+    if new.asked.id == old.id:
+        return new.asked.expires_at
+    if old.expires_at is None or new.asked.expires_at is None:
+        return None
+    return max(old.expires_at, new.asked.expires_at)
+
+
+def _union(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys((*first, *second)))
+
+
+def _conflict(error: IntegrityError) -> Exception:
+    """The broken constraint as a Conflict; an unknown one stays a bug."""
+    cause = getattr(error.orig, "__cause__", None)
+    if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name == "uq_memory_dedup":
+        return Conflict("Another memory of this scope has exactly this text.", field="content")
+    return error

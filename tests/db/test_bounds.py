@@ -1,0 +1,61 @@
+"""Between what does a question bound the columns that have a btree? Never so that a row it asks for is left out."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from service.domain import filters
+from service.domain.bounds import NEXT, Bound, needed, span
+from service.domain.query import EVER, Narrow, Window
+
+
+def check(field: str, operator: str, value: Any) -> dict[str, Any]:
+    return {"field": field, "operator": operator, "value": value}
+
+
+MAY, JUNE = (datetime(2026, month, 1, tzinfo=UTC) for month in (5, 6))
+SINCE, UNTIL = check("timestamp", "gte", MAY.isoformat()), check("timestamp", "lt", JUNE.isoformat())
+ONE = str(UUID(int=1))
+
+FOUND: list[tuple[dict[str, Any], tuple[Bound, ...]]] = [
+    (SINCE, (Bound("timestamp", MAY),)),
+    ({"AND": [SINCE, {"AND": [UNTIL]}]}, (Bound("timestamp", MAY, JUNE - NEXT),)),
+    ({"AND": [SINCE, check("timestamp", "gt", JUNE.isoformat())]}, (Bound("timestamp", JUNE + NEXT),)),
+    (check("created_at", "eq", MAY.isoformat()), (Bound("created_at", MAY, MAY),)),
+    (check("created_at", "lt", "0001-01-01"), (Bound("created_at", None, datetime(1, 1, 1, tzinfo=UTC)),)),
+    (check("importance", "gt", 0.5), (Bound("importance", math.nextafter(0.5, 1)),)),
+    (check("importance", "lte", 1), (Bound("importance", None, 1),)),
+    (check("id", "in", [ONE]), (Bound("id", among=(UUID(ONE),)),)),
+    (
+        {"AND": [check("user_id", "eq", "ana"), check("importance", "gte", 0.9)]},
+        (Bound("user_id", among=("ana",)), Bound("importance", 0.9)),
+    ),
+    # what bounds nothing
+    ({"OR": [SINCE, check("importance", "gt", 0.9)]}, ()),
+    ({"NOT": SINCE}, ()),
+    (check("timestamp", "ne", MAY.isoformat()), ()),
+    (check("timestamp", "eq", None), ()),
+    (check("id", "nin", [ONE]), ()),
+    (check("user_id", "gt", "ana"), ()),
+    (check("updated_at", "gt", MAY.isoformat()), ()),
+    (check("metadata.importance", "gt", 0.9), ()),
+]
+
+
+@pytest.mark.parametrize(("raw", "bounds"), FOUND)
+def test_of_a_filter(raw: dict[str, Any], bounds: tuple[Bound, ...]) -> None:
+    assert needed(Narrow(filters.read(raw)), EVER) == bounds
+
+
+def test_of_a_window() -> None:
+    found = needed(Narrow(filters.read(UNTIL)), Window(MAY, JUNE))
+    assert found == (Bound("timestamp", MAY, JUNE - NEXT),)
+    assert span(found) == (MAY, JUNE - NEXT)
+    assert span(needed(Narrow(), Window(None, JUNE))) == (None, JUNE - NEXT)
+    assert span(needed(Narrow(filters.read(check("importance", "gt", 1))), EVER)) == (None, None)
+    assert needed(Narrow(), EVER) == ()
