@@ -31,11 +31,11 @@ worker: install ## one more worker on DATABASE_URL
 migrate: install ## bring the database to the newest schema and stop
 	@exec $(IN) -m service migrate
 
-test: install-dev ## all tests, on a Postgres of their own; ARGS="-k name" goes to pytest
-	@$(IN) -m pytest $(ARGS)
+test: install-dev ## all tests, each process on a Postgres of its own; ARGS="-k name" goes to pytest
+	@$(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-pg16: install-pg16 ## the same tests on Postgres 16
-	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest $(ARGS)
+	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: install-dev ## ruff: rules and format
 	@$(IN) -m ruff check .

@@ -21,6 +21,7 @@ REPORTS: dict[str, str | None] = {
     "decisions": "pairs-dev.jsonl",
     "entities": None,
     "curator": None,
+    "ranking": None,
 }
 DONE, FAILED, NO_FOLDER = 0, 1, 2
 
