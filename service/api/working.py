@@ -85,7 +85,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 async def get_working_context(desk: DeskOf, who: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
     """A session that holds nothing has empty parts. Looking does not lengthen anything."""
     async with res.db.read(desk.workspace_id) as session:
-        found = await rows.mind(session, desk, now=res.clock())
+        found = await rows.contents(session, desk, now=res.clock())
     return WorkingMemoryResponse(
         conversation_id=desk.conversation_id,
         user_id=desk.user_id,

@@ -1,4 +1,4 @@
-"""What is a conversation, and what is a turn of it?"""
+"""Conversations and their turns."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from service.domain.text import CleanText
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`scope.run_id` is the name the caller gave it (its external id). `next_index`: the number of the next turn.
+    """`scope.run_id` is the name the caller gave it (its external id). `next_index`: the index of the next turn.
 
     `consolidated_at`: since when the facts of all turns are extracted; `patterns_extracted`: strategies were learned.
-    A new turn takes both back (R9.08). `version` counts the changes of these fields and of the turns.
+    A new turn resets both. `version` counts the changes of these fields and of the turns.
     """
 
     id: UUID
@@ -41,7 +41,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What was said, redacted. `next_turn_id`: the turn behind it, None for the last. `embedded`: it has a vector."""
+    """A turn as stored, redacted. `next_turn_id`: the turn after it, None for the last. `embedded`: it has a vector."""
 
     id: UUID
     conversation_id: UUID
@@ -63,7 +63,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnHit:
-    """A turn that answers a question: `score` ranks, `similarity` 0..1 is the calibrated cosine (None: no vector)."""
+    """A turn found by a search: `score` ranks, `similarity` 0..1 is the calibrated cosine (None: no vector)."""
 
     turn: Turn
     score: float
@@ -72,8 +72,8 @@ class TurnHit:
 
 @dataclass(frozen=True, slots=True)
 class ConversationChanges:
-    """What is to be different about a conversation; None leaves as it is. `metadata` is merged key by key, a None in
-    it removes the key. `title_given`: the title is set, also to None."""
+    """What to change in a conversation; None leaves a field as it is. `metadata` is merged key by key, a None in it
+    removes the key. `title_given`: the title is set, also to None."""
 
     title: CleanText | None = None
     title_given: bool = False

@@ -1,4 +1,4 @@
-"""What is an entity, and how can two of them stand to each other?"""
+"""Entities, the relations between them, and what walks over the entity graph return."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 RULES, LLM, CALLER = "rules", "llm", "caller"
-"""Who says that there is such an entity or relation. What a caller says stays when no memory says it any more."""
+"""Where an entity or relation comes from. What a caller stored stays when no memory mentions it any more."""
 
 TYPES = ("person", "organization", "location", "project", "tool", "technology", "product", "concept", "event")
-"""The usual types, lower-case singular (C30); any other word is accepted too."""
+"""The usual types, lower-case singular; any other word is accepted too."""
 
 PLURALS: Mapping[str, str] = {
     "people": "person",
@@ -35,24 +35,24 @@ PLURALS: Mapping[str, str] = {
 
 
 def type_name(given: str) -> str:
-    """The type as it is stored: `People` → person."""
+    """The type as it is stored: `People` becomes `person`."""
     plain = " ".join(given.casefold().split())
     return PLURALS.get(plain, plain)
 
 
 def display_name(given: str) -> str:
-    """The name with single blanks."""
+    """The name with runs of whitespace collapsed to single spaces."""
     return " ".join(given.split())
 
 
 def key(name: str) -> str:
-    """The identity of a name: casefolded here, because Postgres' lower() under locale C leaves Ä (D8, C32)."""
+    """The identity of a name: casefolded here, because Postgres' lower() under locale C leaves Ä as it is."""
     return display_name(name).casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class EntityOwner:
-    """Whose entities: they are told apart by user and channel, never by agent or run (C32)."""
+    """Whose entities: they are distinguished by user and channel, never by agent or run."""
 
     workspace_id: UUID
     user_id: str | None
@@ -92,7 +92,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class EntityUpsert:
-    """What an upsert asks for; None leaves what is there. `aliases` and `properties` are added to those there are."""
+    """The fields of an upsert; None keeps the stored value. `aliases` and `properties` are added to the stored ones."""
 
     name: str
     type: str | None = None
@@ -104,8 +104,8 @@ class EntityUpsert:
 
 @dataclass(frozen=True, slots=True)
 class EntityRelation:
-    """An edge. `label` as it was given, `type` the same normalised (works_at → WORKS_FOR). `strength` and `confidence`
-    0..1; it holds in the half-open [t_valid, t_invalid), open where None."""
+    """A directed edge. `label` as it was given, `type` the same normalised (works_at → WORKS_FOR). `strength` and
+    `confidence` 0..1; valid in the half-open [t_valid, t_invalid), unbounded where None."""
 
     id: UUID
     source_id: UUID
@@ -121,23 +121,23 @@ class EntityRelation:
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
-    def other_end(self, seen_from: UUID) -> UUID:
-        return self.source_id if self.target_id == seen_from else self.target_id
+    def other_end(self, from_id: UUID) -> UUID:
+        return self.source_id if self.target_id == from_id else self.target_id
 
 
 @dataclass(frozen=True, slots=True)
 class ReachedEntity:
-    """An entity that a walk came to: how many edges from the nearest start (0: a start), and by which edge."""
+    """An entity reached by a walk: `depth` edges from the nearest start (0: a start itself), `via` which edge."""
 
     entity_id: UUID
     depth: int
-    by: EntityRelation | None
+    via: EntityRelation | None
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Entities in the order of the walk, and the edges between them; `truncated` when a node had more edges, or there
-    were more entities, than the limits let through."""
+    """Entities in the order of the walk, and the edges between them; `truncated`: a node had more edges, or there were
+    more entities, than the limits allow."""
 
     reached: tuple[ReachedEntity, ...]
     relations: tuple[EntityRelation, ...]
@@ -146,8 +146,8 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class EntityPath:
-    """A shortest way from the first of `entity_ids` to the last; empty when there is none. `truncated`: a node had
-    more edges than were looked at, so a shorter way may exist."""
+    """A shortest path from the first of `entity_ids` to the last; empty when there is none. `truncated`: a node had
+    more edges than were read, so a shorter path may exist."""
 
     entity_ids: tuple[UUID, ...]
     relations: tuple[EntityRelation, ...]

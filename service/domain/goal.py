@@ -1,4 +1,4 @@
-"""What is to be reached?"""
+"""Goals: what a user or an agent wants to achieve, their status and their history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.domain.text import CleanText
 
 
 class GoalStatus(StrEnum):
-    """A goal is worked on, waits, or is over one way or the other."""
+    """`is_over`: completed or abandoned, which is final."""
 
     ACTIVE = "active"
     COMPLETED = "completed"
@@ -27,7 +27,7 @@ class GoalStatus(StrEnum):
 
 
 class GoalEvent(StrEnum):
-    """What a line of a goal's history tells."""
+    """What happened to a goal, as an entry of its history records it."""
 
     ADD = "ADD"
     UPDATE = "UPDATE"
@@ -39,7 +39,7 @@ class GoalEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal as stored. `parent_id`: it is SUBGOAL_OF that one; `blocked_by`: BLOCKED_BY those, by id."""
+    """A goal as stored. `parent_id`: the goal it is a part of; `blocked_by`: the goals it waits for, sorted by id."""
 
     id: UUID
     scope: Scope
@@ -56,13 +56,13 @@ class Goal:
     completed_at: datetime | None
 
     def is_overdue(self, now: datetime) -> bool:
-        """Its time is over and it is not."""
+        """Whether the deadline has passed while the goal is still active or blocked."""
         return self.deadline is not None and self.deadline <= now and not self.status.is_over
 
 
 @dataclass(frozen=True, slots=True)
 class GoalDetails:
-    """What stands around a goal: what it is part of, what it waits for, its parts, and its memories."""
+    """A goal with its parent, the goals it waits for, its subgoals and the memories tied to it."""
 
     goal: Goal
     parent: Goal | None
@@ -73,7 +73,7 @@ class GoalDetails:
 
 @dataclass(frozen=True, slots=True)
 class GoalChange:
-    """One line of a goal's history; `changes`: by field, the value before and after."""
+    """One entry of a goal's history; `changes`: for each field the value before and after."""
 
     version: int
     event: GoalEvent
@@ -83,7 +83,7 @@ class GoalChange:
 
 @dataclass(frozen=True, slots=True)
 class GoalFilter:
-    """Which goals of a scope are listed; None: whatever. `due_before`: those with a deadline before it."""
+    """Which goals of a scope to list; None: no condition. `due_before`: only goals with an earlier deadline."""
 
     status: GoalStatus | None = None
     parent_id: UUID | None = None

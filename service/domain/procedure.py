@@ -1,4 +1,4 @@
-"""What was done with which tool, and what works?"""
+"""Tool invocations, statistics of tools, and strategies: ways of doing a task and how often they worked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.domain.text import CleanText, Redaction
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One use of a tool. `id` and `recorded_at` are given by the database; `latency_ms` >= 0."""
+    """One use of a tool. The database sets `id` and `recorded_at`; `latency_ms` >= 0."""
 
     scope: Scope
     tool_name: str
@@ -35,7 +35,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class ToolTotals:
-    """A tool over all its uses in the workspace. `avg_latency_ms`: of those whose time is known."""
+    """Running totals of a tool in the workspace. `avg_latency_ms`: of the uses whose latency is known."""
 
     name: str
     usage_count: int
@@ -46,7 +46,7 @@ class ToolTotals:
 
 @dataclass(frozen=True, slots=True)
 class ToolStats:
-    """A tool over the uses that were asked about. p50, p95: latency in ms, interpolated; None without one known."""
+    """Statistics of a tool over the selected uses. p50, p95: interpolated; None when no latency is known."""
 
     name: str
     usage_count: int
@@ -59,7 +59,7 @@ class ToolStats:
 
 @dataclass(frozen=True, slots=True)
 class InvocationFilter:
-    """Which uses are counted or listed; None: whatever. `channel`: just this one. `since`: by their own time."""
+    """Which invocations to count or list; None: no condition. `since`: by the timestamp the caller gave."""
 
     task_type: str | None = None
     channel: str | None = None
@@ -70,8 +70,8 @@ class InvocationFilter:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to do something: the tools in their order, and how often it went well. `conversations`: where it was used,
-    and whether it went well there."""
+    """A way to do a task: the tools in order, and how often it worked. `conversations`: where it was used, and whether
+    it worked there."""
 
     id: UUID
     scope: Scope
@@ -95,21 +95,21 @@ class Strategy:
     @property
     def smoothed_rate(self) -> float:
         """(successes + 1) / (tries + 2): Laplace's rule of succession (Essai philosophique sur les probabilités, 1814),
-        the mean of what is believed of the rate when every rate was as likely before. 0.5 when it was never tried, so
-        one success does not beat forty out of fifty."""
+        the expected success rate under a uniform prior. 0.5 for a strategy that was never tried, so that one success
+        does not beat forty out of fifty."""
         return (self.success_count + 1) / (self.success_count + self.failure_count + 2)
 
     @property
-    def words(self) -> CleanText:
-        """What is embedded: when to use it, and what it is."""
+    def embedded_text(self) -> CleanText:
+        """The text that is embedded: when to use the strategy, and what it is."""
         when = self.context_pattern
         return CleanText(f"{when}\n{self.description}") if when else self.description
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyMatch:
-    """A strategy for a task: `score` is `similarity` (0..1, None without an embedder, then 1) times its smoothed
-    rate."""
+    """A strategy found for a task: `score` is `similarity` (0..1; None without a vector, then taken as 1) times the
+    smoothed rate."""
 
     strategy: Strategy
     similarity: float | None

@@ -1,4 +1,4 @@
-"""What is known of a user apart from memories?"""
+"""User profiles: preferences, expertise and communication style, kept apart from memories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What they like, what they know, and how to speak to them; JSON of the caller's own making, redacted."""
+    """The parts of a profile: JSON of the caller's own making, redacted."""
 
     preferences: Mapping[str, Any] = field(default_factory=dict)
     expertise_areas: Sequence[Any] = ()

@@ -31,6 +31,16 @@ class Scope:
             raise ScopeMissing
         return self
 
+    def has_ids(self, *, user_id: str | None, agent_id: str | None, run_id: str | None) -> bool:
+        """Whether every id that is given (not None) is the one of this scope."""
+        pairs = ((user_id, self.user_id), (agent_id, self.agent_id), (run_id, self.run_id))
+        return all(given is None or given == own for given, own in pairs)
+
+    def may_link_to(self, other: Scope) -> bool:
+        """Whether records of the two scopes may be linked: never across two users, nor across two agents."""
+        pairs = ((self.user_id, other.user_id), (self.agent_id, other.agent_id))
+        return all(one is None or two is None or one == two for one, two in pairs)
+
     @property
     def lock_name(self) -> str:
         """The text behind the advisory lock of one write: one lock per user, else per agent, else per run (A9)."""

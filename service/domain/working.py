@@ -1,4 +1,4 @@
-"""What does an agent hold in mind, and where?"""
+"""Working memory: the entries that one session of an agent holds for a limited time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.domain.text import CleanText
 
 
 class WorkingKind(StrEnum):
-    """`item`: named values; `goal` and `session`: one of each in a session."""
+    """`item`: values under a key; a session has at most one entry of `goal` and of `session`."""
 
     TURN = "turn"
     ITEM = "item"
@@ -26,8 +26,8 @@ class WorkingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkingScope:
-    """One session of working memory: user, agent, channel and conversation, exactly; an id that is missing is nobody's
-    and not everybody's. `conversation_id`: the id of a conversation, or whatever the client calls its session."""
+    """One session of working memory: exactly this user, agent, channel and conversation. A missing id means "no user"
+    or "no agent", not "any". `conversation_id`: the id of a conversation, or any name the client gives its session."""
 
     workspace_id: UUID
     conversation_id: str
@@ -37,13 +37,13 @@ class WorkingScope:
 
     @property
     def session_id(self) -> UUID:
-        """The same for the same four names."""
+        """Derived from the four names, so the same for the same four."""
         return uuid5(NAMESPACE_OID, json.dumps([self.user_id, self.agent_id, self.channel, self.conversation_id]))
 
 
 @dataclass(frozen=True, slots=True)
 class WorkingEntry:
-    """One thing held in mind. `version` grows with every change anywhere, so it never comes again."""
+    """One value in working memory. `version` comes from one sequence for all entries, so it never repeats."""
 
     kind: WorkingKind
     key: str
@@ -56,7 +56,7 @@ class WorkingEntry:
 
 @dataclass(frozen=True, slots=True)
 class WorkingTurn:
-    """A turn to be held in mind; `turn_id` of the stored turn that it copies, if there is one: it goes with it."""
+    """A turn for working memory. `turn_id`: the stored turn that it copies, if any; deleting that deletes the copy."""
 
     role: str
     content: CleanText
@@ -83,16 +83,16 @@ class WorkingTurn:
 
 @dataclass(frozen=True, slots=True)
 class WorkingLimits:
-    """How long (`ttl_s`, seconds from `now`) something is held, and how many of its kind a session keeps."""
+    """How long an entry lives (`ttl_s` seconds from `now`), and how many entries of its kind a session keeps."""
 
     now: datetime
     ttl_s: float
-    keep: int
+    max_entries: int
 
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """All of a session that has not expired; turns and thoughts newest first."""
+    """All entries of a session that have not expired; turns and thoughts newest first."""
 
     turns: Sequence[WorkingEntry] = ()
     thoughts: Sequence[WorkingEntry] = ()

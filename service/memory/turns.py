@@ -24,13 +24,13 @@ from service.domain.conversation import Conversation, Turn
 from service.domain.job import NewJob
 from service.domain.request import Request
 from service.domain.text import CleanText, Redaction
-from service.domain.working import WorkingScope, WorkingTurn
+from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
 from service.errors import Conflict, EmbeddingError, NotFound
 from service.language.tokens import estimate
 from service.memory.catch_up import PATIENCE
 from service.memory.store import write_transaction
 from service.memory.transactions import keep, note
-from service.memory.working import turn_limits
+from service.memory.working import limits_of
 from service.pipeline import pii
 from service.pipeline.embed import unit
 from service.providers.protocols import Vector
@@ -118,7 +118,7 @@ async def _hold(session: Session, there: Conversation, new: NewTurn, place: Stor
     scope = there.scope
     desk = WorkingScope(scope.workspace_id, str(there.id), scope.user_id, scope.agent_id, scope.channel)
     spoken = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, place.id, place.index)
-    await working.copy_turns(session, desk, [spoken], turn_limits(res))
+    await working.copy_turns(session, desk, [spoken], limits_of(WorkingKind.TURN, res))
 
 
 async def _same(session: Session, there: Conversation, new: NewTurn, heard: IncomingTurn) -> Turn | None:

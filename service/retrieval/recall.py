@@ -144,7 +144,7 @@ async def _strategies(
     if "strategies" not in asked.include:
         return []
     with watch.measure("strategies"):
-        found = await strategies.near(
+        found = await strategies.nearest(
             session,
             asked.scope,
             vector,

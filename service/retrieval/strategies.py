@@ -35,7 +35,7 @@ async def find(
     except EmbeddingError:
         vector, warnings = None, ("embedding_unavailable: ranked by success alone.",)
     async with res.db.read(scope.workspace_id) as session:
-        found = await strategies.near(
+        found = await strategies.nearest(
             session,
             scope,
             vector,

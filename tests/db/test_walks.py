@@ -106,4 +106,4 @@ async def test_a_whole_walk_of_three_hops_over_the_hub_ends(database: Database, 
     async with database.read(workspace) as session:
         found = await entity_relations.around(session, workspace, [first], Way(None), depth=3, limit=200)
     assert (len(found.reached), found.truncated) == (200, True)
-    assert {each.by.strength for each in found.reached if each.depth == 1 and each.by} == {0.99}
+    assert {each.via.strength for each in found.reached if each.depth == 1 and each.via} == {0.99}

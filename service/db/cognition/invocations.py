@@ -1,6 +1,6 @@
-"""Which tools were used, how often, how well and how fast?
+"""Statements on tool invocations and on the running totals of each tool.
 
-An invocation and the running total of its tool are written in one transaction; the tool's row is the last lock of it.
+An invocation and the total of its tool are written in one transaction, whose last lock is the tool's row.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from sqlalchemy import ColumnElement, DateTime, Select, bindparam, delete, func,
 from sqlalchemy.sql.elements import TextClause
 
 from service.db import scopes
+from service.db.cognition import records
 from service.db.engine import Session
-from service.db.tables import Tool as ToolTable
-from service.db.tables import ToolInvocation as Table
-from service.db.tables import Turn
+from service.db.tables import ToolInvocation, ToolRow, Turn
 from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
 from service.domain.scope import Scope
 
@@ -32,7 +31,7 @@ INSERT = text("""
     RETURNING id, recorded_at
 """).bindparams(bindparam("timestamp", type_=DateTime(timezone=True)))
 
-# A running average (Welford's update of a mean): no sum that grows for ever.
+# The average is a running mean (Welford's update), so that no sum grows for ever.
 COUNT = text("""
     INSERT INTO tool AS t (workspace_id, name, usage_count, success_count, timed_count, avg_latency_ms, last_used_at)
     VALUES (:workspace, :name, 1, CAST(:success AS boolean)::integer,
@@ -47,7 +46,7 @@ COUNT = text("""
         last_used_at = greatest(t.last_used_at, excluded.last_used_at)
 """).bindparams(bindparam("at", type_=DateTime(timezone=True)))
 
-ERASE_GONE = text("""
+ERASE_OF_DELETED_TURNS = text("""
     DELETE FROM tool_invocation i
     WHERE i.workspace_id = :workspace AND i.turn_id IS NOT NULL
       AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = i.workspace_id AND t.id = i.turn_id)
@@ -55,20 +54,19 @@ ERASE_GONE = text("""
 
 
 async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
-    """Id and time of recording of the new row; its tool counts one more use."""
-    scope = new.scope
+    """Inserts it and counts the use in its tool; returns the id and time of recording."""
     row = (
         await session.execute(
             INSERT,
             {
-                "workspace": scope.workspace_id,
+                "workspace": new.scope.workspace_id,
                 "conversation_id": new.conversation_id,
                 "turn_id": new.turn_id,
                 "turn_index": new.turn_index,
-                "user_id": scope.user_id,
-                "agent_id": scope.agent_id,
-                "run_id": scope.run_id,
-                "channel": scope.channel,
+                "user_id": new.scope.user_id,
+                "agent_id": new.scope.agent_id,
+                "run_id": new.scope.run_id,
+                "channel": new.scope.channel,
                 "timestamp": new.timestamp,
                 "tool_name": new.tool_name,
                 "task_type": new.task_type,
@@ -80,38 +78,38 @@ async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
             },
         )
     ).one()
-    counted = {"workspace": scope.workspace_id, "name": new.tool_name, "success": new.success}
+    counted = {"workspace": new.scope.workspace_id, "name": new.tool_name, "success": new.success}
     await session.execute(COUNT, {**counted, "latency_ms": new.latency_ms, "at": new.timestamp})
     return row.id, row.recorded_at
 
 
 async def page(
-    session: Session, scope: Scope, asked: InvocationFilter, *, after: tuple[datetime, int] | None, limit: int
+    session: Session, scope: Scope, wanted: InvocationFilter, *, after: tuple[datetime, int] | None, limit: int
 ) -> list[Invocation]:
-    """Uses in a scope, by when they were recorded, the latest first."""
-    query = select(*Table.__table__.columns).where(*_where(scope, asked))
+    """Invocations of a scope by time of recording, newest first, from behind `after` (recorded_at, id)."""
+    query = select(*ToolInvocation.__table__.columns).where(*_conditions(scope, wanted))
+    key = ToolInvocation.recorded_at, ToolInvocation.id
     if after is not None:
-        query = query.where(tuple_(Table.recorded_at, Table.id) < tuple_(*after))
-    rows = await session.execute(query.order_by(Table.recorded_at.desc(), Table.id.desc()).limit(limit))
+        query = query.where(tuple_(*key) < tuple_(*after))
+    rows = await session.execute(query.order_by(*(column.desc() for column in key)).limit(limit))
     return [_invocation(row) for row in rows]
 
 
-async def stats(session: Session, scope: Scope, asked: InvocationFilter) -> list[ToolStats]:
-    """By tool, the most used first. A scope without ids is the whole workspace."""
-    latency = func.percentile_cont
+async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> list[ToolStats]:
+    """By tool, the most used first. A scope without ids means the whole workspace."""
     query: Select[Any] = (
         select(
-            Table.tool_name,
+            ToolInvocation.tool_name,
             func.count().label("uses"),
-            func.count().filter(Table.success).label("good"),
-            func.avg(Table.latency_ms).label("mean"),
-            latency(0.5).within_group(Table.latency_ms).label("p50"),
-            latency(0.95).within_group(Table.latency_ms).label("p95"),
-            func.max(Table.timestamp).label("last"),
+            func.count().filter(ToolInvocation.success).label("good"),
+            func.avg(ToolInvocation.latency_ms).label("mean"),
+            func.percentile_cont(0.5).within_group(ToolInvocation.latency_ms).label("p50"),
+            func.percentile_cont(0.95).within_group(ToolInvocation.latency_ms).label("p95"),
+            func.max(ToolInvocation.timestamp).label("last"),
         )
-        .where(*_where(scope, asked))
-        .group_by(Table.tool_name)
-        .order_by(func.count().desc(), Table.tool_name)
+        .where(*_conditions(scope, wanted))
+        .group_by(ToolInvocation.tool_name)
+        .order_by(func.count().desc(), ToolInvocation.tool_name)
     )
     return [
         ToolStats(row.tool_name, row.uses, row.good, row.mean, row.p50, row.p95, row.last)
@@ -121,56 +119,61 @@ async def stats(session: Session, scope: Scope, asked: InvocationFilter) -> list
 
 async def tools(session: Session, workspace_id: UUID, *, after: str | None, limit: int) -> list[ToolTotals]:
     """The running totals of the workspace, by name."""
-    query = select(*ToolTable.__table__.columns).where(ToolTable.workspace_id == workspace_id)
+    query = select(*ToolRow.__table__.columns).where(ToolRow.workspace_id == workspace_id)
     if after is not None:
-        query = query.where(ToolTable.name > after)
+        query = query.where(ToolRow.name > after)
     return [
         ToolTotals(row.name, row.usage_count, row.success_count, row.avg_latency_ms, row.last_used_at)
-        for row in await session.execute(query.order_by(ToolTable.name).limit(limit))
+        for row in await session.execute(query.order_by(ToolRow.name).limit(limit))
     ]
 
 
 async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> int | None:
-    """Where in the conversation the turn stands; None when it is not one of its turns."""
+    """The turn's index in the conversation; None when it is not one of its turns."""
     here = Turn.workspace_id == workspace_id, Turn.conversation_id == conversation_id, Turn.id == turn_id
     return await session.scalar(select(Turn.turn_index).where(*here))
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
-    """How many uses went, of all that have every given id (and the channel). The tools' totals stay."""
-    return (await session.execute(delete(Table).where(scopes.owned("tool_invocation", scope, channel).clause))).rowcount
+    """How many were deleted, of all that have every given id (and the channel, if one is given). The totals stay."""
+    here = scopes.owned("tool_invocation", scope, channel).clause
+    return (await session.execute(delete(ToolInvocation).where(here))).rowcount
 
 
-async def erase_of_gone_turns(session: Session, workspace_id: UUID) -> int:
-    """How many uses went whose turn is there no more. Uses ix_tool_invocation_turn."""
-    return (await session.execute(ERASE_GONE, {"workspace": workspace_id})).rowcount
+async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
+    """How many were deleted because their turn no longer exists. Uses ix_tool_invocation_turn."""
+    return (await session.execute(ERASE_OF_DELETED_TURNS, {"workspace": workspace_id})).rowcount
 
 
 async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, batch: int) -> int:
-    """How many uses of the workspace recorded by `until` went, at most `batch`. By key: a ctid is only unique within
-    one partition."""
-    key = Table.recorded_at, Table.id
-    old = select(*key).where(Table.workspace_id == workspace_id, Table.recorded_at <= until).limit(batch)
-    here = Table.workspace_id == workspace_id, tuple_(*key).in_(old)
-    return (await session.execute(delete(Table).where(*here))).rowcount
+    """How many of the workspace recorded until `until` were deleted, at most `batch`. By key, because a ctid is unique
+    only within one partition."""
+    key = ToolInvocation.recorded_at, ToolInvocation.id
+    old = (
+        select(*key)
+        .where(ToolInvocation.workspace_id == workspace_id, ToolInvocation.recorded_at <= until)
+        .limit(batch)
+    )
+    here = ToolInvocation.workspace_id == workspace_id, tuple_(*key).in_(old)
+    return (await session.execute(delete(ToolInvocation).where(*here))).rowcount
 
 
-def _where(scope: Scope, asked: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
-    found: list[ColumnElement[bool] | TextClause] = [scopes.owned("tool_invocation", scope, asked.channel).clause]
-    if asked.task_type is not None:
-        found.append(Table.task_type == asked.task_type)
-    if asked.tool_name is not None:
-        found.append(Table.tool_name == asked.tool_name)
-    if asked.conversation_id is not None:
-        found.append(Table.conversation_id == asked.conversation_id)
-    if asked.since is not None:
-        found.append(Table.timestamp >= asked.since)
-    return found
+def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
+    conditions: list[ColumnElement[bool] | TextClause] = [scopes.owned("tool_invocation", scope, wanted.channel).clause]
+    if wanted.task_type is not None:
+        conditions.append(ToolInvocation.task_type == wanted.task_type)
+    if wanted.tool_name is not None:
+        conditions.append(ToolInvocation.tool_name == wanted.tool_name)
+    if wanted.conversation_id is not None:
+        conditions.append(ToolInvocation.conversation_id == wanted.conversation_id)
+    if wanted.since is not None:
+        conditions.append(ToolInvocation.timestamp >= wanted.since)
+    return conditions
 
 
 def _invocation(row: Any) -> Invocation:
     return Invocation(
-        Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+        records.scope_of(row),
         row.tool_name,
         row.tool_input,
         row.success,

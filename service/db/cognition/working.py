@@ -1,9 +1,8 @@
-# ruff: noqa: S608 - what is put into the statements are constants of this file
-"""What is held in mind in one session, and what is let go of?
+"""Statements on working memory.
 
-An UNLOGGED table (migration 0012): read on the primary only, empty after a crash. Reads filter by expiry with the
-caller's clock; the sweeper removes the rows. Writers of one session take turns by an advisory lock, so that the caps
-are exact; it is the last lock of a transaction that takes others.
+The table is UNLOGGED: read on the primary only, empty after a crash. Reads filter by expiry with the caller's clock;
+the sweeper deletes the rows. An advisory lock serialises the writers of one session, so that the caps are exact; a
+transaction that takes other locks takes this one last.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import DateTime, bindparam, text
 
@@ -20,15 +20,12 @@ from service.db.engine import Session
 from service.domain.scope import Scope
 from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
+# Every statement on one session finds its few pages by the primary key, pk_working_item.
+
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('working:' || CAST(:name AS text), 0))")
 
-COLUMNS = "kind, key, value, seq, created_at, last_used_at, expires_at"
-
-# pk_working_item finds all of a session in a few pages.
-HERE = "workspace_id = :workspace AND session_id = :session"
-
 PUT = typed(
-    text(f"""
+    text("""
     INSERT INTO working_item (workspace_id, session_id, kind, key, user_id, agent_id, channel, conversation_id, turn_id,
                               value, last_used_at, expires_at)
     SELECT :workspace, :session, :kind, new.key, :user_id, :agent_id, :channel, :conversation_id, new.turn_id,
@@ -41,50 +38,60 @@ PUT = typed(
             expires_at = excluded.expires_at, turn_id = excluded.turn_id,
             created_at = CASE WHEN working_item.expires_at <= :now THEN excluded.created_at
                               ELSE working_item.created_at END
-    RETURNING {COLUMNS}
+    RETURNING kind, key, value, seq, created_at, last_used_at, expires_at
 """)
 ).bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))
 
-# Least recently used first (R11.09): reading an item is a use. What expired goes before anything that did not.
+# Deletes what expired, and of the rest all but the `max_entries` used last; reading an item is a use.
 TRIM = typed(
-    text(f"""
+    text("""
     DELETE FROM working_item
-    WHERE {HERE} AND kind = :kind AND (expires_at <= :now OR key = ANY (ARRAY(
-        SELECT key FROM working_item WHERE {HERE} AND kind = :kind AND expires_at > :now
-        ORDER BY last_used_at DESC, seq DESC OFFSET :keep)))
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind
+      AND (expires_at <= :now OR key = ANY (ARRAY(
+          SELECT key FROM working_item
+          WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
+          ORDER BY last_used_at DESC, seq DESC OFFSET :max_entries)))
 """)
 )
 
 FIND = typed(
-    text(f"""
-    SELECT {COLUMNS} FROM working_item WHERE {HERE} AND kind = :kind AND key = :key AND expires_at > :now
+    text("""
+    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
 """)
 )
 
 USE = typed(
-    text(f"""
+    text("""
     UPDATE working_item SET last_used_at = :now
-    WHERE {HERE} AND kind = :kind AND key = :key AND expires_at > :now RETURNING {COLUMNS}
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
+    RETURNING kind, key, value, seq, created_at, last_used_at, expires_at
 """)
 )
 
 LATEST = typed(
-    text(f"""
-    SELECT {COLUMNS} FROM working_item WHERE {HERE} AND kind = :kind AND expires_at > :now
+    text("""
+    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
     ORDER BY seq DESC LIMIT :limit
 """)
 )
 
 ALL = typed(
-    text(f"""
-    SELECT {COLUMNS} FROM working_item WHERE {HERE} AND expires_at > :now ORDER BY kind, seq DESC
+    text("""
+    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND expires_at > :now
+    ORDER BY kind, seq DESC
 """)
 )
 
-REMOVE = text(f"DELETE FROM working_item WHERE {HERE} AND kind = :kind AND key = :key")
-CLEAR = text(f"DELETE FROM working_item WHERE {HERE}")
+REMOVE = text("""
+    DELETE FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key
+""")
+CLEAR = text("DELETE FROM working_item WHERE workspace_id = :workspace AND session_id = :session")
 
-# A session of a run bears its name, or the id of its conversation.
+# A session of a run is named after the run, or after the id of its conversation.
 ERASE = text("""
     DELETE FROM working_item w
     WHERE w.workspace_id = :workspace AND (CAST(:user_id AS text) IS NULL OR w.user_id = :user_id)
@@ -98,129 +105,130 @@ SWEEP = text("SELECT sweep_working(:at, :batch)")
 BYTES = text("SELECT pg_total_relation_size('working_item')")
 
 
-async def lock(session: Session, desk: WorkingScope) -> None:
-    """The session's turn to write, until the transaction ends. Alone in its statement, like every lock (A9)."""
-    await session.execute(LOCK, {"name": f"{desk.workspace_id}|{desk.session_id}"})
+async def lock(session: Session, scope: WorkingScope) -> None:
+    """Makes this transaction the only writer of the session until it ends. Alone in its statement, so that the next
+    statement sees what the previous writer committed."""
+    await session.execute(LOCK, {"name": f"{scope.workspace_id}|{scope.session_id}"})
 
 
 async def put(
-    session: Session, desk: WorkingScope, kind: WorkingKind, key: str, value: Any, how: WorkingLimits
+    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, value: Any, limits: WorkingLimits
 ) -> WorkingEntry:
-    """The note as it is held now; its key's former value is gone. `lock` comes first."""
-    return (await _put(session, desk, kind, [key], [value], [None], how))[0]
+    """The entry as stored; it replaces the one of its key. The caller holds `lock`."""
+    return (await _put(session, scope, kind, [key], [value], [None], limits))[0]
 
 
 async def copy_turns(
-    session: Session, desk: WorkingScope, turns: Sequence[WorkingTurn], how: WorkingLimits
+    session: Session, scope: WorkingScope, turns: Sequence[WorkingTurn], limits: WorkingLimits
 ) -> list[WorkingEntry]:
-    """Turns to be held in mind, in their order, inside the caller's transaction, of which this must be the last lock. A
-    turn with a `turn_id` that is held already is held anew."""
+    """Stores turns in their order, inside the caller's transaction, whose last lock this takes. A turn whose `turn_id`
+    is stored already replaces that entry and becomes the newest."""
     if not turns:
         return []
-    await lock(session, desk)
+    await lock(session, scope)
     keys, ids = [turn.key for turn in turns], [turn.turn_id for turn in turns]
-    return await _put(session, desk, WorkingKind.TURN, keys, [turn.value for turn in turns], ids, how)
+    return await _put(session, scope, WorkingKind.TURN, keys, [turn.value for turn in turns], ids, limits)
 
 
 async def _put(
     session: Session,
-    desk: WorkingScope,
+    scope: WorkingScope,
     kind: WorkingKind,
     keys: Sequence[str],
     values: Sequence[Any],
-    turn_ids: Sequence[Any],
-    how: WorkingLimits,
+    turn_ids: Sequence[UUID | None],
+    limits: WorkingLimits,
 ) -> list[WorkingEntry]:
+    here = {**_parameters(scope, limits.now), "kind": str(kind)}
     rows = await session.execute(
         PUT,
         {
-            **_here(desk, how.now),
-            "kind": str(kind),
+            **here,
             "keys": list(keys),
             "values": [json.dumps(value, ensure_ascii=False) for value in values],
             "turn_ids": list(turn_ids),
-            "user_id": desk.user_id,
-            "agent_id": desk.agent_id,
-            "channel": desk.channel,
-            "conversation_id": desk.conversation_id,
-            "expires_at": how.now + timedelta(seconds=how.ttl_s),
+            "user_id": scope.user_id,
+            "agent_id": scope.agent_id,
+            "channel": scope.channel,
+            "conversation_id": scope.conversation_id,
+            "expires_at": limits.now + timedelta(seconds=limits.ttl_s),
         },
     )
-    made = [_note(row) for row in rows]
-    await session.execute(TRIM, {**_here(desk, how.now), "kind": str(kind), "keep": how.keep})
-    return made
+    stored = [_entry(row) for row in rows]
+    await session.execute(TRIM, {**here, "max_entries": limits.max_entries})
+    return stored
 
 
 async def find(
-    session: Session, desk: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
+    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
 ) -> WorkingEntry | None:
-    """The note, without counting as a use."""
-    row = (await session.execute(FIND, {**_here(desk, now), "kind": str(kind), "key": key})).one_or_none()
-    return _note(row) if row else None
+    """The entry; this does not count as a use."""
+    row = (await session.execute(FIND, {**_parameters(scope, now), "kind": str(kind), "key": key})).one_or_none()
+    return _entry(row) if row else None
 
 
 async def use(
-    session: Session, desk: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
+    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
 ) -> WorkingEntry | None:
-    """The note, used at `now`: the caps let go of it last."""
-    row = (await session.execute(USE, {**_here(desk, now), "kind": str(kind), "key": key})).one_or_none()
-    return _note(row) if row else None
+    """The entry, now the most recently used of its kind."""
+    row = (await session.execute(USE, {**_parameters(scope, now), "kind": str(kind), "key": key})).one_or_none()
+    return _entry(row) if row else None
 
 
 async def latest(
-    session: Session, desk: WorkingScope, kind: WorkingKind, *, limit: int, now: datetime
+    session: Session, scope: WorkingScope, kind: WorkingKind, *, limit: int, now: datetime
 ) -> list[WorkingEntry]:
-    """The newest notes of a kind, newest first."""
-    rows = await session.execute(LATEST, {**_here(desk, now), "kind": str(kind), "limit": limit})
-    return [_note(row) for row in rows]
+    """Entries of a kind, newest first."""
+    rows = await session.execute(LATEST, {**_parameters(scope, now), "kind": str(kind), "limit": limit})
+    return [_entry(row) for row in rows]
 
 
-async def mind(session: Session, desk: WorkingScope, *, now: datetime) -> WorkingMemory:
-    """All that the session holds, without counting as a use."""
-    notes = [_note(row) for row in await session.execute(ALL, _here(desk, now))]
-    of = {kind: [note for note in notes if note.kind is kind] for kind in WorkingKind}
+async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> WorkingMemory:
+    """All entries of the session; this does not count as a use."""
+    entries = [_entry(row) for row in await session.execute(ALL, _parameters(scope, now))]
+    by_kind = {kind: [entry for entry in entries if entry.kind is kind] for kind in WorkingKind}
     return WorkingMemory(
-        of[WorkingKind.TURN],
-        of[WorkingKind.THOUGHT],
-        {note.key: note for note in sorted(of[WorkingKind.ITEM], key=lambda note: note.key)},
-        next(iter(of[WorkingKind.GOAL]), None),
-        next(iter(of[WorkingKind.SESSION]), None),
+        by_kind[WorkingKind.TURN],
+        by_kind[WorkingKind.THOUGHT],
+        {entry.key: entry for entry in sorted(by_kind[WorkingKind.ITEM], key=lambda entry: entry.key)},
+        next(iter(by_kind[WorkingKind.GOAL]), None),
+        next(iter(by_kind[WorkingKind.SESSION]), None),
     )
 
 
-async def remove(session: Session, desk: WorkingScope, kind: WorkingKind, key: str) -> bool:
-    """Was there such a note?"""
-    values = {"workspace": desk.workspace_id, "session": desk.session_id, "kind": str(kind), "key": key}
+async def remove(session: Session, scope: WorkingScope, kind: WorkingKind, key: str) -> bool:
+    """Whether there was such an entry."""
+    values = {"workspace": scope.workspace_id, "session": scope.session_id, "kind": str(kind), "key": key}
     return bool((await session.execute(REMOVE, values)).rowcount)
 
 
-async def clear(session: Session, desk: WorkingScope) -> int:
-    """How many notes of the session went."""
-    values = {"workspace": desk.workspace_id, "session": desk.session_id}
+async def clear(session: Session, scope: WorkingScope) -> int:
+    """How many entries of the session were deleted."""
+    values = {"workspace": scope.workspace_id, "session": scope.session_id}
     return (await session.execute(CLEAR, values)).rowcount
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
-    """How many notes went, of all sessions that have every given id (and the channel, if one is given)."""
+    """How many entries were deleted, of all sessions that have every given id (and the channel, if one is given)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     return (await session.execute(ERASE, {"workspace": scope.workspace_id, **ids, "channel": channel})).rowcount
 
 
 async def sweep(session: Session, at: datetime, *, batch: int) -> int:
-    """How many notes of all workspaces went: those that had expired by `at`, at most `batch`. For the worker's role."""
+    """How many entries that had expired by `at` were deleted, of all workspaces, at most `batch`. Needs the worker's
+    role."""
     return int(await session.scalar(SWEEP, {"at": at, "batch": batch}) or 0)
 
 
 async def size_bytes(session: Session) -> int:
-    """What the table and its indexes take, of all workspaces together."""
+    """Size of the table with its indexes, of all workspaces together."""
     return int(await session.scalar(BYTES) or 0)
 
 
-def _here(desk: WorkingScope, now: datetime) -> dict[str, Any]:
-    return {"workspace": desk.workspace_id, "session": desk.session_id, "now": now}
+def _parameters(scope: WorkingScope, now: datetime) -> dict[str, Any]:
+    return {"workspace": scope.workspace_id, "session": scope.session_id, "now": now}
 
 
-def _note(row: Any) -> WorkingEntry:
-    return WorkingEntry(
-        WorkingKind(row.kind), row.key, row.value, row.seq, row.created_at, row.last_used_at, row.expires_at
-    )
+def _entry(row: Any) -> WorkingEntry:
+    kind = WorkingKind(row.kind)
+    return WorkingEntry(kind, row.key, row.value, row.seq, row.created_at, row.last_used_at, row.expires_at)

@@ -56,7 +56,7 @@ async def purge_memory(session: Session, workspace_id: UUID, memory_id: UUID) ->
     counts = Counter(await _purge(session, {**nobody, "memory_id": memory_id}))
     for each in gone_into_it:
         counts.update(await _purge(session, {**nobody, "memory_id": each}))
-    counts["tool_invocation"] = await invocations.erase_of_gone_turns(session, workspace_id)
+    counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)
     await merges.fade(session, workspace_id)
     return counts
 

@@ -400,8 +400,8 @@ async def around(
     values = {**way.values, "workspace": workspace_id, "ids": ids, "limit": limit * 4}
     inside = {edge.id: edge for edge in map(_relation, await session.execute(INSIDE, values))}
     for each in reached:
-        if each.by is not None:
-            inside.setdefault(each.by.id, each.by)
+        if each.via is not None:
+            inside.setdefault(each.via.id, each.via)
     return Neighbourhood(tuple(reached), tuple(inside.values()), truncated)
 
 

@@ -23,16 +23,16 @@ from service.db.tables.entities import (
     EntityVector,
     MemoryEntity,
 )
-from service.db.tables.goals import Goal, GoalEdge, GoalHistory, GoalMemory, GoalVector
+from service.db.tables.goals import GoalEdge, GoalHistory, GoalMemory, GoalRow, GoalVector
 from service.db.tables.happened import AuditLog, Decision, MemoryHistory, Review
 from service.db.tables.memories import EmbeddingGeneration, Memory, MemoryEdge, MemoryStat, MemoryVector, TermStat
 from service.db.tables.procedures import (
-    Strategy,
     StrategyConversation,
+    StrategyRow,
     StrategyTool,
     StrategyVector,
-    Tool,
     ToolInvocation,
+    ToolRow,
 )
 from service.db.tables.tenants import ApiKey, SchemaVersion, Workspace
 from service.db.tables.work import EmbeddingCache, Idempotency, Job, JobRun, LlmCache, Operation, Schedule
@@ -52,10 +52,10 @@ __all__ = [
     "EntityEdgeSource",
     "EntityMerge",
     "EntityVector",
-    "Goal",
     "GoalEdge",
     "GoalHistory",
     "GoalMemory",
+    "GoalRow",
     "GoalVector",
     "Idempotency",
     "Job",
@@ -72,14 +72,14 @@ __all__ = [
     "Review",
     "Schedule",
     "SchemaVersion",
-    "Strategy",
     "StrategyConversation",
+    "StrategyRow",
     "StrategyTool",
     "StrategyVector",
     "Table",
     "TermStat",
-    "Tool",
     "ToolInvocation",
+    "ToolRow",
     "Turn",
     "TurnVector",
     "UserProfile",

@@ -25,7 +25,7 @@ from service.db.tables.base import (
 from service.db.vectors import Half
 
 
-class Goal(Table):
+class GoalRow(Table):
     __tablename__ = "goal"
     __table_args__ = (
         CheckConstraint("status IN ('active', 'completed', 'abandoned', 'blocked')", "status"),

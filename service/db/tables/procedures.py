@@ -27,7 +27,7 @@ from service.db.tables.base import (
 from service.db.vectors import Half
 
 
-class Tool(Table):
+class ToolRow(Table):
     """The running total of a tool; `timed_count` uses have a latency, of which `avg_latency_ms` is the mean."""
 
     __tablename__ = "tool"
@@ -75,7 +75,7 @@ class ToolInvocation(Table):
     error_message: Mapped[str | None]
 
 
-class Strategy(Table):
+class StrategyRow(Table):
     __tablename__ = "strategy"
     __table_args__ = (CheckConstraint("success_count >= 0 AND failure_count >= 0", "counts"),)
 

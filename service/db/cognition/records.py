@@ -1,0 +1,74 @@
+"""Statements that goals and strategies share: pages, the vector of the text, locking by scope, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, Select, delete, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from service.db import idempotency, scopes
+from service.db.engine import Session
+from service.db.jobs.late_vectors import LateVectors
+from service.db.tables import Table
+from service.domain.scope import Scope
+from service.providers.protocols import Vector
+
+
+def scope_of(row: Any) -> Scope:
+    """The scope in the columns of a row."""
+    return Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel)
+
+
+def scope_columns(scope: Scope) -> dict[str, Any]:
+    """The columns of a new row that hold its scope."""
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+    return {"workspace_id": scope.workspace_id, **ids, "channel": scope.channel}
+
+
+async def newest(
+    session: Session,
+    query: Select[Any],
+    table: type[Table],
+    *,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+) -> Sequence[Row[Any]]:
+    """Rows of the query, newest first, from behind the keyset position `after` (created_at, id)."""
+    key = table.__table__.c.created_at, table.__table__.c.id
+    if after is not None:
+        query = query.where(tuple_(*key) < tuple_(*after))
+    return (await session.execute(query.order_by(*(column.desc() for column in key)).limit(limit))).all()
+
+
+async def put_vector(
+    session: Session,
+    kind: LateVectors,
+    workspace_id: UUID,
+    record_id: UUID,
+    vector: Vector | None,
+    *,
+    generation: int,
+) -> None:
+    """Stores the vector of a record that has none of this generation; None stores nothing."""
+    if vector is not None:
+        row = {"workspace_id": workspace_id, kind.owner: record_id, "generation": generation, "embedding": vector}
+        await session.execute(insert(kind.vectors).values(**row))
+
+
+async def remove(session: Session, table: type[Table], workspace_id: UUID, record_id: UUID) -> None:
+    """Deletes a record with what belongs to it, and the stored answers to idempotent requests that show it."""
+    columns = table.__table__.c
+    await session.execute(delete(table).where(columns.workspace_id == workspace_id, columns.id == record_id))
+    await idempotency.forget_shown(session, workspace_id, [record_id])
+
+
+async def erase(session: Session, table: type[Table], scope: Scope, channel: str | None) -> int:
+    """The same for all records that have every given id (and the channel, if one is given); returns their number."""
+    here = scopes.owned(table.__tablename__, scope, channel).clause
+    ids = list(await session.scalars(delete(table).where(here).returning(table.__table__.c.id)))
+    await idempotency.forget_shown(session, scope.workspace_id, ids)
+    return len(ids)
