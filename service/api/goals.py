@@ -151,16 +151,16 @@ async def update_goal(
     expected: ExpectedOf,
 ) -> Response:
     """Edges that would lead back to the goal are refused (409). What is over is closed for good, but may be edited."""
-    named: dict[goals.Named, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
-    if "status" in named:
-        named["status"] = GoalStatus.ACTIVE
+    given: dict[goals.Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
+    if "status" in given:
+        given["status"] = GoalStatus.ACTIVE
     wanted = goal_id(id)
     return await _changed(
         request,
         who,
         res,
         key,
-        lambda how: goals.revise(who.workspace_id, wanted, named, res, how, expected=expected),
+        lambda how: goals.revise(who.workspace_id, wanted, given, res, how, expected=expected),
     )
 
 

@@ -16,6 +16,9 @@ from service.db.graph import entities
 from service.db.jobs import queue
 from service.db.jobs.late_vectors import LateVectors
 from service.domain.job import NewJob
+from service.domain.text import CleanText
+from service.errors import EmbeddingError
+from service.providers.protocols import Vector
 from service.resources import Resources
 
 WORDS_OF = "words_of"
@@ -30,6 +33,14 @@ PATIENCE = 150
 KINDS: Mapping[str, LateVectors] = MappingProxyType(
     {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entities.LATE_VECTORS}
 )
+
+
+async def embed_now(workspace_id: UUID, text: CleanText, res: Resources) -> Vector | None:
+    """The vector; None when the embedder is away: then the writer calls `embed_later` in its transaction."""
+    try:
+        return (await res.embedder.embed(workspace_id, [text]))[0]
+    except EmbeddingError:
+        return None
 
 
 async def embed_later(session: Session, workspace_id: UUID, kind: str) -> None:

@@ -1,13 +1,13 @@
-"""How is a goal set, changed and closed?
+"""Setting, changing, closing and deleting goals.
 
-Words are redacted and embedded with nothing held. Then one transaction: the goal, its edges, its vector, a line of its
-history, the audit and the answer. Whatever changes edges takes the workspace's goal lock first, so that no two
-requests close a circle together.
+Texts are redacted and embedded before the transaction. The transaction then writes the goal, its edges, its vector, an
+entry of its history, the audit entry and the answer. Whatever changes edges first takes the workspace's edge lock, so
+that two requests cannot close a cycle together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -15,7 +15,6 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import idempotency
 from service.db.cognition import goals
 from service.db.cognition.goals import BLOCKED_BY, SUBGOAL_OF
 from service.db.engine import Session
@@ -24,23 +23,22 @@ from service.domain.goal import Goal, GoalDetails, GoalEvent, GoalStatus
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.domain.text import CleanText
-from service.errors import Conflict, EmbeddingError, InvalidInput, NotFound, PreconditionFailed
+from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
 from service.memory import catch_up
+from service.memory.catch_up import embed_now
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline import pii
-from service.providers.protocols import Vector
 from service.resources import Resources
 
-Named = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "status"]
+Changeable = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "status"]
 
-EVENT_OF: Mapping[GoalStatus, GoalEvent] = {
+EVENT_OF_STATUS: Mapping[GoalStatus, GoalEvent] = {
     GoalStatus.ACTIVE: GoalEvent.REOPEN,
     GoalStatus.COMPLETED: GoalEvent.COMPLETE,
     GoalStatus.ABANDONED: GoalEvent.ABANDON,
     GoalStatus.BLOCKED: GoalEvent.BLOCK,
 }
-OPERATION: Mapping[GoalEvent, Operation] = {
+OPERATION_OF_EVENT: Mapping[GoalEvent, Operation] = {
     GoalEvent.ADD: "goal_add",
     GoalEvent.UPDATE: "goal_update",
     GoalEvent.COMPLETE: "goal_complete",
@@ -52,7 +50,7 @@ OPERATION: Mapping[GoalEvent, Operation] = {
 
 @dataclass(frozen=True, slots=True)
 class NewGoal:
-    """A goal as asked for."""
+    """A goal to add; its description is not redacted yet."""
 
     scope: Scope
     description: str
@@ -63,83 +61,75 @@ class NewGoal:
     memory_ids: tuple[UUID, ...] = ()
 
 
-async def add(asked: NewGoal, res: Resources, request: Request) -> GoalDetails:
-    """The new goal. Raises NotFound naming the parent, blocker or memory that is not there or another's."""
-    scope, now = asked.scope, res.clock()
-    words = await pii.clean_words(asked.description, "description", res)
-    vector = await _vector(scope.workspace_id, words, res)
+async def add(new: NewGoal, res: Resources, request: Request) -> GoalDetails:
+    """The new goal. Raises NotFound naming the parent, blocker or memory that does not exist or belongs to another."""
+    workspace_id, now = new.scope.workspace_id, res.clock()
+    description = await pii.clean_words(new.description, "description", res)
+    vector = await embed_now(workspace_id, description, res)
+    blocked_by = tuple(sorted(set(new.blocked_by)))
+    parents = [new.parent_id] if new.parent_id else []
     goal = Goal(
-        uuid7(),
-        scope,
-        words,
-        GoalStatus.ACTIVE,
-        asked.priority,
-        asked.deadline,
-        None,
-        asked.parent_id,
-        tuple(sorted(set(asked.blocked_by))),
-        1,
-        now,
-        now,
-        None,
+        id=uuid7(),
+        scope=new.scope,
+        description=description,
+        status=GoalStatus.ACTIVE,
+        priority=new.priority,
+        deadline=new.deadline,
+        result=None,
+        parent_id=new.parent_id,
+        blocked_by=blocked_by,
+        version=1,
+        created_at=now,
+        updated_at=now,
+        completed_at=None,
     )
-    async with plain_transaction(scope.workspace_id, res, request) as session:
-        await _check_ends(session, goal, [asked.parent_id] if asked.parent_id else [], "parent_id")
-        await _check_ends(session, goal, goal.blocked_by, "blocked_by")
-        await _check_memories(session, goal, asked.memory_ids, res)
+    async with plain_transaction(workspace_id, res, request) as session:
+        await _check_goals(session, goal, parents, "parent_id")
+        await _check_goals(session, goal, blocked_by, "blocked_by")
+        await _check_memories(session, goal, new.memory_ids, res)
         await goals.add(session, goal, vector, generation=res.generation)
         if vector is None:
-            await catch_up.embed_later(session, scope.workspace_id, catch_up.GOALS)
-        await goals.tie(session, scope.workspace_id, goal.id, SUBGOAL_OF, [asked.parent_id] if asked.parent_id else [])
-        await goals.tie(session, scope.workspace_id, goal.id, BLOCKED_BY, goal.blocked_by)
-        await goals.tie_memories(session, scope.workspace_id, goal.id, set(asked.memory_ids))
-        await goals.append_history(
-            session, scope.workspace_id, goal.id, 1, GoalEvent.ADD, {"description": [None, words]}
-        )
-        made = await goals.get(session, scope.workspace_id, goal.id)
-        assert made is not None, "it was just written"
-        return await _end(session, made, "goal_add", res, request)
+            await catch_up.embed_later(session, workspace_id, catch_up.GOALS)
+        await goals.set_edges(session, workspace_id, goal.id, SUBGOAL_OF, parents)
+        await goals.set_edges(session, workspace_id, goal.id, BLOCKED_BY, blocked_by)
+        await goals.tie_memories(session, workspace_id, goal.id, set(new.memory_ids))
+        return await _record(session, goal, 1, GoalEvent.ADD, {"description": [None, description]}, res, request)
 
 
 async def revise(
     workspace_id: UUID,
     goal_id: UUID,
-    named: Mapping[Named, Any],
+    given: Mapping[Changeable, Any],
     res: Resources,
     request: Request,
     *,
     expected: Expected | None = None,
 ) -> GoalDetails:
-    """The goal with what is named in place of what was; what is equal is no change. `status` may only be active, for
-    one that is blocked. Raises NotFound, Conflict for a circle or a goal that is over, or PreconditionFailed."""
-    values: dict[str, Any] = {str(name): value for name, value in named.items()}
-    vector: Vector | None = None
+    """The goal with the given fields changed; a field that is given as it was is no change. `status` can only become
+    active again, for a goal that is blocked. Raises NotFound, Conflict for a cycle or a goal that is over, or
+    PreconditionFailed."""
+    values: dict[str, Any] = {str(name): value for name, value in given.items()}
+    vector = None
     if "description" in values:
         values["description"] = await pii.clean_words(values["description"], "description", res)
-        vector = await _vector(workspace_id, values["description"], res)
+        vector = await embed_now(workspace_id, values["description"], res)
     if "blocked_by" in values:
         values["blocked_by"] = tuple(sorted(set(values["blocked_by"])))
     async with plain_transaction(workspace_id, res, request) as session:
         if {"parent_id", "blocked_by"} & values.keys():
             await goals.lock_edges(session, workspace_id)
-        goal = await _locked(session, workspace_id, goal_id, expected)
+        goal = await _lock(session, workspace_id, goal_id, expected)
         changed = {name: value for name, value in values.items() if value != getattr(goal, name)}
         if not changed:
-            return await _end(session, goal, None, res, request)
+            return await _answer(session, goal, request)
         if "status" in changed and goal.status is not GoalStatus.BLOCKED:
             raise Conflict(f"status: the goal is {goal.status} and stays so.", field="status")
-        if "parent_id" in changed:
-            await _tie(session, goal, SUBGOAL_OF, [changed["parent_id"]] if changed["parent_id"] else [], "parent_id")
-        if "blocked_by" in changed:
-            await _tie(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by")
-        columns = {name: value for name, value in changed.items() if name not in ("parent_id", "blocked_by")}
-        await goals.change(session, goal, columns, now=res.clock())
         if "description" in changed:
-            await goals.set_vector(session, goal, vector, generation=res.generation)
+            await goals.replace_vector(session, goal, vector, generation=res.generation)
             if vector is None:
                 await catch_up.embed_later(session, workspace_id, catch_up.GOALS)
         event = GoalEvent.REOPEN if "status" in changed else GoalEvent.UPDATE
-        return await _told(session, goal, event, changed, res, request)
+        return await _change(session, goal, event, changed, res, request)
 
 
 async def close(
@@ -153,89 +143,78 @@ async def close(
     blocked_by: Collection[UUID] = (),
     expected: Expected | None = None,
 ) -> GoalDetails:
-    """The goal completed, abandoned or blocked, with what came of it. The same again changes nothing; `blocked_by` adds
-    to what it waits for. Raises NotFound, PreconditionFailed, or Conflict when it is over with another status."""
-    words = await pii.clean_words(result, "result", res) if result is not None else None
+    """The goal completed, abandoned or blocked, with its result. Repeating it changes nothing; `blocked_by` adds to the
+    goals it waits for. Raises NotFound, PreconditionFailed, or Conflict when it is over with another status."""
+    clean_result = await pii.clean_words(result, "result", res) if result is not None else None
     async with plain_transaction(workspace_id, res, request) as session:
         if blocked_by:
             await goals.lock_edges(session, workspace_id)
-        goal = await _locked(session, workspace_id, goal_id, expected)
+        goal = await _lock(session, workspace_id, goal_id, expected)
         if goal.status.is_over and goal.status is not status:
             raise Conflict(f"The goal is {goal.status} already.", field="status")
         changed: dict[str, Any] = {}
-        waits = tuple(sorted({*goal.blocked_by, *blocked_by}))
-        if waits != goal.blocked_by:
-            await _tie(session, goal, BLOCKED_BY, waits, "blocked_by")
-            changed["blocked_by"] = waits
+        blockers = tuple(sorted({*goal.blocked_by, *blocked_by}))
+        if blockers != goal.blocked_by:
+            changed["blocked_by"] = blockers
         if goal.status is not status:
             changed["status"] = status
-        if words is not None and not goal.status.is_over and words != goal.result:
-            changed["result"] = words
+        if clean_result is not None and not goal.status.is_over and clean_result != goal.result:
+            changed["result"] = clean_result
         if not changed:
-            return await _end(session, goal, None, res, request)
-        columns = {name: value for name, value in changed.items() if name != "blocked_by"}
-        if status.is_over:
-            columns["completed_at"] = res.clock()
-        await goals.change(session, goal, columns, now=res.clock())
-        return await _told(session, goal, EVENT_OF[status], changed, res, request)
+            return await _answer(session, goal, request)
+        return await _change(session, goal, EVENT_OF_STATUS[status], changed, res, request)
 
 
 async def tie_memories(
     workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: Request
 ) -> GoalDetails:
-    """The goal with these memories tied to it too. Raises NotFound naming the goal or memory_ids."""
+    """The goal with these memories tied to it as well. Raises NotFound naming the goal or memory_ids."""
     async with plain_transaction(workspace_id, res, request) as session:
-        goal = await _locked(session, workspace_id, goal_id, None)
+        goal = await _lock(session, workspace_id, goal_id)
         await _check_memories(session, goal, ids, res)
         await goals.tie_memories(session, workspace_id, goal_id, set(ids))
-        return await _end(session, goal, "goal_tie", res, request, memories=len(set(ids)))
+        await _audit(session, "goal_tie", goal, res, request, memories=len(set(ids)))
+        return await _answer(session, goal, request)
 
 
 async def untie_memory(workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: Resources, request: Request) -> int:
-    """How many memories were untied: 0 or 1."""
+    """How many memories were untied: 0 or 1. Raises NotFound for the goal."""
     async with plain_transaction(workspace_id, res, request) as session:
-        goal = await _locked(session, workspace_id, goal_id, None)
-        gone = int(await goals.untie_memory(session, workspace_id, goal_id, memory_id))
-        if gone:
-            await _note(session, "goal_untie", goal, request, res)
-        await keep(session, workspace_id, gone, request)
-        return gone
+        goal = await _lock(session, workspace_id, goal_id)
+        untied = int(await goals.untie_memory(session, workspace_id, goal_id, memory_id))
+        if untied:
+            await _audit(session, "goal_untie", goal, res, request)
+        await keep(session, workspace_id, untied, request)
+        return untied
 
 
 async def remove(
     workspace_id: UUID, goal_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
 ) -> int:
-    """1; the goal is gone with edges, vector and history, its parts stay. Raises NotFound or PreconditionFailed."""
+    """1; deletes the goal with its edges, vector and history; its subgoals stay. Raises NotFound or
+    PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
-        goal = await _locked(session, workspace_id, goal_id, expected)
+        goal = await _lock(session, workspace_id, goal_id, expected)
         await goals.remove(session, workspace_id, goal_id)
-        await idempotency.forget_shown(session, workspace_id, [goal_id])
-        await _note(session, "goal_delete", goal, request, res)
+        await _audit(session, "goal_delete", goal, res, request)
         await keep(session, workspace_id, 1, request)
         return 1
 
 
-def missing(field_name: str = "id") -> NotFound:
-    return NotFound("There is no goal with this id.", field=field_name)
+def missing() -> NotFound:
+    return NotFound("There is no goal with this id.", field="id")
 
 
 def goal_id(given: str) -> UUID:
-    """The id; NotFound for anything that is no UUID."""
+    """The id; raises NotFound for anything that is not a UUID."""
     try:
         return UUID(given)
     except ValueError:
         raise missing() from None
 
 
-async def _vector(workspace_id: UUID, words: CleanText, res: Resources) -> Vector | None:
-    try:
-        return (await res.embedder.embed(workspace_id, [words]))[0]
-    except EmbeddingError:
-        return None
-
-
-async def _locked(session: Session, workspace_id: UUID, wanted: UUID, expected: Expected | None) -> Goal:
-    goal = await goals.lock(session, workspace_id, wanted)
+async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: Expected | None = None) -> Goal:
+    goal = await goals.lock(session, workspace_id, goal_id)
     if goal is None:
         raise missing()
     if expected is not None and not expected.meets(goal.version):
@@ -243,68 +222,78 @@ async def _locked(session: Session, workspace_id: UUID, wanted: UUID, expected: 
     return goal
 
 
-async def _tie(session: Session, goal: Goal, kind: str, targets: Sequence[UUID], field_name: str) -> None:
-    """Raises InvalidInput for the goal itself, NotFound, or Conflict where the edges would lead back to the goal."""
+async def _change(
+    session: Session, goal: Goal, event: GoalEvent, changed: Mapping[str, Any], res: Resources, request: Request
+) -> GoalDetails:
+    """Writes what differs, edges and columns, and records it."""
+    if "parent_id" in changed:
+        await _set_edges(session, goal, SUBGOAL_OF, [changed["parent_id"]] if changed["parent_id"] else [], "parent_id")
+    if "blocked_by" in changed:
+        await _set_edges(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by")
+    columns = {name: value for name, value in changed.items() if name not in ("parent_id", "blocked_by")}
+    if event in (GoalEvent.COMPLETE, GoalEvent.ABANDON):
+        columns["completed_at"] = res.clock()
+    await goals.change(session, goal, columns, now=res.clock())
+    history = {name: [_json(getattr(goal, name)), _json(value)] for name, value in changed.items()}
+    return await _record(session, goal, goal.version + 1, event, history, res, request, fields=sorted(changed))
+
+
+async def _set_edges(session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str) -> None:
+    """Raises InvalidInput for the goal itself, NotFound, or Conflict where the edges would close a cycle."""
+    workspace_id = goal.scope.workspace_id
     if goal.id in targets:
-        raise InvalidInput(f"{field_name}: a goal cannot be its own.", field=field_name)
-    await _check_ends(session, goal, targets, field_name)
-    if await goals.leads_back(session, goal.scope.workspace_id, goal.id, kind, targets):
-        raise Conflict(f"{field_name}: that would close a circle.", field=field_name)
-    await goals.tie(session, goal.scope.workspace_id, goal.id, kind, targets)
+        raise InvalidInput(f"{field}: a goal cannot be its own.", field=field)
+    await _check_goals(session, goal, targets, field)
+    if await goals.would_close_cycle(session, workspace_id, goal.id, rel_type, targets):
+        raise Conflict(f"{field}: that would close a circle.", field=field)
+    await goals.set_edges(session, workspace_id, goal.id, rel_type, targets)
 
 
-async def _check_ends(session: Session, goal: Goal, ids: Collection[UUID], field_name: str) -> None:
-    found = await goals.ends(session, goal.scope.workspace_id, ids)
-    if any(each not in found or not _may_meet(goal.scope, found[each]) for each in ids):
-        raise NotFound(f"{field_name}: there is no goal with this id.", field=field_name)
+async def _check_goals(session: Session, goal: Goal, ids: Collection[UUID], field: str) -> None:
+    found = await goals.lock_scopes(session, goal.scope.workspace_id, ids)
+    if any(each not in found or not goal.scope.may_link_to(found[each]) for each in ids):
+        raise NotFound(f"{field}: there is no goal with this id.", field=field)
 
 
 async def _check_memories(session: Session, goal: Goal, ids: Collection[UUID], res: Resources) -> None:
-    found = await goals.memories(session, goal.scope.workspace_id, ids, now=res.clock()) if ids else {}
-    if any(each not in found or not _may_meet(goal.scope, found[each]) for each in ids):
+    found = await goals.lock_memory_scopes(session, goal.scope.workspace_id, ids, now=res.clock())
+    if any(each not in found or not goal.scope.may_link_to(found[each]) for each in ids):
         raise NotFound("memory_ids: there is no memory with this id.", field="memory_ids")
 
 
-def _may_meet(one: Scope, other: Scope) -> bool:
-    """Nothing leads from one user to another, or from one agent to another (R2.03)."""
-    pairs = (one.user_id, other.user_id), (one.agent_id, other.agent_id)
-    return all(here is None or there is None or here == there for here, there in pairs)
-
-
-async def _told(
+async def _record(
     session: Session,
     goal: Goal,
+    version: int,
     event: GoalEvent,
-    changed: Mapping[str, Any],
+    changes: Mapping[str, Any],
     res: Resources,
     request: Request,
+    **metadata: Any,
 ) -> GoalDetails:
-    told = {name: [_plain(getattr(goal, name)), _plain(value)] for name, value in changed.items()}
+    """Adds the change to the goal's history and to the audit log; returns the goal as it is now."""
     workspace_id = goal.scope.workspace_id
-    await goals.append_history(session, workspace_id, goal.id, goal.version + 1, event, told)
+    await goals.append_history(session, workspace_id, goal.id, version, event, changes)
     now = await goals.get(session, workspace_id, goal.id)
-    assert now is not None, "its row is locked"
-    return await _end(session, now, OPERATION[event], res, request, fields=sorted(changed))
+    assert now is not None, "its row was written or locked in this transaction"
+    await _audit(session, OPERATION_OF_EVENT[event], now, res, request, **metadata)
+    return await _answer(session, now, request)
 
 
-async def _end(
-    session: Session, goal: Goal, operation: Operation | None, res: Resources, request: Request, **metadata: Any
-) -> GoalDetails:
+async def _answer(session: Session, goal: Goal, request: Request) -> GoalDetails:
     found = await goals.details(session, goal.scope.workspace_id, goal)
-    if operation is not None:
-        await _note(session, operation, goal, request, res, **metadata)
     await keep(session, goal.scope.workspace_id, found, request)
     return found
 
 
-async def _note(
-    session: Session, operation: Operation, goal: Goal, request: Request, res: Resources, **metadata: Any
+async def _audit(
+    session: Session, operation: Operation, goal: Goal, res: Resources, request: Request, **metadata: Any
 ) -> None:
     await note(session, operation, goal.scope, [goal.id], request, res, kind="goal", **metadata)
 
 
-def _plain(value: Any) -> Any:
-    """As JSON holds it."""
+def _json(value: Any) -> Any:
+    """The value as JSON holds it."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, tuple):

@@ -1,8 +1,8 @@
-"""How is it learned what works? Uses of tools are noted, strategies learned and reinforced.
+"""What works: invocations of tools are recorded, strategies are learned and reinforced.
 
-Words and payloads are redacted and embedded with nothing held. A strategy that is as good as known (the same tools for
-the same type of task, and the same said) is reinforced instead of kept twice: it is compared before the transaction,
-and again under the scope's lock with those that came meanwhile.
+Texts and payloads are redacted and embedded before the transaction. A strategy that is already known (same tools, same
+type of task, and the same text or nearly so) is reinforced instead of stored twice: the comparison runs before the
+transaction, and again under the scope's lock with the strategies that were added meanwhile.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ from service.domain.procedure import Invocation, Strategy
 from service.domain.request import Request
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.domain.text import CleanText, Redaction
-from service.errors import EmbeddingError, NotFound, PreconditionFailed
+from service.domain.text import Redaction
+from service.errors import NotFound, PreconditionFailed
 from service.memory import catch_up
+from service.memory.catch_up import embed_now
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline import pii
 from service.pipeline.dedup import is_same
 from service.providers.protocols import Vector
 from service.resources import Resources
 
-MOST_CHARS = 262_144
+MAX_PAYLOAD_CHARS = 262_144
 """Of a payload as JSON: a quarter of a million, some thousand lines of output."""
 
-Known = Sequence[tuple[Strategy, float | None]]
+Candidates = Sequence[tuple[Strategy, float | None]]
+"""Strategies with their cosine to a new one; None without a vector."""
 
 
-async def record(asked: Invocation, res: Resources, request: Request) -> Invocation:
-    """The use as noted. Raises NotFound for a conversation or turn that is not there or another's."""
-    workspace_id = asked.scope.workspace_id
-    clean = await _clean(asked, res)
+async def record(given: Invocation, res: Resources, request: Request) -> Invocation:
+    """The invocation as recorded. Raises NotFound for a conversation or turn that does not exist or is another's."""
+    workspace_id = given.scope.workspace_id
+    clean = await _redact(given, res)
     async with plain_transaction(workspace_id, res, request) as session:
         if clean.turn_id is not None and clean.conversation_id is not None:
             index = await invocations.turn_index(session, workspace_id, clean.conversation_id, clean.turn_id)
@@ -48,28 +50,32 @@ async def record(asked: Invocation, res: Resources, request: Request) -> Invocat
                 raise NotFound("turn_id: the conversation has no turn with this id.", field="turn_id")
             clean = replace(clean, turn_index=index)
         row_id, recorded_at = await invocations.add(session, clean)
-        noted = replace(clean, id=row_id, recorded_at=recorded_at)
-        await keep(session, workspace_id, noted, request)
-    return noted
+        recorded = replace(clean, id=row_id, recorded_at=recorded_at)
+        await keep(session, workspace_id, recorded, request)
+    return recorded
 
 
-async def _clean(asked: Invocation, res: Resources) -> Invocation:
-    given, seen = await pii.clean_payload(asked.tool_input, "tool_input", res, most_chars=MOST_CHARS)
-    got: Any = None
-    found: tuple[Redaction, ...] = ()
-    if asked.tool_output is not None:
-        got, found = await pii.clean_payload(asked.tool_output, "tool_output", res, most_chars=MOST_CHARS)
-    error = asked.error_message
-    if error is not None:
-        error = await pii.clean_words(error, "error_message", res)
+async def _redact(given: Invocation, res: Resources) -> Invocation:
+    tool_input, redactions = await pii.clean_payload(given.tool_input, "tool_input", res, most_chars=MAX_PAYLOAD_CHARS)
+    tool_output: Any = None
+    of_output: tuple[Redaction, ...] = ()
+    if given.tool_output is not None:
+        tool_output, of_output = await pii.clean_payload(
+            given.tool_output, "tool_output", res, most_chars=MAX_PAYLOAD_CHARS
+        )
+    error = given.error_message
     return replace(
-        asked, tool_input=given, tool_output=got, error_message=error, redactions=pii.add_up((*seen, *found))
+        given,
+        tool_input=tool_input,
+        tool_output=tool_output,
+        error_message=None if error is None else await pii.clean_words(error, "error_message", res),
+        redactions=pii.add_up((*redactions, *of_output)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class NewStrategy:
-    """A strategy as it was told. `success` None: nobody tried it yet."""
+    """A strategy to learn, not redacted yet. `success` None: it has not been tried."""
 
     scope: Scope
     description: str
@@ -82,59 +88,84 @@ class NewStrategy:
 
 @dataclass(frozen=True, slots=True)
 class LearnedStrategy:
-    """The strategy, and whether it is new; else one as good as it was reinforced."""
+    """`is_new`: it was stored; otherwise an equal one was known and is reinforced."""
 
     strategy: Strategy
     is_new: bool
 
 
-async def learn(lesson: NewStrategy, res: Resources, request: Request) -> LearnedStrategy:
-    """Raises NotFound for a conversation that is not there or another's."""
-    scope = lesson.scope
-    description = await pii.clean_words(lesson.description, "description", res)
-    pattern = lesson.context_pattern
-    clean_pattern = await pii.clean_words(pattern, "context_pattern", res) if pattern is not None else None
-    new = Strategy(
-        uuid7(),
-        scope,
-        description,
-        clean_pattern,
-        lesson.task_type,
-        lesson.tool_sequence,
-        int(lesson.success is True),
-        int(lesson.success is False),
-        1,
-        res.clock(),
-        None if lesson.success is None else res.clock(),
-    )
-    vector = await _vector(scope.workspace_id, new.words, res)
-    async with res.db.read(scope.workspace_id) as session:
-        seen = await _alike(session, new, vector, res)
-    known = await res.threads.run(_equal, new, seen, res)
-    async with plain_transaction(scope.workspace_id, res, request) as session:
+async def learn(new: NewStrategy, res: Resources, request: Request) -> LearnedStrategy:
+    """Raises NotFound for a conversation that does not exist or is another's."""
+    scope, workspace_id = new.scope, new.scope.workspace_id
+    strategy = await _strategy(new, res)
+    vector = await embed_now(workspace_id, strategy.embedded_text, res)
+    async with res.db.read(workspace_id) as session:
+        compared = await _candidates(session, strategy, vector, res)
+    equal = await res.threads.run(_find_equal, strategy, compared, res)
+    async with plain_transaction(workspace_id, res, request) as session:
         await strategies.lock(session, scope)
-        await _check_conversation(session, scope, lesson.from_conversation_id)
-        now = await _alike(session, new, vector, res)
-        there = {each.id for each, _ in now}
-        if known is None or known not in there:  # what came while nobody held the lock is compared inside
-            known = _equal(new, [each for each in now if each not in seen], res)
-        if known is None:
-            await strategies.add(session, new, vector, generation=res.generation)
+        await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
+        candidates = await _candidates(session, strategy, vector, res)
+        if equal is None or equal not in {each.id for each, _ in candidates}:
+            equal = _find_equal(strategy, [each for each in candidates if each not in compared], res)
+        if equal is None:
+            await strategies.add(session, strategy, vector, generation=res.generation)
             if vector is None:
-                await catch_up.embed_later(session, scope.workspace_id, catch_up.STRATEGIES)
-        elif lesson.success is not None:
-            await strategies.reinforce(session, scope.workspace_id, known, success=lesson.success, at=res.clock())
-        strategy_id = known or new.id
-        if lesson.from_conversation_id is not None and lesson.success is not None:
-            conversation_id = lesson.from_conversation_id
-            await strategies.link(session, scope.workspace_id, strategy_id, conversation_id, success=lesson.success)
-        kept = await strategies.get(session, scope.workspace_id, strategy_id)
-        assert kept is not None, "it was just written, or found under the lock"
-        learned = LearnedStrategy(kept, known is None)
+                await catch_up.embed_later(session, workspace_id, catch_up.STRATEGIES)
+        elif new.success is not None:
+            await strategies.reinforce(session, workspace_id, equal, success=new.success, at=res.clock())
+        learned_id = equal or strategy.id
+        if new.from_conversation_id is not None and new.success is not None:
+            await strategies.link(session, workspace_id, learned_id, new.from_conversation_id, success=new.success)
+        stored = await strategies.get(session, workspace_id, learned_id)
+        assert stored is not None, "it was just written, or found under the lock"
+        learned = LearnedStrategy(stored, equal is None)
         operation: Operation = "strategy_add" if learned.is_new else "strategy_reinforce"
-        await note(session, operation, scope, [strategy_id], request, res, kind="procedural")
-        await keep(session, scope.workspace_id, learned, request)
+        await note(session, operation, scope, [learned_id], request, res, kind="procedural")
+        await keep(session, workspace_id, learned, request)
     return learned
+
+
+async def _strategy(new: NewStrategy, res: Resources) -> Strategy:
+    """The strategy as it is stored when none equal to it is known."""
+    description = await pii.clean_words(new.description, "description", res)
+    pattern = new.context_pattern
+    return Strategy(
+        id=uuid7(),
+        scope=new.scope,
+        description=description,
+        context_pattern=await pii.clean_words(pattern, "context_pattern", res) if pattern is not None else None,
+        task_type=new.task_type,
+        tool_sequence=new.tool_sequence,
+        success_count=int(new.success is True),
+        failure_count=int(new.success is False),
+        version=1,
+        created_at=res.clock(),
+        last_used_at=None if new.success is None else res.clock(),
+    )
+
+
+async def _candidates(session: Session, new: Strategy, vector: Vector | None, res: Resources) -> Candidates:
+    return await strategies.nearest_same_task(
+        session,
+        new.scope,
+        vector,
+        generation=res.generation,
+        limit=res.settings.dedup_candidates,
+        tool_sequence=new.tool_sequence,
+        task_type=new.task_type,
+    )
+
+
+def _find_equal(new: Strategy, known: Candidates, res: Resources) -> UUID | None:
+    """The known strategy with the same text, or one so similar that a memory would count as a duplicate."""
+    for each, cosine in known:
+        if each.embedded_text.casefold() == new.embedded_text.casefold():
+            return each.id
+        similar = cosine is not None and res.embedder.similarity(cosine) >= res.settings.dedup_exact
+        if similar and is_same(new.embedded_text, each.embedded_text):
+            return each.id
+    return None
 
 
 async def reinforce(
@@ -150,15 +181,15 @@ async def reinforce(
     async with plain_transaction(workspace_id, res, request) as session:
         if not await strategies.reinforce(session, workspace_id, strategy_id, success=success, at=res.clock()):
             raise missing()
-        kept = await strategies.get(session, workspace_id, strategy_id)
-        assert kept is not None, "its row is locked"
+        stored = await strategies.get(session, workspace_id, strategy_id)
+        assert stored is not None, "its row is locked"
         if conversation_id is not None:
-            await _check_conversation(session, kept.scope, conversation_id, "conversation_id")
+            await _check_conversation(session, stored.scope, conversation_id, "conversation_id")
             await strategies.link(session, workspace_id, strategy_id, conversation_id, success=success)
-            kept = replace(kept, conversations={**kept.conversations, conversation_id: success})
-        learned = LearnedStrategy(kept, is_new=False)
+            stored = replace(stored, conversations={**stored.conversations, conversation_id: success})
+        learned = LearnedStrategy(stored, is_new=False)
         ids = [strategy_id]
-        await note(session, "strategy_reinforce", kept.scope, ids, request, res, kind="procedural", success=success)
+        await note(session, "strategy_reinforce", stored.scope, ids, request, res, kind="procedural", success=success)
         await keep(session, workspace_id, learned, request)
     return learned
 
@@ -166,7 +197,7 @@ async def reinforce(
 async def remove(
     workspace_id: UUID, strategy_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
 ) -> int:
-    """1; the strategy is gone. Raises NotFound or PreconditionFailed."""
+    """1; deletes the strategy. Raises NotFound or PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
         there = await strategies.get(session, workspace_id, strategy_id)
         if there is None:
@@ -180,11 +211,11 @@ async def remove(
 
 
 async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given: Scope, res: Resources) -> Scope:
-    """The scope of something that happened in a conversation: what was given, else the conversation's own. Raises
-    NotFound when it is not there, or not of the user or agent that was given."""
+    """The given scope, filled up with the ids of the conversation. Raises NotFound when the conversation does not
+    exist, or belongs to another user or agent than the given one."""
     async with res.db.read(workspace_id) as session:
         found = await conversations.get(session, workspace_id, conversation_id)
-    if found is None or not _may_meet(given, found.scope):
+    if found is None or not given.may_link_to(found.scope):
         raise _no_conversation("conversation_id")
     own = found.scope
     return Scope(
@@ -201,58 +232,20 @@ def missing() -> NotFound:
 
 
 def strategy_id(given: str) -> UUID:
-    """The id; NotFound for anything that is no UUID."""
+    """The id; raises NotFound for anything that is not a UUID."""
     try:
         return UUID(given)
     except ValueError:
         raise missing() from None
 
 
-async def _vector(workspace_id: UUID, words: CleanText, res: Resources) -> Vector | None:
-    try:
-        return (await res.embedder.embed(workspace_id, [words]))[0]
-    except EmbeddingError:
-        return None
-
-
-async def _alike(session: Session, new: Strategy, vector: Vector | None, res: Resources) -> Known:
-    return await strategies.alike(
-        session,
-        new.scope,
-        vector,
-        generation=res.generation,
-        limit=res.settings.dedup_candidates,
-        tool_sequence=new.tool_sequence,
-        task_type=new.task_type,
-    )
-
-
-def _equal(new: Strategy, known: Known, res: Resources) -> UUID | None:
-    """The known strategy that says the same: the same words, or so near that a memory would be a duplicate (R4.07)."""
-    for each, cosine in known:
-        if each.words.casefold() == new.words.casefold():
-            return each.id
-        near = cosine is not None and res.embedder.similarity(cosine) >= res.settings.dedup_exact
-        if near and is_same(new.words, each.words):
-            return each.id
-    return None
-
-
-async def _check_conversation(
-    session: Session, scope: Scope, conversation_id: UUID | None, field: str = "from_conversation_id"
-) -> None:
+async def _check_conversation(session: Session, scope: Scope, conversation_id: UUID | None, field: str) -> None:
     if conversation_id is None:
         return
     found = await conversations.get(session, scope.workspace_id, conversation_id)
-    if found is None or not _may_meet(scope, found.scope):
+    if found is None or not scope.may_link_to(found.scope):
         raise _no_conversation(field)
 
 
 def _no_conversation(field: str) -> NotFound:
     return NotFound(f"{field}: there is no conversation with this id.", field=field)
-
-
-def _may_meet(one: Scope, other: Scope) -> bool:
-    """Nothing leads from one user to another, or from one agent to another (R2.03)."""
-    pairs = (one.user_id, other.user_id), (one.agent_id, other.agent_id)
-    return all(here is None or there is None or here == there for here, there in pairs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -36,12 +35,12 @@ async def newest(
     *,
     after: tuple[datetime, UUID] | None,
     limit: int,
-) -> Sequence[Row[Any]]:
+) -> list[Row[Any]]:
     """Rows of the query, newest first, from behind the keyset position `after` (created_at, id)."""
     key = table.__table__.c.created_at, table.__table__.c.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
-    return (await session.execute(query.order_by(*(column.desc() for column in key)).limit(limit))).all()
+    return list(await session.execute(query.order_by(*(column.desc() for column in key)).limit(limit)))
 
 
 async def put_vector(
