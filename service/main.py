@@ -41,10 +41,12 @@ from service.api import (
     why,
     working,
     workspaces,
+    writes,
 )
 from service.api.auth import KeyRing
 from service.api.limits import Buckets
 from service.api.middleware import Door
+from service.db.idempotency import Replay
 from service.memory.behind import in_background
 from service.memory.readlog import ReadLog
 from service.memory.reinforce import Reinforcement
@@ -116,6 +118,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
         swagger_ui_oauth2_redirect_url=None,
     )
     errors.install(app)
+    app.add_exception_handler(Replay, writes.repeated)
     app.add_middleware(Door, max_body_bytes=settings.max_body_bytes)
     for part in PARTS:
         app.include_router(part.router)

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from service.curator import offline
-from service.curator.offline import Known
+from service.curator.offline import ShownMemory
 from service.language import contrast
-from service.language.facts import Fact, Message, extract, read
+from service.language.facts import Message, StatedFact, extract, read
 from service.language.facts.values import stems
 
 # turns, updates, and what the two are called
@@ -92,7 +92,7 @@ def extraction(labelled: Iterable[dict[str, Any]]) -> dict[str, Score]:
     """Returns the score of each kind of turn, and of all under "all"."""
     scores: dict[str, Score] = {}
     for row in labelled:
-        found: Sequence[Fact] = extract(messages(row))
+        found: Sequence[StatedFact] = extract(messages(row))
         left = list(row["facts"])
         right = 0
         extra = []
@@ -118,7 +118,7 @@ def verdict(row: dict[str, Any]) -> tuple[str, int | None]:
     fact = read(row["new"])
     if fact is None:
         return "add", None
-    known = [Known(number, text, SIMILARITY) for number, text in enumerate(row["old"], 1)]
+    known = [ShownMemory(number, text, SIMILARITY) for number, text in enumerate(row["old"], 1)]
     first = offline.decide(fact, known)[0]
     return first.action.lower(), first.target
 

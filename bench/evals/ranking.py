@@ -26,7 +26,7 @@ from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import context, temporal
-from service.language.context import Turn
+from service.language.context import ContextTurn
 from service.language.lexemes import term_id, weights
 from service.providers import model_files
 from service.providers.caches import CachedEmbedder
@@ -108,7 +108,7 @@ async def _recall_and_mrr(name: str, embedder: CachedEmbedder) -> tuple[float, f
 async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> list[StoredText]:
     found = []
     for part in conversation["sessions"]:
-        said = [Turn(CleanText(each["text"]), each.get("speaker")) for each in part["turns"]]
+        said = [ContextTurn(CleanText(each["text"]), each.get("speaker")) for each in part["turns"]]
         began = datetime.fromisoformat(part["datetime"]).replace(tzinfo=UTC) if "datetime" in part else None
         for at, turn in enumerate(said):
             before = said[:at] if began else []
@@ -155,8 +155,8 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[StoredText], res: Res
             text_vector=float(vector @ each.vector),
             context_vector=float(vector @ each.context_vector),
             speaker=matching.speaker_match(seen, each.speaker, each.role),
-            asking=context.asking(each.text),
-            oneself=context.oneself(each.text),
+            asking=context.question_share(each.text),
+            oneself=context.first_person(each.text),
             time=float(time),
             dated=float(each.dated),
         )

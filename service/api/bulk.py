@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 from uuid import UUID
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from service.api import change_models as wire
-from service.api import errors, replies, shapes
+from service.api import errors, shapes
 from service.api.auth import Deleter, Reader, Writer
-from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.deps import ResourcesOf
 from service.api.memory_models import ItemErrorOut, MemoryOut
 from service.api.reads import NoteOf
 from service.api.revising import revision, shown
+from service.api.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
+from service.db.idempotency import Replay
 from service.db.memories import memories
 from service.domain.access import Caller
 from service.domain.memory import Memory
-from service.domain.request import IdempotencyKey
+from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.errors import InvalidInput, ServiceError
 from service.memory.forget import One, forget_many
@@ -68,23 +70,12 @@ async def memories_exist(body: wire.IdsIn, who: Reader, res: ResourcesOf) -> wir
     response_model=wire.DeletedItemsOut,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def delete_memories_by_id(
-    body: wire.IdsIn, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf
-) -> Response:
+async def delete_memories_by_id(body: wire.IdsIn, who: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
     """All in one transaction. An id that was never seen says 404 and costs the others nothing."""
     known = _known(body.ids, res)
-
-    def told(found: Sequence[One]) -> tuple[int, Mapping[str, Any]]:
-        by_id = {one.id: one for one in found}
-        items = [_gone(each, by_id.get(known[each]) if each in known else None) for each in body.ids]
-        deleted = sum(one.deleted for one in by_id.values())
-        return 200, wire.DeletedItemsOut(results=items, deleted=deleted).model_dump(mode="json")
-
-    async def work() -> Response:
-        ids = list(dict.fromkeys(known.values()))
-        return replies.send(*told(await forget_many(who.workspace_id, ids, res, served(request, who, key, shape=told))))
-
-    return await replies.once(who, key, res, work)
+    shown = partial(deleted, ids=body.ids, known=known)
+    unique = list(dict.fromkeys(known.values()))
+    return send(shown(await forget_many(who.workspace_id, unique, res, write.answered_by(shown))))
 
 
 @router.post(
@@ -95,7 +86,7 @@ async def delete_memories_by_id(
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def patch_memories(
-    body: wire.BatchPatchIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: wire.BatchPatchIn, who: Writer, res: ResourcesOf, write: BatchOf
 ) -> wire.PatchedItemsOut:
     """Each item is its own transaction: one that fails costs the others nothing. With an Idempotency-Key every item has
     the key `key:index`, so a repeated batch completes what is missing."""
@@ -108,7 +99,7 @@ async def patch_memories(
 
     async def item(index: int, one: wire.BatchPatch) -> wire.PatchedItem:
         async with turn:
-            return await _patched(index, one, request, who, res, key)
+            return await _patched(index, one, who, res, of_item(write, index))
 
     found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
@@ -116,25 +107,18 @@ async def patch_memories(
 
 
 async def _patched(
-    index: int, one: wire.BatchPatch, request: Request, who: Caller, res: Resources, key: IdempotencyKey | None
+    index: int, one: wire.BatchPatch, who: Caller, res: Resources, write: WriteContext
 ) -> wire.PatchedItem:
-    own = replies.of_item(key, index)
-
-    async def work() -> Response:
-        asked = revision(one, who, res.clock())
-        served_with = served(request, who, own, shape=shown)
-        return replies.send(*shown(await revise(who.workspace_id, memory_id(one.id), asked, res, served_with)))
-
     try:
-        response = await replies.once(who, own, res, work)
+        await refuse_repeated(write, who.workspace_id, res)
+        change = revision(one, who, res.clock())
+        found = shown(await revise(who.workspace_id, memory_id(one.id), change, res, write.answered_by(shown)))
+    except Replay as replay:
+        found = replay.answer
     except ServiceError as exc:
         problem = ItemErrorOut(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
         return wire.PatchedItem(index=index, status=problem.status, error=problem)
-    return wire.PatchedItem(
-        index=index,
-        status=response.status_code,
-        memory=MemoryOut.model_validate_json(bytes(response.body)),
-    )
+    return wire.PatchedItem(index=index, status=found.status, memory=MemoryOut.model_validate(found.body))
 
 
 async def _found(ids: Sequence[str], who: Caller, res: Resources) -> dict[str, Memory]:
@@ -158,6 +142,13 @@ def _known(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
         except ValueError:
             continue
     return found
+
+
+def deleted(found: Sequence[One], *, ids: Sequence[str], known: Mapping[str, UUID]) -> StoredAnswer:
+    by_id = {one.id: one for one in found}
+    items = [_gone(each, by_id.get(known[each]) if each in known else None) for each in ids]
+    count = sum(one.deleted for one in by_id.values())
+    return answer(200, wire.DeletedItemsOut(results=items, deleted=count))
 
 
 def _gone(written: str, one: One | None) -> wire.DeletedItem:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
-from service.api import cursors, errors, replies, shapes
+from service.api import cursors, errors, shapes
 from service.api.auth import CallerOf, Reader, Writer
 from service.api.conversation_models import (
     MAX_INDEX,
@@ -28,21 +28,21 @@ from service.api.conversation_models import (
 )
 from service.api.deps import (
     AgentId,
-    IdempotencyOf,
     ResourcesOf,
     RunId,
     ScopeOf,
     UserId,
     budget,
     scope_of,
-    served,
 )
 from service.api.limits import LIMITED
 from service.api.memory_models import RedactionOut
 from service.api.preconditions import ExpectedOf
 from service.api.reads import NoteOf, ReinforceOf
+from service.api.writes import WriteOf, answer, etag, send
 from service.db.episodes import conversations, turns
 from service.domain.conversation import Conversation, ConversationChanges
+from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import InvalidInput
@@ -76,7 +76,7 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     responses={200: {"model": ConversationResponse, "description": "It was open already"}, **WRITE},
 )
 async def create_conversation(
-    body: CreateConversationRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: CreateConversationRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """A conversation is one user's and agent's; two users may have one of the same name. Opening it again changes
     nothing."""
@@ -89,23 +89,15 @@ async def create_conversation(
         named or scope.run_id or conversations.fresh_name(),
         scope.channel,
     )
-
-    def shown(found: OpenedConversation) -> tuple[int, Mapping[str, Any]]:
-        status = 201 if found.is_new else 200
-        return status, _conversation(found.conversation, found.conversation.next_index)
-
-    async def work() -> Response:
-        opened = await open_one(
-            where,
-            title=body.title,
-            started_at=body.started_at,
-            metadata=body.metadata,
-            res=res,
-            request=served(request, who, key, shape=shown),
-        )
-        return replies.send(*shown(opened))
-
-    return await replies.once(who, key, res, work)
+    opened = await open_one(
+        where,
+        title=body.title,
+        started_at=body.started_at,
+        metadata=body.metadata,
+        res=res,
+        request=write.answered_by(_opened),
+    )
+    return send(_opened(opened))
 
 
 @router.get(
@@ -166,7 +158,7 @@ async def get_conversation(
         said = await turns.page(session, who.workspace_id, found.id, after=after, limit=limit + 1)
         held = await conversations.counts(session, who.workspace_id, [found.id])
     page = said[:limit]
-    response.headers["ETag"] = replies.etag(found.version)
+    response.headers["ETag"] = etag(found.version)
     return ConversationDetailsResponse(
         **conversation_fields(found, held.get(found.id, 0)),
         turns=[TurnResponse(**turn_fields(each)) for each in page],
@@ -184,11 +176,10 @@ async def get_conversation(
 async def patch_conversation(
     id: ConversationId,
     body: PatchConversationRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
     owner: OwnerOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """Title, archive and the marks of the jobs. Turns of an archived conversation are not searched."""
@@ -200,19 +191,11 @@ async def patch_conversation(
         patterns_extracted=body.patterns_extracted,
         metadata=body.metadata,
     )
-
-    async def work() -> Response:
-        async with res.db.snapshot(who.workspace_id) as session:
-            there = await find(session, owner, id)
-            held = await conversations.counts(session, who.workspace_id, [there.id])
-
-        def shown(found: Conversation) -> tuple[int, Mapping[str, Any]]:
-            return 200, _conversation(found, held.get(found.id, 0))
-
-        served_with = served(request, who, key, shape=shown)
-        return replies.send(*shown(await change(there, wishes, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    async with res.db.snapshot(who.workspace_id) as session:
+        there = await find(session, owner, id)
+        held = await conversations.counts(session, who.workspace_id, [there.id])
+    shown = partial(_conversation, turn_count=held.get(there.id, 0))
+    return send(shown(await change(there, wishes, res, write.answered_by(shown), expected=expected)))
 
 
 @router.post(
@@ -226,11 +209,10 @@ async def patch_conversation(
 async def store_turn(
     id: ConversationId,
     body: StoreTurnRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
     owner: OwnerOf,
-    key: IdempotencyOf,
+    write: WriteOf,
 ) -> Response:
     """Redacted, embedded, logged and findable when it is answered. The same text at the same `turn_index` is the same
     turn. Without `turn_index` what equals the last turn is its repetition: to keep "Yes." twice, number it."""
@@ -245,13 +227,9 @@ async def store_turn(
         body.metadata,
         shapes.vector(body.embedding, res.embedder.dimension),
     )
-
-    async def work() -> Response:
-        async with res.db.read(who.workspace_id) as session:
-            there = await find(session, owner, id)
-        return replies.send(*_said(await store(there, heard, res, served(request, who, key, shape=_said))))
-
-    return await replies.once(who, key, res, work)
+    async with res.db.read(who.workspace_id) as session:
+        there = await find(session, owner, id)
+    return send(_said(await store(there, heard, res, write.answered_by(_said))))
 
 
 @router.get(
@@ -300,17 +278,22 @@ async def get_conversation_context(
     )
 
 
-def _conversation(found: Conversation, turn_count: int) -> Mapping[str, Any]:
-    return ConversationResponse(**conversation_fields(found, turn_count)).model_dump(mode="json")
+def _conversation(found: Conversation, *, turn_count: int, status: int = 200) -> StoredAnswer:
+    return answer(status, ConversationResponse(**conversation_fields(found, turn_count)))
 
 
-def _said(found: TurnOutcome) -> tuple[int, Mapping[str, Any]]:
+def _opened(found: OpenedConversation) -> StoredAnswer:
+    there = found.conversation
+    return _conversation(there, turn_count=there.next_index, status=201 if found.is_new else 200)
+
+
+def _said(found: TurnOutcome) -> StoredAnswer:
     body = StoreTurnResponse(
         **turn_fields(found.turn),
         redactions=[RedactionOut(label=each.label, count=each.count) for each in found.redactions],
         warnings=list(found.warnings),
     )
-    return (201 if found.is_new else 200), body.model_dump(mode="json")
+    return answer(201 if found.is_new else 200, body)
 
 
 def _encode(index: int) -> str:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.api import errors, replies, shapes
+from service.api import errors, shapes
 from service.api.auth import Reader, Writer
-from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.deps import ResourcesOf
 from service.api.memory_models import MemoryOut
 from service.api.preconditions import OWN
 from service.api.wire import Id, OnePage, Reply, Time
+from service.api.writes import WriteOf, answer, send
 from service.db.memories import decisions, history
 from service.db.memories.decisions import StoredDecision
 from service.domain.decision import Action
+from service.domain.request import StoredAnswer
 from service.memory import undo as verb
 from service.memory.ids import memory_id
 from service.memory.transactions import missing
@@ -97,19 +98,15 @@ async def get_memory_decisions(
     response_model=UndoneOut,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
-async def undo_decision(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
+async def undo_decision(id: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges as they were. Only while the memory still is
     as the decision left it, else 409; an erased one does not come back. Again is fine and changes nothing."""
     try:
         wanted = UUID(id)
     except ValueError:
         raise verb.missing() from None
-    served_with = served(request, who, key, shape=undone)
-
-    async def work() -> Response:
-        return replies.send(*undone(await verb.undo(who.workspace_id, wanted, res, served_with)))
-
-    return await replies.once(who, key, res, work)
+    result = await verb.undo(who.workspace_id, wanted, res, write.answered_by(undone))
+    return send(undone(result))
 
 
 def shown(found: StoredDecision) -> DecisionOut:
@@ -136,7 +133,7 @@ def shown(found: StoredDecision) -> DecisionOut:
     )
 
 
-def undone(found: verb.Undone) -> tuple[int, Mapping[str, Any]]:
+def undone(found: verb.Undone) -> StoredAnswer:
     assert found.decision.undone_at is not None, "it was just undone"
     body = UndoneOut(
         id=found.decision.id,
@@ -146,4 +143,4 @@ def undone(found: verb.Undone) -> tuple[int, Mapping[str, Any]]:
         memories=[shapes.memory(each) for each in found.memories],
         removed=list(found.removed),
     )
-    return 200, body.model_dump(mode="json")
+    return answer(200, body)

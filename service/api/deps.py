@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import Depends, Header, Query, Request
+from fastapi import Depends, Query, Request
 
 from service.api.auth import CallerOf, identified
 from service.api.wire import Channel, Name
-from service.db import idempotency
 from service.domain.access import Caller
-from service.domain.request import Accept, IdempotencyKey, Render, Shape
-from service.domain.request import Request as Served
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.errors import ClientGone, DeadlineExceeded, InvalidInput
+from service.errors import ClientGone, DeadlineExceeded
 from service.providers.budget import Budget, Limits, current, spending
 from service.resources import Resources
 
 
-async def _resources(request: Request) -> Resources:
+async def resources(request: Request) -> Resources:
     """The process's resources under the caller's workspace settings, noted in the request's state too: a dependency
     of a dependency is solved anew for everyone who names it, before it is found to be known."""
     known: Resources | None = getattr(request.state, "resources", None)
@@ -34,7 +28,7 @@ async def _resources(request: Request) -> Resources:
     return known
 
 
-ResourcesOf = Annotated[Resources, Depends(_resources)]
+ResourcesOf = Annotated[Resources, Depends(resources)]
 
 UserId = Annotated[Name | None, Query(description="End user; a hard filter", examples=["alice"])]
 AgentId = Annotated[Name | None, Query(description="Agent or persona; a hard filter")]
@@ -68,76 +62,12 @@ async def _scope(
 
 ScopeOf = Annotated[Scope, Depends(_scope)]
 
-IdempotencyHeader = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        max_length=255,
-        description="Repeat a write safely: the same key and body get the first answer again (kept 24 h).",
-    ),
-]
-
-
-async def idempotency_key(request: Request, given: IdempotencyHeader = None) -> IdempotencyKey | None:
-    """The key and the fingerprint of method, path, query and canonical body: other blanks or key order are the same."""
-    if given is None:
-        return None
-    if not given.strip():
-        raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
-    who, res = await identified(request), await _resources(request)
-    body = await _canonical(request)
-    asked = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
-    said = "\n".join((request.method, request.url.path, *(f"{name}={value}" for name, value in asked), body)).encode()
-    fingerprint = hmac.new(given.encode(), said, hashlib.sha256).hexdigest()
-    return IdempotencyKey(given, fingerprint, res.settings.idempotency_ttl_s, _owner(request, who, body))
-
-
-def _owner(request: Request, who: Caller, body: str) -> tuple[str | None, str | None, str | None]:
-    """User, agent and run as query or body name them, else the key's own."""
-    sent = json.loads(body) if body else {}
-    named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
-    user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
-    found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
-    return (found[0], found[1], found[2]) if any(found) else (who.user_id, who.agent_id, who.run_id)
-
-
-async def _canonical(request: Request) -> str:
-    """The body without its blanks and key order. One that is not JSON was not looked through, and is refused later."""
-    try:
-        return json.dumps(await request.json(), sort_keys=True, separators=(",", ":")) if await request.body() else ""
-    except (ValueError, RecursionError):
-        raise InvalidInput("The body is not valid JSON.", field="body") from None
-
-
-IdempotencyOf = Annotated[IdempotencyKey | None, Depends(idempotency_key)]
-
-
-def served(
-    request: Request,
-    who: Caller,
-    key: IdempotencyKey | None = None,
-    render: Render | None = None,
-    accepted: Accept | None = None,
-    shape: Shape | None = None,
-) -> Served:
-    """What a verb needs to know of this request."""
-    return Served(request.state.request_id, who.key_id, key, render, accepted, shape, session_of(request))
-
-
 SESSION_CHARS = 255
 
 
 def session_of(request: Request) -> str | None:
     """What X-Session-Id names (R13.08), as far as an index takes it."""
     return request.headers.get("x-session-id", "").strip()[:SESSION_CHARS] or None
-
-
-async def answered_before(who: Caller, key: IdempotencyKey | None, res: Resources) -> idempotency.Answer | None:
-    """The stored answer of a repeated request, looked up before any work is done."""
-    if key is None:
-        return None
-    async with res.db.read(who.workspace_id) as session:
-        return await idempotency.find(session, who.workspace_id, key)
 
 
 MODELS_SHARE = 0.85
@@ -211,6 +141,3 @@ async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
                 raise ClientGone("The client left before the search was done.") from None
             told = f"The search was not done within {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was given up."
             raise DeadlineExceeded(told, retry_after_s=1.0) from None
-
-
-Anything = dict[str, Any]

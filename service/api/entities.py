@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from service.api import errors, replies, shapes
+from service.api import errors, shapes
 from service.api.auth import Deleter, Reader, Writer
 from service.api.deps import (
     AgentId,
     ChannelName,
-    IdempotencyOf,
     ResourcesOf,
     RunId,
     ScopeOf,
     UserId,
     scope_of,
-    served,
 )
 from service.api.entity_models import (
     DeletedEntityResponse,
@@ -40,10 +37,12 @@ from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
 from service.api.reads import CountsOf, NoteOf
 from service.api.wire import Channel
+from service.api.writes import WriteOf, answer, send
 from service.db.graph import entities
 from service.db.graph.entities import Found, Seen
 from service.domain.access import Caller
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
+from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import EmbeddingError, InvalidInput
@@ -108,10 +107,9 @@ async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf
 )
 async def upsert_entity(
     body: UpsertEntityRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """Told apart by user and channel; the name counts in any case, aliases are looked at first."""
@@ -119,15 +117,11 @@ async def upsert_entity(
     owner = EntityOwner(who.workspace_id, scope.user_id, scope.channel)
     vector = shapes.vector(body.embedding, res.embedder.dimension)
     wish = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
+    return send(_made(await verbs.upsert(owner, wish, vector, res, write.answered_by(_made), expected=expected)))
 
-    def made(found: tuple[Entity, bool]) -> tuple[int, Mapping[str, Any]]:
-        return 201 if found[1] else 200, entity_response(found[0]).model_dump(mode="json")
 
-    async def work() -> Response:
-        served_with = served(request, who, key, shape=made)
-        return replies.send(*made(await verbs.upsert(owner, wish, vector, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+def _made(found: tuple[Entity, bool]) -> StoredAnswer:
+    return answer(201 if found[1] else 200, entity_response(found[0]))
 
 
 @router.get(
@@ -217,7 +211,7 @@ async def get_entity(
         found = await entities.get(session, seen, entity_id(id))
     if found is None:
         raise verbs.missing()
-    return replies.send(200, entity_response(found).model_dump(mode="json"))
+    return send(answer(200, entity_response(found)))
 
 
 @router.delete(
@@ -229,10 +223,9 @@ async def get_entity(
 )
 async def delete_entity(
     id: str,
-    request: Request,
     who: Deleter,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
@@ -242,15 +235,12 @@ async def delete_entity(
     """With its aliases, relations and mentions. The memories stay, and a later text can name it again."""
     wanted = entity_id(id)
     await be_seen(res, named_seen(who, user_id, agent_id, run_id, channel), [wanted])
+    context = write.answered_by(_removed)
+    return send(_removed(await verbs.remove(who.workspace_id, wanted, res, context, expected=expected)))
 
-    def removed(found: Entity) -> tuple[int, Mapping[str, Any]]:
-        return 200, DeletedEntityResponse(id=found.id, deleted=True).model_dump(mode="json")
 
-    async def work() -> Response:
-        served_with = served(request, who, key, shape=removed)
-        return replies.send(*removed(await verbs.remove(who.workspace_id, wanted, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+def _removed(found: Entity) -> StoredAnswer:
+    return answer(200, DeletedEntityResponse(id=found.id, deleted=True))
 
 
 @router.post(
@@ -260,18 +250,11 @@ async def delete_entity(
     response_model=EntityMergeResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
 )
-async def merge_entities(
-    body: MergeEntitiesRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
-) -> Response:
+async def merge_entities(body: MergeEntitiesRequest, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """The source's names become aliases of the target, its mentions and relations go over to it; a relation that the
     target has already is not doubled. Can be taken back with the id of the answer."""
-
-    async def work() -> Response:
-        served_with = served(request, who, key, shape=_merged)
-        done = await verbs.merge(who.workspace_id, body.source_id, body.target_id, res, served_with)
-        return replies.send(*_merged(done))
-
-    return await replies.once(who, key, res, work)
+    context = write.answered_by(_merged)
+    return send(_merged(await verbs.merge(who.workspace_id, body.source_id, body.target_id, res, context)))
 
 
 @router.post(
@@ -281,18 +264,12 @@ async def merge_entities(
     response_model=EntityMergeResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
-async def undo_entity_merge(id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf) -> Response:
+async def undo_entity_merge(id: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """Names, mentions and relations as they were, as far as what they lead to is still there. Again is fine."""
-    wanted = entity_id(id)
-
-    async def work() -> Response:
-        served_with = served(request, who, key, shape=_merged)
-        return replies.send(*_merged(await verbs.unmerge(who.workspace_id, wanted, res, served_with)))
-
-    return await replies.once(who, key, res, work)
+    return send(_merged(await verbs.unmerge(who.workspace_id, entity_id(id), res, write.answered_by(_merged))))
 
 
-def _merged(found: MergeOutcome) -> tuple[int, Mapping[str, Any]]:
+def _merged(found: MergeOutcome) -> StoredAnswer:
     done = found.merge
     body = EntityMergeResponse(
         id=done.id,
@@ -304,7 +281,7 @@ def _merged(found: MergeOutcome) -> tuple[int, Mapping[str, Any]]:
         undone_at=done.undone_at,
         entities=[entity_response(each) for each in found.entities],
     )
-    return 200, body.model_dump(mode="json")
+    return answer(200, body)
 
 
 def named_seen(who: Caller, user_id: str | None, agent_id: str | None, run_id: str | None, channel: str | None) -> Seen:

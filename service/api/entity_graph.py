@@ -6,14 +6,15 @@ import base64
 import binascii
 import math
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Response
 
-from service.api import errors, replies
+from service.api import errors
 from service.api.auth import Reader, Writer
-from service.api.deps import AgentId, ChannelName, IdempotencyOf, ResourcesOf, RunId, UserId, served
+from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId
 from service.api.entities import be_seen, named_seen, some_scope
 from service.api.entity_models import (
     CreateEntityRelationRequest,
@@ -29,11 +30,13 @@ from service.api.entity_models import (
 from service.api.narrowing import split
 from service.api.reads import CountsOf
 from service.api.wire import DeletedCountResponse, Time
+from service.api.writes import WriteOf, answer, send
 from service.db.engine import Session
 from service.db.graph import entities, entity_relations
 from service.db.graph.entities import Seen
 from service.db.graph.entity_relations import Place, Way
 from service.domain.entity import EntityRelation
+from service.domain.request import StoredAnswer
 from service.errors import InvalidInput, NotFound
 from service.language.relation_labels import normalise
 from service.memory import entity as verbs
@@ -105,7 +108,7 @@ async def list_entity_relations(
     },
 )
 async def create_entity_relation(
-    body: CreateEntityRelationRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: CreateEntityRelationRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Read from source to target: Alice works_at Acme. One per pair and type: again takes the new values."""
     both = await be_seen(res, Seen(who.workspace_id, None), [body.source_id], field="source_id")
@@ -123,15 +126,12 @@ async def create_entity_relation(
         body.t_valid,
         body.t_invalid,
     )
+    shown = partial(_related, names=names)
+    return send(shown(await verbs.relate(who.workspace_id, asked, res, write.answered_by(shown))))
 
-    def tied(found: tuple[EntityRelation, bool]) -> tuple[int, Mapping[str, Any]]:
-        return 201 if found[1] else 200, relation_response(found[0], names, []).model_dump(mode="json")
 
-    async def work() -> Response:
-        served_with = served(request, who, key, shape=tied)
-        return replies.send(*tied(await verbs.relate(who.workspace_id, asked, res, served_with)))
-
-    return await replies.once(who, key, res, work)
+def _related(found: tuple[EntityRelation, bool], names: Mapping[UUID, str]) -> StoredAnswer:
+    return answer(201 if found[1] else 200, relation_response(found[0], names, []))
 
 
 @router.delete(
@@ -142,25 +142,20 @@ async def create_entity_relation(
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def delete_entity_relation(
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     source_id: UUID,
     target_id: UUID,
     type: Annotated[str | None, Query(min_length=1, max_length=200, description="Left out: every type")] = None,
 ) -> Response:
     """Relations from source to target; when there is none, that is fine."""
+    context = write.answered_by(_unrelated)
+    return send(_unrelated(await verbs.unrelate(who.workspace_id, source_id, target_id, type, res, context)))
 
-    def untied(gone: int) -> tuple[int, Mapping[str, Any]]:
-        return 200, DeletedCountResponse(deleted=gone).model_dump(mode="json")
 
-    async def work() -> Response:
-        served_with = served(request, who, key, shape=untied)
-        gone = await verbs.unrelate(who.workspace_id, source_id, target_id, type, res, served_with)
-        return replies.send(*untied(gone))
-
-    return await replies.once(who, key, res, work)
+def _unrelated(count: int) -> StoredAnswer:
+    return answer(200, DeletedCountResponse(deleted=count))
 
 
 @router.get(
@@ -213,7 +208,7 @@ async def get_entity_graph(
         relations=relations,
         truncated=found.truncated,
     )
-    return replies.send(200, body.model_dump(mode="json"))  # validated once: an answer holds hundreds of rows
+    return send(answer(200, body))  # validated once: an answer holds hundreds of rows
 
 
 @router.get(

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
 from service.api import change_models as wire
-from service.api import errors, operations, replies
+from service.api import errors, operations
 from service.api.auth import Admin, CallerOf, Deleter
-from service.api.deps import AgentId, ChannelName, IdempotencyOf, ResourcesOf, RunId, UserId, scope_of, served
+from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, scope_of
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.wire import Reply, Time
+from service.api.writes import WriteOf, answer, send
 from service.db.erasure.erase import Extent
-from service.domain.access import Caller, Right
-from service.domain.request import IdempotencyKey
-from service.domain.request import Request as Served
+from service.domain.access import Right
+from service.domain.request import StoredAnswer
 from service.errors import Forbidden
 from service.memory.forget import Forgotten, One, forget, forget_scope, start_anew
 from service.memory.ids import memory_id
 from service.memory.purge import Receipt, Vacuum, purge_memory, purge_scope
-from service.resources import Resources
-
-Purge = Annotated[
-    bool,
-    Query(description="Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"),
-]
 
 router = APIRouter(prefix="/v1", tags=["memories"])
 
@@ -65,6 +58,21 @@ async def _extent(
 ExtentOf = Annotated[Extent, Depends(_extent)]
 
 
+async def _purge(
+    who: CallerOf,
+    purge: Annotated[
+        bool,
+        Query(description="Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"),
+    ] = False,
+) -> bool:
+    if purge and not who.may(Right.PURGE):
+        raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
+    return purge
+
+
+PurgeOf = Annotated[bool, Depends(_purge)]
+
+
 @router.delete(
     "/memories",
     operation_id="delete_memories",
@@ -73,7 +81,7 @@ ExtentOf = Annotated[Extent, Depends(_extent)]
     responses={**MANY, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_memories(
-    extent: ExtentOf, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf, purge: Purge = False
+    extent: ExtentOf, request: Request, who: Deleter, res: ResourcesOf, purge: PurgeOf, write: WriteOf
 ) -> Response:
     """All of it and nothing else: rows that have every given id, of every channel or just of the given one, archived or
     not, as far as they are committed when the request comes. Above 1,000 it is an operation.
@@ -81,13 +89,9 @@ async def delete_memories(
     With `purge=true` the subject is erased from every table at once, and the answer is a receipt.
     """
     if purge:
-        return await _purged(request, who, res, key, lambda served_with: purge_scope(extent, res, served_with))
-    served_with = served(request, who, key, shape=many)
-
-    async def work() -> Response:
-        return replies.send(*many(await forget_scope(extent, res, served_with)))
-
-    return await replies.once(who, key, res, work)
+        await request.app.state.reads.flush()  # or they would be noted after the erasure
+        return send(receipt(await purge_scope(extent, res, write.answered_by(receipt))))
+    return send(many(await forget_scope(extent, res, write.answered_by(many))))
 
 
 @router.delete(
@@ -103,29 +107,21 @@ async def delete_memory(
     request: Request,
     who: Deleter,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    purge: PurgeOf,
+    write: WriteOf,
     expected: ExpectedOf,
-    purge: Purge = False,
 ) -> Response:
     """With its vector and its edges in both directions; the history stays. Again is fine: `already_deleted`.
 
     With `purge=true` its history, decisions, promoted copies and the turns it came from go too, also for one that was
     deleted before, and the answer is a receipt.
     """
-    wanted, served_with = memory_id(id), served(request, who, key, shape=one)
     if purge:
-        return await _purged(
-            request,
-            who,
-            res,
-            key,
-            lambda served_with: purge_memory(who.workspace_id, wanted, res, served_with, expected=expected),
-        )
-
-    async def work() -> Response:
-        return replies.send(*one(await forget(who.workspace_id, wanted, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+        await request.app.state.reads.flush()
+        context = write.answered_by(receipt)
+        return send(receipt(await purge_memory(who.workspace_id, memory_id(id), res, context, expected=expected)))
+    gone = await forget(who.workspace_id, memory_id(id), res, write.answered_by(one), expected=expected)
+    return send(one(gone))
 
 
 @router.post(
@@ -135,38 +131,13 @@ async def delete_memory(
     response_model=wire.DeletedManyOut,
     responses={**MANY, **errors.documented(401, 403, 503)},
 )
-async def reset_workspace(request: Request, who: Admin, res: ResourcesOf, key: IdempotencyOf) -> Response:
+async def reset_workspace(who: Admin, res: ResourcesOf, write: WriteOf) -> Response:
     """Every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the audit log
     stay. There is no way back."""
-    served_with = served(request, who, key, shape=many)
-
-    async def work() -> Response:
-        return replies.send(*many(await start_anew(who.workspace_id, res, served_with)))
-
-    return await replies.once(who, key, res, work)
+    return send(many(await start_anew(who.workspace_id, res, write.answered_by(many))))
 
 
-async def _purged(
-    request: Request,
-    who: Caller,
-    res: Resources,
-    key: IdempotencyKey | None,
-    work: Callable[[Served], Awaitable[Receipt]],
-) -> Response:
-    """The receipt; raises Forbidden without the right. Reads that are still to be noted are written first, or they
-    would be noted after the erasure."""
-    if not who.may(Right.PURGE):
-        raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
-    served_with = served(request, who, key, shape=receipt)
-
-    async def purging() -> Response:
-        await request.app.state.reads.flush()
-        return replies.send(*receipt(await work(served_with)))
-
-    return await replies.once(who, key, res, purging)
-
-
-def receipt(found: Receipt) -> tuple[int, Mapping[str, Any]]:
+def receipt(found: Receipt) -> StoredAnswer:
     body = ReceiptOut(
         purged=True,
         counts=dict(found.counts),
@@ -175,17 +146,17 @@ def receipt(found: Receipt) -> tuple[int, Mapping[str, Any]]:
         vacuum=found.vacuum,
         note=found.note,
     )
-    return 200, body.model_dump(mode="json")
+    return answer(200, body)
 
 
-def many(found: Forgotten) -> tuple[int, Mapping[str, Any]]:
+def many(found: Forgotten) -> StoredAnswer:
     """200 with the count, or 202 with the operation."""
     if found.operation_id is not None:
-        return 202, replies.accepted(found.operation_id)
-    return 200, wire.DeletedManyOut(deleted=found.deleted).model_dump(mode="json")
+        return operations.accepted(found.operation_id)
+    return answer(200, wire.DeletedManyOut(deleted=found.deleted))
 
 
-def one(found: One) -> tuple[int, Mapping[str, Any]]:
+def one(found: One) -> StoredAnswer:
     said = f"Memory {found.id} deleted"
     body = wire.DeletedOut(id=found.id, deleted=True, already_deleted=found.already_deleted, message=said)
-    return 200, body.model_dump(mode="json")
+    return answer(200, body)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
-from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends, Query, Response
 
-from service.api import cursors, errors, replies
+from service.api import cursors, errors
 from service.api.auth import CallerOf, Deleter, Reader, Writer
-from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, scope_of, served
+from service.api.deps import AgentId, ResourcesOf, RunId, ScopeOf, UserId, scope_of
 from service.api.goal_models import (
     AbandonGoalRequest,
     BlockGoalRequest,
@@ -29,11 +27,11 @@ from service.api.goal_models import (
 )
 from service.api.preconditions import ExpectedOf
 from service.api.wire import DeletedCountResponse, Id, Time
+from service.api.writes import WriteOf, answer, send
 from service.db.cognition import goals as rows
 from service.domain.access import Caller
 from service.domain.goal import Goal, GoalDetails, GoalFilter, GoalStatus
-from service.domain.request import IdempotencyKey
-from service.domain.request import Request as Served
+from service.domain.request import StoredAnswer, WriteContext
 from service.memory import goals
 from service.memory.goals import NewGoal, goal_id, missing
 from service.memory.ids import memory_id
@@ -68,9 +66,7 @@ CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
     response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
 )
-async def create_goal(
-    body: CreateGoalRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
-) -> Response:
+async def create_goal(body: CreateGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """It is active. While it is, its memories and those near to its words rank higher in searches of its scope."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     asked = NewGoal(
@@ -82,7 +78,8 @@ async def create_goal(
         tuple(body.blocked_by),
         tuple(body.memory_ids),
     )
-    return await _changed(request, who, res, key, lambda how: goals.add(asked, res, how), status=201)
+    shown = partial(full_answer, now=res.clock(), status=201)
+    return send(shown(await goals.add(asked, res, write.answered_by(shown))))
 
 
 @router.get(
@@ -129,8 +126,7 @@ async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
         if found is None:
             raise missing()
         around = await rows.details(session, who.workspace_id, found)
-    body = full(around, res.clock()).model_dump(mode="json")
-    return JSONResponse(body, 200, replies.headers(body))
+    return send(full_answer(around, now=res.clock()))
 
 
 @router.patch(
@@ -144,24 +140,18 @@ async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
 async def update_goal(
     id: str,
     body: UpdateGoalRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """Edges that would lead back to the goal are refused (409). What is over is closed for good, but may be edited."""
     given: dict[goals.Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
     if "status" in given:
         given["status"] = GoalStatus.ACTIVE
-    wanted = goal_id(id)
-    return await _changed(
-        request,
-        who,
-        res,
-        key,
-        lambda how: goals.revise(who.workspace_id, wanted, given, res, how, expected=expected),
-    )
+    shown = partial(full_answer, now=res.clock())
+    goal = await goals.revise(who.workspace_id, goal_id(id), given, res, write.answered_by(shown), expected=expected)
+    return send(shown(goal))
 
 
 @router.delete(
@@ -172,17 +162,10 @@ async def update_goal(
     responses=errors.documented(400, 401, 403, 404, 412, 503),
     dependencies=OWN,
 )
-async def delete_goal(
-    id: str, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
-) -> Response:
+async def delete_goal(id: str, who: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """With its edges, its vector and its history. Its parts and its memories stay."""
-    wanted = goal_id(id)
-
-    async def work() -> Response:
-        how = served(request, who, key, shape=gone)
-        return replies.send(*gone(await goals.remove(who.workspace_id, wanted, res, how, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    count = await goals.remove(who.workspace_id, goal_id(id), res, write.answered_by(gone), expected=expected)
+    return send(gone(count))
 
 
 @router.get(
@@ -222,14 +205,13 @@ async def get_goal_history(
 async def complete_goal(
     id: str,
     body: CompleteGoalRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """Again is fine and changes nothing; 409 when it is over with the other status."""
-    return await _closed(id, GoalStatus(body.status), request, who, res, key, expected=expected, result=body.result)
+    return await _closed(id, GoalStatus(body.status), who, res, write, expected=expected, result=body.result)
 
 
 @router.post(
@@ -243,14 +225,13 @@ async def complete_goal(
 async def abandon_goal(
     id: str,
     body: AbandonGoalRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """Again is fine and changes nothing; 409 when it is completed."""
-    return await _closed(id, GoalStatus.ABANDONED, request, who, res, key, expected=expected, result=body.result)
+    return await _closed(id, GoalStatus.ABANDONED, who, res, write, expected=expected, result=body.result)
 
 
 @router.post(
@@ -264,20 +245,18 @@ async def abandon_goal(
 async def block_goal(
     id: str,
     body: BlockGoalRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """It stays blocked until a PATCH makes it active again, also when what it waited for is reached."""
     return await _closed(
         id,
         GoalStatus.BLOCKED,
-        request,
         who,
         res,
-        key,
+        write,
         expected=expected,
         result=body.result,
         blocked_by=tuple(body.blocked_by),
@@ -293,17 +272,12 @@ async def block_goal(
     dependencies=OWN,
 )
 async def tie_memories_to_goal(
-    id: str, body: TieMemoriesRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    id: str, body: TieMemoriesRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Those that are tied already stay so."""
-    wanted = goal_id(id)
-    return await _changed(
-        request,
-        who,
-        res,
-        key,
-        lambda how: goals.tie_memories(who.workspace_id, wanted, body.memory_ids, res, how),
-    )
+    shown = partial(full_answer, now=res.clock())
+    goal = await goals.tie_memories(who.workspace_id, goal_id(id), body.memory_ids, res, write.answered_by(shown))
+    return send(shown(goal))
 
 
 @router.delete(
@@ -314,53 +288,27 @@ async def tie_memories_to_goal(
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=OWN,
 )
-async def untie_memory_from_goal(
-    id: str, memory: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
-) -> Response:
+async def untie_memory_from_goal(id: str, memory: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """When it is not tied, that is fine."""
-    wanted, tied = goal_id(id), memory_id(memory)
-
-    async def work() -> Response:
-        how = served(request, who, key, shape=gone)
-        return replies.send(*gone(await goals.untie_memory(who.workspace_id, wanted, tied, res, how)))
-
-    return await replies.once(who, key, res, work)
+    context = write.answered_by(gone)
+    count = await goals.untie_memory(who.workspace_id, goal_id(id), memory_id(memory), res, context)
+    return send(gone(count))
 
 
 async def _closed(
-    id: str,
-    status: GoalStatus,
-    request: Request,
-    who: Caller,
-    res: Resources,
-    key: IdempotencyKey | None,
-    **more: Any,
+    id: str, status: GoalStatus, who: Caller, res: Resources, write: WriteContext, **more: Any
 ) -> Response:
-    wanted: UUID = goal_id(id)
-    return await _changed(
-        request, who, res, key, lambda how: goals.close(who.workspace_id, wanted, status, res, how, **more)
-    )
+    shown = partial(full_answer, now=res.clock())
+    goal = await goals.close(who.workspace_id, goal_id(id), status, res, write.answered_by(shown), **more)
+    return send(shown(goal))
 
 
-async def _changed(
-    request: Request,
-    who: Caller,
-    res: Resources,
-    key: IdempotencyKey | None,
-    verb: Callable[[Served], Awaitable[GoalDetails]],
-    *,
-    status: int = 200,
-) -> Response:
-    """The goal as the verb leaves it, once per Idempotency-Key."""
-
-    def shape(found: GoalDetails) -> tuple[int, Mapping[str, Any]]:
-        return status, full(found, res.clock()).model_dump(mode="json")
-
-    return await replies.changed(request, who, res, key, verb, shape)
+def full_answer(found: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
+    return answer(status, full(found, now))
 
 
-def gone(count: int) -> tuple[int, Mapping[str, Any]]:
-    return 200, DeletedCountResponse(deleted=count).model_dump(mode="json")
+def gone(count: int) -> StoredAnswer:
+    return answer(200, DeletedCountResponse(deleted=count))
 
 
 def shown(goal: Goal, now: datetime) -> GoalResponse:

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from typing import Annotated, Literal
-from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.responses import JSONResponse
 
-from service.api import cursors, errors, narrowing, operations, replies, shapes, storing
+from service.api import cursors, errors, narrowing, operations, shapes, storing
 from service.api import memory_models as wire
 from service.api.auth import Reader, Writer
 from service.api.deps import (
     AgentId,
     ChannelName,
-    IdempotencyOf,
     ResourcesOf,
     RunId,
     UserId,
     budget,
     scope_of,
-    served,
 )
 from service.api.limits import of_page
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
+from service.api.writes import BatchOf, WriteOf, etag, of_item, refuse_repeated, send
 from service.db import caches, scopes
+from service.db.idempotency import Replay
 from service.db.memories import history, memories
 from service.db.search import visibility
 from service.domain.access import Caller
-from service.domain.request import IdempotencyKey
+from service.domain.memory import StoreResult
+from service.domain.request import StoredAnswer, WriteContext
 from service.errors import InvalidInput, NotFound, ServiceError
 from service.memory.curate import curate
 from service.memory.ids import memory_id
 from service.memory.later import accept
-from service.memory.record import Conversation, record
+from service.memory.record import record
 from service.memory.store import store
+from service.providers.budget import Budget
 from service.resources import Resources
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
@@ -61,10 +61,9 @@ Prefer = Annotated[str | None, Header(description="`respond-async`: answer befor
 )
 async def store_memory(
     body: wire.StoreIn,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     prefer: Prefer = None,
 ) -> Response:
     """Runs PII, embedding, dedup, importance, temporal, category and type, then writes everything in one transaction.
@@ -74,45 +73,31 @@ async def store_memory(
     text; its vector follows.
     """
     later = prefer is not None and "respond-async" in prefer.lower()
-    return await replies.once(who, key, res, lambda: _store(body, request, who, res, key, later=later))
-
-
-async def _store(
-    body: wire.StoreIn, request: Request, who: Caller, res: Resources, key: IdempotencyKey | None, *, later: bool
-) -> Response:
-    with budget(res) as spending, caches.holding():
-        if body.messages is not None:
-            said, warnings = await storing.conversation(body, who, res)
-            if later and not body.dry_run:
-                return await _promise(said, request, who, res, key)
-            answer = storing.Answer(spending, warnings=warnings, dry_run=body.dry_run, curated=body.infer)
-            told: tuple[str, ...] = ()
-            if body.infer:
-                curated = await curate(said, res, served(request, who, key, answer))
-                outcomes, told = list(curated.outcomes), curated.warnings
-            else:
-                outcomes = await record(said, res, served(request, who, key, answer))
-            status, found = answer(outcomes, told)
-        else:
-            draft = storing.draft(body, who, res, later=later)
-            answer = storing.Answer(spending, dry_run=body.dry_run)
-            status, found = answer([await store(draft, res, served(request, who, key, answer))])
-    headers = {"Preference-Applied": "respond-async"} if later and body.content is not None else {}
-    return JSONResponse(found, status, headers)
-
-
-async def _promise(
-    said: Conversation, request: Request, who: Caller, res: Resources, key: IdempotencyKey | None
-) -> Response:
-    """202: the conversation is safe, redacted, and a worker stores it."""
-
-    def promised(operation_id: UUID) -> tuple[int, replies.Body]:
-        return 202, replies.accepted(operation_id)
-
-    operation_id = await accept(said, res, served(request, who, key, accepted=promised))
-    response = replies.send(*promised(operation_id))
-    response.headers["Preference-Applied"] = "respond-async"
+    if later and body.messages is not None and not body.dry_run:
+        conversation, _ = await storing.conversation(body, who, res)
+        operation_id = await accept(conversation, res, write.answered_by(operations.accepted))
+        response = send(operations.accepted(operation_id))
+    else:
+        with budget(res) as spending, caches.holding():
+            response = send(await _stored(body, who, res, write, spending, later=later))
+    if later and (body.content is not None or not body.dry_run):
+        response.headers["Preference-Applied"] = "respond-async"
     return response
+
+
+async def _stored(
+    body: wire.StoreIn, who: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
+) -> StoredAnswer:
+    """The answer of the verb that the body wants: store for `content`, curate or record for `messages`."""
+    if body.messages is None:
+        serialize = storing.StoreSerializer(body, spending)
+        draft = storing.draft(body, who, res, later=later)
+        return serialize(StoreResult((await store(draft, res, write.answered_by(serialize)),)))
+    conversation, warnings = await storing.conversation(body, who, res)
+    serialize = storing.StoreSerializer(body, spending, warnings)
+    if body.infer:
+        return serialize(await curate(conversation, res, write.answered_by(serialize)))
+    return serialize(StoreResult(tuple(await record(conversation, res, write.answered_by(serialize)))))
 
 
 @router.post(
@@ -122,9 +107,7 @@ async def _promise(
     response_model=wire.BatchOut,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def store_memories(
-    body: wire.BatchIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
-) -> wire.BatchOut:
+async def store_memories(body: wire.BatchIn, who: Writer, res: ResourcesOf, write: BatchOf) -> wire.BatchOut:
     """One item failing costs the others nothing: each says how it fared. With an Idempotency-Key every item has the key
     `key:index`, so a repeated batch completes what is missing."""
     if len(body.items) > res.settings.batch_max_items:
@@ -136,7 +119,7 @@ async def store_memories(
 
     async def item(index: int, one: wire.StoreIn) -> wire.BatchItemOut:
         async with turn:
-            return await _item(index, one, request, who, res, key)
+            return await _item(index, one, who, res, of_item(write, index), spending)
 
     with budget(res) as spending, caches.holding():
         found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
@@ -145,16 +128,18 @@ async def store_memories(
 
 
 async def _item(
-    index: int, one: wire.StoreIn, request: Request, who: Caller, res: Resources, key: IdempotencyKey | None
+    index: int, one: wire.StoreIn, who: Caller, res: Resources, write: WriteContext, spending: Budget
 ) -> wire.BatchItemOut:
-    own = replies.of_item(key, index)
     try:
-        response = await replies.once(who, own, res, lambda: _store(one, request, who, res, own, later=False))
+        await refuse_repeated(write, who.workspace_id, res)
+        found = await _stored(one, who, res, write, spending)
+    except Replay as replay:
+        found = replay.answer
     except ServiceError as exc:
         problem = wire.ItemErrorOut(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
         return wire.BatchItemOut(index=index, status=problem.status, error=problem)
-    stored = wire.StoreOut.model_validate_json(bytes(response.body))
-    return wire.BatchItemOut(index=index, status=response.status_code, results=stored.results)
+    stored = wire.StoreOut.model_validate(found.body)
+    return wire.BatchItemOut(index=index, status=found.status, results=stored.results)
 
 
 @router.get(
@@ -226,7 +211,7 @@ async def get_memory(
     note("get", found.scope, [found])
     if counts:
         used([found])
-    response.headers["ETag"] = replies.etag(found.version)
+    response.headers["ETag"] = etag(found.version)
     return shapes.memory(found)
 
 

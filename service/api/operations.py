@@ -12,7 +12,9 @@ from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import ResourcesOf
 from service.api.wire import Id, Reply, Time
+from service.api.writes import answer
 from service.db.jobs import operations
+from service.domain.request import StoredAnswer
 from service.errors import NotFound
 
 router = APIRouter(prefix="/v1/operations", tags=["operations"])
@@ -24,6 +26,10 @@ class Accepted(Reply):
     operation_id: Id = Field(description="UUID to ask by")
     status: Literal["queued"] = Field(default="queued", description="Always queued: `url` says how it goes on")
     url: str = Field(description="Where to ask", examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
+
+
+def accepted(operation_id: UUID) -> StoredAnswer:
+    return answer(202, Accepted(operation_id=operation_id, url=f"/v1/operations/{operation_id}"))
 
 
 class ProgressOut(Reply):

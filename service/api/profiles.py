@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import AfterValidator, ConfigDict, Field
 
-from service.api import errors, replies
+from service.api import errors
 from service.api.auth import Reader, Writer
-from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.deps import ResourcesOf
 from service.api.preconditions import ExpectedOf
 from service.api.wire import Body, Reply, Time
+from service.api.writes import WriteOf, answer, etag, send
 from service.db.tenants import profiles
 from service.domain.profile import Profile, Traits
+from service.domain.request import StoredAnswer
 from service.memory import profile as verbs
 from service.memory.profile import ProfileOutcome, missing
 
@@ -96,7 +97,7 @@ async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, respo
         found = await profiles.get(session, who.workspace_id, user_id)
     if found is None:
         raise missing()
-    response.headers["ETag"] = replies.etag(found.version)
+    response.headers["ETag"] = etag(found.version)
     return shown(found)
 
 
@@ -110,23 +111,17 @@ async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, respo
 async def put_user_profile(
     user_id: UserId,
     body: PutUserProfileRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` gives them back as
     user_context."""
     traits = Traits(body.preferences, body.expertise_areas, body.communication_style, body.metadata)
-
-    async def work() -> Response:
-        request_of = served(request, who, key, shape=_changed)
-        return replies.send(
-            *_changed(await verbs.put(who.workspace_id, user_id, traits, res, request_of, expected=expected))
-        )
-
-    return await replies.once(who, key, res, work)
+    context = write.answered_by(_changed)
+    profile = await verbs.put(who.workspace_id, user_id, traits, res, context, expected=expected)
+    return send(_changed(profile))
 
 
 @router.patch(
@@ -139,23 +134,17 @@ async def put_user_profile(
 async def patch_user_profile(
     user_id: UserId,
     body: PatchUserProfileRequest,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while nothing was
     set."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
-
-    async def work() -> Response:
-        request_of = served(request, who, key, shape=_changed)
-        return replies.send(
-            *_changed(await verbs.patch(who.workspace_id, user_id, given, res, request_of, expected=expected))
-        )
-
-    return await replies.once(who, key, res, work)
+    context = write.answered_by(_changed)
+    profile = await verbs.patch(who.workspace_id, user_id, given, res, context, expected=expected)
+    return send(_changed(profile))
 
 
 def shown(found: Profile) -> ProfileResponse:
@@ -172,5 +161,5 @@ def shown(found: Profile) -> ProfileResponse:
     )
 
 
-def _changed(found: ProfileOutcome) -> tuple[int, Mapping[str, Any]]:
-    return (201 if found.is_new else 200), shown(found.profile).model_dump(mode="json")
+def _changed(found: ProfileOutcome) -> StoredAnswer:
+    return answer(201 if found.is_new else 200, shown(found.profile))

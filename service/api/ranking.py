@@ -10,7 +10,7 @@ from fastapi import Depends, Query
 from pydantic import Field
 
 from service.api.wire import Body, Id, Reply, Unit
-from service.domain.query import Found
+from service.domain.query import SearchResult
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 
 
@@ -69,7 +69,7 @@ class MetricsOut(Reply):
     techniques: dict[str, TechniqueOut] = Field(description="By name; only those that were on")
 
 
-def metrics(found: Found) -> MetricsOut:
+def metrics(found: SearchResult) -> MetricsOut:
     """What each technique took and gave (R7.23)."""
     return MetricsOut(
         techniques={

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from service.api import change_models as wire
-from service.api import errors, replies, shapes
+from service.api import errors, shapes
 from service.api.auth import Reader, Writer
-from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.deps import ResourcesOf
 from service.api.narrowing import split
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.reads import NoteOf
+from service.api.writes import WriteOf, answer, send
 from service.db.engine import Session
 from service.db.graph import edges
 from service.db.memories import memories
 from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType, Step
+from service.domain.request import StoredAnswer
 from service.errors import InvalidInput
 from service.memory.associate import associate, dissociate
 from service.memory.ids import memory_id
@@ -95,10 +96,9 @@ async def list_relations(
 async def create_relation(
     id: str,
     body: wire.RelationIn,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """Read from here to there: this memory DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it. If-Match
@@ -113,16 +113,9 @@ async def create_relation(
         body.t_valid,
         body.t_invalid,
     )
-
-    def tied(found: tuple[Relation, bool]) -> tuple[int, Mapping[str, Any]]:
-        relation, is_new = found
-        return 201 if is_new else 200, _relation(relation, source).model_dump(mode="json")
-
-    async def work() -> Response:
-        served_with = served(request, who, key, shape=tied)
-        return replies.send(*tied(await associate(who.workspace_id, asked, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    context = write.answered_by(created)
+    result = await associate(who.workspace_id, asked, res, context, expected=expected)
+    return send(created(result))
 
 
 @router.delete(
@@ -134,10 +127,9 @@ async def create_relation(
 )
 async def delete_relation(
     id: str,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
     type: Annotated[wire.RelationName | None, Query(description="Left out: every type")] = None,
@@ -145,16 +137,18 @@ async def delete_relation(
     """Edges from here to the target; when there is none, that is fine."""
     source, target = memory_id(id), memory_id(target_id)
     kind = RelationType(type) if type else None
+    context = write.answered_by(deleted)
+    count = await dissociate(who.workspace_id, source, target, kind, res, context, expected=expected)
+    return send(deleted(count))
 
-    def untied(gone: int) -> tuple[int, Mapping[str, Any]]:
-        return 200, wire.UntiedOut(deleted=gone).model_dump(mode="json")
 
-    async def work() -> Response:
-        served_with = served(request, who, key, shape=untied)
-        gone = await dissociate(who.workspace_id, source, target, kind, res, served_with, expected=expected)
-        return replies.send(*untied(gone))
+def created(result: tuple[Relation, bool]) -> StoredAnswer:
+    relation, is_new = result
+    return answer(201 if is_new else 200, _relation(relation, relation.source_id))
 
-    return await replies.once(who, key, res, work)
+
+def deleted(count: int) -> StoredAnswer:
+    return answer(200, wire.UntiedOut(deleted=count))
 
 
 async def _start(session: Session, workspace_id: UUID, wanted: UUID, res: Resources) -> Memory:

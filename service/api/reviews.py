@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.api import cursors, errors, replies, shapes
+from service.api import cursors, errors, shapes
 from service.api.auth import Reader, Writer
-from service.api.deps import IdempotencyOf, ResourcesOf, ScopeOf, served
+from service.api.deps import ResourcesOf, ScopeOf
 from service.api.memory_models import MemoryOut
 from service.api.preconditions import ExpectedOf
 from service.api.wire import Id, NextCursor, Reply, Time
+from service.api.writes import WriteOf, answer, send
 from service.db.memories import reviews
+from service.domain.request import StoredAnswer
 from service.errors import NotFound
 from service.memory import review as verb
 from service.memory.review import Reviewed
@@ -87,16 +88,10 @@ async def list_reviews(
     response_model=ReviewOut,
     responses=RESOLVED,
 )
-async def accept_review(
-    id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
-) -> Response:
+async def accept_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """It takes the place of what it contradicts, under that one's id; a decision that can be undone."""
-    wanted, served_with = _id(id), served(request, who, key, shape=resolved)
-
-    async def work() -> Response:
-        return replies.send(*resolved(await verb.accept(who.workspace_id, wanted, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    review = await verb.accept(who.workspace_id, _id(id), res, write.answered_by(resolved), expected=expected)
+    return send(resolved(review))
 
 
 @router.post(
@@ -106,20 +101,14 @@ async def accept_review(
     response_model=ReviewOut,
     responses=RESOLVED,
 )
-async def reject_review(
-    id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
-) -> Response:
+async def reject_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """What it contradicts stays as it is. Its history stays too."""
-    wanted, served_with = _id(id), served(request, who, key, shape=resolved)
-
-    async def work() -> Response:
-        return replies.send(*resolved(await verb.reject(who.workspace_id, wanted, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    review = await verb.reject(who.workspace_id, _id(id), res, write.answered_by(resolved), expected=expected)
+    return send(resolved(review))
 
 
-def resolved(found: Reviewed) -> tuple[int, Mapping[str, Any]]:
-    return 200, _out(found).model_dump(mode="json")
+def resolved(found: Reviewed) -> StoredAnswer:
+    return answer(200, _out(found))
 
 
 def _id(text: str) -> UUID:

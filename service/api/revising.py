@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from service.api import change_models as wire
-from service.api import errors, replies, shapes
+from service.api import errors, shapes
 from service.api.auth import Writer
-from service.api.deps import IdempotencyOf, ResourcesOf, served
+from service.api.deps import ResourcesOf
 from service.api.memory_models import MemoryOut
 from service.api.preconditions import OWN, ExpectedOf
+from service.api.writes import WriteOf, answer, send
 from service.domain.access import Caller, Right
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory
+from service.domain.request import StoredAnswer
 from service.domain.revision import Moment, Revision
 from service.errors import Forbidden, InvalidInput
 from service.language import tags
@@ -43,21 +43,17 @@ MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 async def patch_memory(
     id: str,
     body: wire.PatchIn,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """What is not named stays. A new `content` passes PII and is embedded shortly after; by its words it is found at
     once. `id` never changes; `timestamp`, `updated_at` and `last_accessed` only with `allow_system_fields`."""
-    wanted, asked = memory_id(id), revision(body, who, res.clock())
-    served_with = served(request, who, key, shape=shown)
-
-    async def work() -> Response:
-        return replies.send(*shown(await revise(who.workspace_id, wanted, asked, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    change = revision(body, who, res.clock())
+    context = write.answered_by(shown)
+    memory = await revise(who.workspace_id, memory_id(id), change, res, context, expected=expected)
+    return send(shown(memory))
 
 
 @router.put(
@@ -69,16 +65,13 @@ async def patch_memory(
     dependencies=OWN,
 )
 async def put_memory(
-    id: str, body: wire.PutIn, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
+    id: str, body: wire.PutIn, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Embedded before the answer, so a search finds it at once. Tags, metadata and importance stay."""
-    wanted, asked = memory_id(id), Revision(text=body.text or body.content, embed_now=True)
-    served_with = served(request, who, key, shape=shown)
-
-    async def work() -> Response:
-        return replies.send(*shown(await revise(who.workspace_id, wanted, asked, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    change = Revision(text=body.text or body.content, embed_now=True)
+    context = write.answered_by(shown)
+    memory = await revise(who.workspace_id, memory_id(id), change, res, context, expected=expected)
+    return send(shown(memory))
 
 
 @router.post(
@@ -89,16 +82,10 @@ async def put_memory(
     responses=errors.documented(401, 403, 404, 409, 412, 503),
     dependencies=OWN,
 )
-async def restore_memory(
-    id: str, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
-) -> Response:
+async def restore_memory(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """One that is not archived stays as it is. What was deleted cannot be restored: 404."""
-    wanted, served_with = memory_id(id), served(request, who, key, shape=shown)
-
-    async def work() -> Response:
-        return replies.send(*shown(await restore(who.workspace_id, wanted, res, served_with, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    memory = await restore(who.workspace_id, memory_id(id), res, write.answered_by(shown), expected=expected)
+    return send(shown(memory))
 
 
 @router.post(
@@ -115,22 +102,16 @@ async def restore_memory(
 )
 async def promote_memory(
     id: str,
-    request: Request,
     who: Writer,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     expected: ExpectedOf,
     body: wire.PromoteIn | None = None,
 ) -> Response:
     """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM. Twice is the same as once."""
-    wanted, served_with = memory_id(id), served(request, who, key, shape=promoted)
-    reason = body.reason if body else None
-
-    async def work() -> Response:
-        found = await promote(who.workspace_id, wanted, reason, res, served_with, expected=expected)
-        return replies.send(*promoted(found))
-
-    return await replies.once(who, key, res, work)
+    reason, context = body.reason if body else None, write.answered_by(promoted)
+    copy = await promote(who.workspace_id, memory_id(id), reason, res, context, expected=expected)
+    return send(promoted(copy))
 
 
 def revision(body: wire.PatchFields, who: Caller, now: datetime) -> Revision:
@@ -157,10 +138,10 @@ def revision(body: wire.PatchFields, who: Caller, now: datetime) -> Revision:
     )
 
 
-def shown(found: Memory) -> tuple[int, Mapping[str, Any]]:
-    return 200, shapes.memory(found).model_dump(mode="json")
+def shown(found: Memory) -> StoredAnswer:
+    return answer(200, shapes.memory(found))
 
 
-def promoted(found: Promoted) -> tuple[int, Mapping[str, Any]]:
+def promoted(found: Promoted) -> StoredAnswer:
     body = wire.PromotedOut(**shapes.fields(found.memory), promoted_from=found.original_id)
-    return 201 if found.is_new else 200, body.model_dump(mode="json")
+    return answer(201 if found.is_new else 200, body)

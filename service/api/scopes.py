@@ -6,15 +6,16 @@ import base64
 import binascii
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from service.api import change_models as changes
-from service.api import errors, replies
+from service.api import errors
 from service.api.auth import Deleter, Reader
-from service.api.deps import ChannelName, IdempotencyOf, ResourcesOf, served
+from service.api.deps import ChannelName, ResourcesOf
 from service.api.forgetting import MANY, many
 from service.api.wire import NextCursor, Reply, Time
+from service.api.writes import WriteOf, send
 from service.db.erasure.erase import Extent
 from service.db.tenants import usage
 from service.db.tenants.usage import KINDS, Kind, Used
@@ -85,21 +86,15 @@ async def list_scopes(
 async def delete_scope(
     type: Annotated[KindName, Path(description="Whose memories go")],
     id: Annotated[str, Path(min_length=1, max_length=255)],
-    request: Request,
     who: Deleter,
     res: ResourcesOf,
-    key: IdempotencyOf,
+    write: WriteOf,
     channel: ChannelName = None,
 ) -> Response:
     """The same as DELETE /v1/memories with this one id."""
     names = {f"{type}_id": id}
     extent = Extent(Scope(who.workspace_id, **names), channel)
-    served_with = served(request, who, key, shape=many)
-
-    async def work() -> Response:
-        return replies.send(*many(await forget_scope(extent, res, served_with)))
-
-    return await replies.once(who, key, res, work)
+    return send(many(await forget_scope(extent, res, write.answered_by(many))))
 
 
 def _shown(found: Used) -> ScopeItem:

@@ -21,7 +21,7 @@ from service.api.reads import Note, NoteOf, Reinforce, ReinforceOf
 from service.api.wire import Id, Reply, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit, Term
-from service.domain.query import Found, Why
+from service.domain.query import Explanation, SearchResult
 from service.domain.query import Query as Asked
 from service.domain.text import CleanText
 from service.errors import InvalidInput
@@ -285,7 +285,7 @@ async def _search(
             explain_id=body.explain_id,
         )
         if nothing_left:  # the whole scope is no answer to "since my birthday"
-            found = Found((), "none", (NOTHING_LEFT,))
+            found = SearchResult((), "none", (NOTHING_LEFT,))
         else:
             found = await (search(asked, res) if text else listing(asked, res))
         tied = await neighbours.of_hits(asked, found.hits, res) if body.connected else None
@@ -325,7 +325,7 @@ def _hit(hit: Hit, tied: Tied | None, *, explain: bool) -> HitOut:
     )
 
 
-def _why(why: Why) -> FoundOut:
+def _why(why: Explanation) -> FoundOut:
     shown = _explained(why.terms, why.factors) if why.terms else None
     return FoundOut(
         id=why.id, found=why.found, place=why.place, reasons=list(why.reasons), score=why.score, explain=shown

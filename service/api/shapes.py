@@ -165,7 +165,7 @@ def memory(found: Memory) -> wire.MemoryOut:
 
 def fields(found: Memory) -> dict[str, Any]:
     """The fields of a memory; the four enrichment values are also seen inside metadata (R1.03)."""
-    pairs = [entities.Entity(name, kind, 0, 0) for kind, names in found.entities.items() for name in names]
+    pairs = [entities.EntitySpan(name, kind, 0, 0) for kind, names in found.entities.items() for name in names]
     named = entities.grouped(pairs)
     seen = dict(found.metadata)
     if found.enriched_at is not None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
 
 from service.api import filters, shapes
 from service.api import memory_models as wire
 from service.api.deps import scope_of
+from service.api.writes import answer
 from service.domain.access import Caller, Right
 from service.domain.decision import Action
 from service.domain.draft import Draft, Options, Speech
-from service.domain.memory import Outcome
+from service.domain.memory import StoreResult
+from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.errors import Forbidden, InvalidInput
 from service.memory.record import Conversation
@@ -121,31 +123,29 @@ def _draft(
     )
 
 
-class Answer:
-    """Shapes the outcomes of one request. An Idempotency-Key keeps it too, so it is called before the commit."""
+class StoreSerializer:
+    """Makes the answer of a store request. The answer that is stored and the one that is sent tell the same time."""
 
-    def __init__(
-        self, budget: Budget, *, warnings: Sequence[str] = (), dry_run: bool = False, curated: bool = False
-    ) -> None:
-        self._budget = budget
-        self._warnings = list(warnings)
-        self._dry_run = dry_run
-        self._curated = curated
+    def __init__(self, body: wire.StoreIn, spending: Budget, warnings: Sequence[str] = ()) -> None:
+        self._body = body
+        self._spending = spending
+        self._warnings = warnings
         self._began = time.perf_counter()
-        self._took_ms: float | None = None
 
-    def __call__(self, outcomes: Sequence[Outcome], warnings: Sequence[str] = ()) -> tuple[int, Mapping[str, Any]]:
-        """201 when a row was made, else 200, also for a curated conversation's events (C49); and the body."""
-        timings = shapes.stages([outcome.draft for outcome in outcomes])
-        if self._took_ms is None:  # once, so that the answer that is kept and the one that is sent are the same
-            self._took_ms = round((time.perf_counter() - self._began) * 1000, 3)
-        timings["total"] = self._took_ms
+    @cached_property
+    def _total_ms(self) -> float:
+        return round((time.perf_counter() - self._began) * 1000, 3)
+
+    def __call__(self, result: StoreResult) -> StoredAnswer:
+        """201 when a row was made, else 200, also for the events of a curated conversation."""
+        timings = shapes.stages([outcome.draft for outcome in result.outcomes])
         body = wire.StoreOut(
-            results=[shapes.result(outcome) for outcome in outcomes],
-            warnings=[*self._warnings, *warnings],
-            usage=shapes.usage(self._budget.used),
-            timings_ms=timings,
-            dry_run=self._dry_run,
+            results=[shapes.result(outcome) for outcome in result.outcomes],
+            warnings=[*self._warnings, *result.warnings],
+            usage=shapes.usage(self._spending.used),
+            timings_ms={**timings, "total": self._total_ms},
+            dry_run=self._body.dry_run,
         )
-        added = any(outcome.event is Action.ADD for outcome in outcomes) and not self._dry_run and not self._curated
-        return 201 if added else 200, body.model_dump(mode="json")
+        curated = self._body.messages is not None and self._body.infer
+        added = any(outcome.event is Action.ADD for outcome in result.outcomes)
+        return answer(201 if added and not curated and not self._body.dry_run else 200, body)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends, Query, Response
 
-from service.api import cursors, errors, replies
+from service.api import cursors, errors
 from service.api.auth import CallerOf, Deleter, Reader, Writer
-from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, scope_of, served
+from service.api.deps import AgentId, ResourcesOf, RunId, ScopeOf, UserId, scope_of
 from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
 from service.api.procedure_models import (
@@ -26,8 +24,10 @@ from service.api.procedure_models import (
 )
 from service.api.reads import NoteOf
 from service.api.wire import Channel, DeletedCountResponse
+from service.api.writes import WriteOf, answer, send
 from service.db.cognition import strategies as rows
 from service.domain.procedure import Strategy, StrategyMatch
+from service.domain.request import StoredAnswer
 from service.memory import procedures
 from service.memory.procedures import LearnedStrategy, NewStrategy, missing, strategy_id
 from service.pipeline.pii import clean_words
@@ -65,9 +65,7 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
         **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
     },
 )
-async def learn_strategy(
-    body: LearnStrategyRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
-) -> Response:
+async def learn_strategy(body: LearnStrategyRequest, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """As good as known is one of the same scope and channel with the same tools for the same type of task, whose words
     are the same or so near that a memory would be a duplicate."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
@@ -80,7 +78,7 @@ async def learn_strategy(
         body.success,
         body.from_conversation_id,
     )
-    return await replies.changed(request, who, res, key, lambda how: procedures.learn(lesson, res, how), learned)
+    return send(learned(await procedures.learn(lesson, res, write.answered_by(learned))))
 
 
 @router.get(
@@ -168,8 +166,7 @@ async def get_strategy(id: str, who: Reader, res: ResourcesOf) -> Response:
         found = await rows.get(session, who.workspace_id, strategy_id(id))
     if found is None:
         raise missing()
-    body = StrategyDetailsResponse(**_full(found)).model_dump(mode="json")
-    return JSONResponse(body, 200, replies.headers(body))
+    return send(answer(200, StrategyDetailsResponse(**_full(found))))
 
 
 @router.post(
@@ -181,20 +178,18 @@ async def get_strategy(id: str, who: Reader, res: ResourcesOf) -> Response:
     dependencies=OWN,
 )
 async def reinforce_strategy(
-    id: str, body: ReinforceStrategyRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    id: str, body: ReinforceStrategyRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Counts one more use, whoever else counts at the same time."""
-    wanted = strategy_id(id)
-    return await replies.changed(
-        request,
-        who,
+    strategy = await procedures.reinforce(
+        who.workspace_id,
+        strategy_id(id),
         res,
-        key,
-        lambda how: procedures.reinforce(
-            who.workspace_id, wanted, res, how, success=body.success, conversation_id=body.conversation_id
-        ),
-        reinforced,
+        write.answered_by(reinforced),
+        success=body.success,
+        conversation_id=body.conversation_id,
     )
+    return send(reinforced(strategy))
 
 
 @router.delete(
@@ -205,31 +200,25 @@ async def reinforce_strategy(
     responses=errors.documented(400, 401, 403, 404, 412, 503),
     dependencies=OWN,
 )
-async def delete_strategy(
-    id: str, request: Request, who: Deleter, res: ResourcesOf, key: IdempotencyOf, expected: ExpectedOf
-) -> Response:
+async def delete_strategy(id: str, who: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """With its vector and its list of conversations; the conversations stay."""
-    wanted = strategy_id(id)
-
-    async def work() -> Response:
-        how = served(request, who, key, shape=gone)
-        return replies.send(*gone(await procedures.remove(who.workspace_id, wanted, res, how, expected=expected)))
-
-    return await replies.once(who, key, res, work)
+    context = write.answered_by(gone)
+    count = await procedures.remove(who.workspace_id, strategy_id(id), res, context, expected=expected)
+    return send(gone(count))
 
 
-def learned(found: LearnedStrategy) -> tuple[int, Mapping[str, Any]]:
+def learned(found: LearnedStrategy) -> StoredAnswer:
     event: Any = "ADD" if found.is_new else "REINFORCE"
     body = LearnStrategyResponse(**_full(found.strategy), event=event)
-    return 201 if found.is_new else 200, body.model_dump(mode="json")
+    return answer(201 if found.is_new else 200, body)
 
 
-def reinforced(found: LearnedStrategy) -> tuple[int, Mapping[str, Any]]:
-    return 200, StrategyDetailsResponse(**_full(found.strategy)).model_dump(mode="json")
+def reinforced(found: LearnedStrategy) -> StoredAnswer:
+    return answer(200, StrategyDetailsResponse(**_full(found.strategy)))
 
 
-def gone(count: int) -> tuple[int, Mapping[str, Any]]:
-    return 200, DeletedCountResponse(deleted=count).model_dump(mode="json")
+def gone(count: int) -> StoredAnswer:
+    return answer(200, DeletedCountResponse(deleted=count))
 
 
 def _full(found: Strategy) -> dict[str, Any]:

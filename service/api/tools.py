@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
-from service.api import cursors, errors, replies
+from service.api import cursors, errors
 from service.api.auth import CallerOf, Reader, Writer
-from service.api.deps import AgentId, IdempotencyOf, ResourcesOf, RunId, ScopeOf, UserId, served
+from service.api.deps import AgentId, ResourcesOf, RunId, ScopeOf, UserId
 from service.api.memory_models import RedactionOut
 from service.api.procedure_models import (
     RecordedToolInvocationResponse,
@@ -25,8 +24,10 @@ from service.api.procedure_models import (
     ToolStatsResponse,
 )
 from service.api.wire import Channel, Id, Time
+from service.api.writes import WriteOf, answer, send
 from service.db.cognition import invocations
 from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
+from service.domain.request import StoredAnswer
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.errors import InvalidInput
 from service.memory.procedures import record, scope_of_conversation
@@ -47,7 +48,7 @@ One = Annotated[Channel | None, Query(description="Just this channel; left out: 
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
 )
 async def record_tool_invocation(
-    body: RecordToolInvocationRequest, request: Request, who: Writer, res: ResourcesOf, key: IdempotencyOf
+    body: RecordToolInvocationRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """What went in and came out is redacted; a payload is at most 262,144 characters of JSON. The tool counts one more
     use in the same transaction."""
@@ -71,11 +72,7 @@ async def record_tool_invocation(
         body.conversation_id,
         body.turn_id,
     )
-
-    async def work() -> Response:
-        return replies.send(*noted(await record(asked, res, served(request, who, key, shape=noted))))
-
-    return await replies.once(who, key, res, work)
+    return send(noted(await record(asked, res, write.answered_by(noted))))
 
 
 @router.get(
@@ -165,9 +162,9 @@ async def list_tools(
     return ToolPage(results=[ToolResponse(**_tool(each)) for each in found[:limit]], next_cursor=more)
 
 
-def noted(use: Invocation) -> tuple[int, Mapping[str, Any]]:
+def noted(use: Invocation) -> StoredAnswer:
     redactions = [RedactionOut(label=each.label, count=each.count) for each in use.redactions]
-    return 201, RecordedToolInvocationResponse(**_common(use), redactions=redactions).model_dump(mode="json")
+    return answer(201, RecordedToolInvocationResponse(**_common(use), redactions=redactions))
 
 
 def shown(use: Invocation) -> ToolInvocationResponse:

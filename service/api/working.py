@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from service.api import errors, replies
+from service.api import errors
 from service.api.auth import CallerOf, Reader, Writer
 from service.api.deps import AgentId, ChannelName, ResourcesOf, UserId
 from service.api.preconditions import ExpectedOf
@@ -29,6 +29,7 @@ from service.api.working_models import (
     WorkingTurnList,
     WorkingTurnResponse,
 )
+from service.api.writes import etag
 from service.db.cognition import goals
 from service.db.cognition import working as rows
 from service.domain.scope import GLOBAL_CHANNEL
@@ -288,7 +289,7 @@ async def _words_of(goal_id: UUID, desk: WorkingScope, res: Resources) -> str:
 
 
 def _send(body: WorkingEntryResponse, status: int = 200) -> Response:
-    return JSONResponse(body.model_dump(mode="json"), status, {"ETag": replies.etag(body.version)})
+    return JSONResponse(body.model_dump(mode="json"), status, {"ETag": etag(body.version)})
 
 
 def _held(note: WorkingEntry) -> dict[str, Any]:

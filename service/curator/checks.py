@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from service.curator import offline
 from service.language import contrast, facts
-from service.language.facts import Fact
+from service.language.facts import StatedFact
 from service.language.facts.echo import content_words
 
 OWN_CHARS = 500
@@ -29,12 +29,12 @@ def overwrites(text: str, fact: str, memory: str) -> bool:
     return apart(fact, memory) and not content_words(text) & content_words(memory)
 
 
-def is_news(fact: Fact, memory: str, similarity: float, shown: Sequence[str]) -> bool:
+def is_news(fact: StatedFact, memory: str, similarity: float, shown: Sequence[str]) -> bool:
     """Whether a fact is no repetition of the memory that is said to hold it: it has a figure that none of those shown
     has, is about something else, or says otherwise."""
     if not contrast.keeps_figures(" ".join(shown), fact.text) or apart(fact.text, memory):
         return True
-    return offline.contradicts(fact, offline.Known(0, memory, similarity))
+    return offline.contradicts(fact, offline.ShownMemory(0, memory, similarity))
 
 
 def apart(fact: str, memory: str) -> bool:

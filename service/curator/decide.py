@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from service.curator import asking, prompts, rules
+from service.curator import model_calls, prompts, rules
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour
 from service.domain.text import CleanText
 from service.errors import LlmError
@@ -50,7 +50,7 @@ async def between(
     )
     prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
     try:
-        reply, raw = await asking.ask_for(res, workspace_id, question, DecisionReply)
+        reply, raw = await model_calls.complete_as(res, workspace_id, question, DecisionReply)
     except LlmError as exc:
         return _instead(by_rules(new, shown), res.llm.model, f"model failed: {exc.detail}")
     evidence = Evidence(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from service.curator import asking, prompts, sourcing
-from service.curator.sourcing import Said
+from service.curator import model_calls, prompts, sourcing
+from service.curator.sourcing import SourceMessage
 from service.domain.fact import Fact, Named, Related
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
@@ -51,7 +51,7 @@ class Extracted:
 
 
 async def from_messages(
-    said: Sequence[Said], workspace_id: UUID, res: Resources, *, llm: bool, instruction: str | None
+    said: Sequence[SourceMessage], workspace_id: UUID, res: Resources, *, llm: bool, instruction: str | None
 ) -> Extracted:
     """The facts; raises LlmError when there is a model and it fails: the caller keeps the raw messages for later."""
     if not llm or res.llm is None:
@@ -64,7 +64,7 @@ async def from_messages(
         seen[reply.text] = read(reply.text)
         return seen[reply.text] is not None
 
-    reply = await asking.ask(res, workspace_id, question, usable)
+    reply = await model_calls.complete(res, workspace_id, question, usable)
     brief = max(len(reply.text), sum(len(each.text) for each in said)) <= BRIEF
     if reply.text in seen:
         read_out = seen[reply.text]
@@ -94,7 +94,7 @@ def _odd(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def by_rules(said: Sequence[Said]) -> Extracted:
+def by_rules(said: Sequence[SourceMessage]) -> Extracted:
     """The offline extraction."""
     messages = [offline.Message(each.role, each.text, each.name) for each in said]
     found = tuple(
@@ -115,7 +115,7 @@ def by_rules(said: Sequence[Said]) -> Extracted:
     return Extracted(found, "rules:1", (), why)
 
 
-def _why_none(said: Sequence[Said]) -> str:
+def _why_none(said: Sequence[SourceMessage]) -> str:
     if any(not each.by_assistant and not is_english(each.text) for each in said):
         return "the rules read English only; facts of another language need a language model"
     return "no message states anything about the user; greetings, questions and small talk do not"

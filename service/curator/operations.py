@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from service.curator import asking, checks, offline, prompts
+from service.curator import checks, model_calls, offline, prompts
 from service.curator.decide import BRIEF, RULES
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 from service.errors import LlmError
 from service.language import contrast, facts
-from service.language.facts import Fact as Stated
+from service.language.facts import StatedFact
 from service.language.facts.echo import content_words
 from service.providers.json_reply import as_list, readings
 from service.resources import Resources
@@ -42,7 +42,7 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, l
     question = prompts.decide_fact(fact, [each.text for each in shown], instruction=custom)
     prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
     try:
-        reply = await asking.ask_once(res, question)  # an equal fact is found before anybody is asked
+        reply = await model_calls.complete_uncached(res, question)  # an equal fact is found before anybody is asked
     except LlmError as exc:
         fallback = by_rules(fact, shown)
         reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
@@ -74,7 +74,7 @@ def _paraphrases(fact: CleanText, memory: Neighbour) -> bool:
 
 def by_rules(fact: CleanText, shown: Sequence[Neighbour]) -> Decision:
     """The offline decision; pure, so it also runs inside the lock."""
-    known = [offline.Known(number, each.text, each.similarity) for number, each in enumerate(shown)]
+    known = [offline.ShownMemory(number, each.text, each.similarity) for number, each in enumerate(shown)]
     verdicts = offline.decide(_read(fact), known)
     operations = tuple(
         Edit(
@@ -90,9 +90,9 @@ def by_rules(fact: CleanText, shown: Sequence[Neighbour]) -> Decision:
     return Decision(_never_less(operations, fact), Evidence("rules", RULES, verbs, reason, ids))
 
 
-def _read(fact: CleanText) -> Stated:
+def _read(fact: CleanText) -> StatedFact:
     """The fact taken apart; one that has no form we know is compared by its words alone."""
-    return facts.read(fact) or Stated(fact, "user", None, None, "positive", "implied", TemporalTag.CURRENT)
+    return facts.read(fact) or StatedFact(fact, "user", None, None, "positive", "implied", TemporalTag.CURRENT)
 
 
 def checked(

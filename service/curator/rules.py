@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.language import attributes, contrast, opposites, quantities, wordlists
-from service.language.attributes import Clause
+from service.language.attributes import AttributeClause
 from service.language.lexemes import lexemes
 
 
@@ -41,7 +41,7 @@ class _Side:
     said: str
     text: str
     words: tuple[str, ...]
-    clause: Clause
+    clause: AttributeClause
     signature: contrast.Signature
 
 

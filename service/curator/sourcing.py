@@ -19,7 +19,7 @@ ASSISTANTS = frozenset({"assistant", "ai", "model", "bot"})
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SourceMessage:
     """One redacted message."""
 
     role: str
@@ -39,7 +39,7 @@ class _Sentence:
     by_user: bool
 
 
-def placed(facts: Sequence[Fact], said: Sequence[Said]) -> tuple[Fact, ...]:
+def placed(facts: Sequence[Fact], said: Sequence[SourceMessage]) -> tuple[Fact, ...]:
     """The facts with `by_assistant`, and with `message` and `correction` where those are open and can be told. Pure;
     some milliseconds for a long talk."""
     if len(said) == 1 and not _may_correct(said[0]):
@@ -63,12 +63,12 @@ def _placed(fact: Fact, spoken: Sequence[_Sentence]) -> Fact:
     return replace(fact, message=message, correction=fact.correction or corrects, by_assistant=not by_user)
 
 
-def _may_correct(message: Said) -> bool:
+def _may_correct(message: SourceMessage) -> bool:
     parts = (message.text[start:end] for start, end in sentences.split(message.text))
     return not message.by_assistant and any(cues.strip(person.expand(part)).correction for part in parts)
 
 
-def _sentences(place: int, message: Said) -> list[_Sentence]:
+def _sentences(place: int, message: SourceMessage) -> list[_Sentence]:
     found, cue = [], False
     for start, end in sentences.split(message.text):
         bare = cues.strip(person.expand(message.text[start:end]))

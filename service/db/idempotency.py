@@ -1,22 +1,21 @@
-"""Was this request answered before?
+"""Stored answers of requests that came with an Idempotency-Key.
 
 The row is the first insert of the write transaction: a second request with the same key waits there, and when the
-first has committed it gets the stored answer. What rolls back stores nothing (B3).
+first has committed it gets the stored answer. What rolls back stores nothing.
+See docs/decisions/007-idempotency.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, text, update
 
 from service.db.engine import Session
 from service.db.tables import Idempotency as Table
-from service.domain.request import IdempotencyKey
+from service.domain.request import IdempotencyKey, StoredAnswer
 from service.domain.scope import Scope
 from service.errors import IdempotencyMismatch
 
@@ -35,23 +34,15 @@ CLAIM = text(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP status and a JSON body, to be sent again."""
-
-    status: int
-    body: Mapping[str, Any]
-
-
 class Replay(Exception):
     """The request was answered before; roll back and send `answer`."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: StoredAnswer) -> None:
         super().__init__("answered before")
         self.answer = answer
 
 
-async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> Answer | None:
+async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> StoredAnswer | None:
     """The stored answer; raises IdempotencyMismatch when the key came with another request."""
     row = (
         await session.execute(
@@ -64,7 +55,7 @@ async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> Ans
         return None
     if row.fingerprint != key.fingerprint:
         raise IdempotencyMismatch("This Idempotency-Key was used with another request.", field="Idempotency-Key")
-    return Answer(row.status, row.body)
+    return StoredAnswer(row.status, row.body)
 
 
 async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope: Scope | None = None) -> None:
@@ -86,7 +77,7 @@ async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope
         raise Replay(answer)
 
 
-async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: Answer) -> None:
+async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
     """Stores the answer beside the data it speaks of, in the same commit."""
     await session.execute(
         update(Table)

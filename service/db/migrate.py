@@ -8,10 +8,11 @@ embedder in use is the one recorded there.
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Literal
 
-from alembic import command, op
+from alembic import command, context, op
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -61,9 +62,16 @@ NOT_MAPPED = frozenset({"partitioned_table", "alembic_version"})
 
 
 def script(sql: str) -> None:
-    """Runs several statements of a migration in one simple-protocol string, inside the migration's transaction."""
+    """Runs the statements of a migration in its transaction; `:dimension` and `:partitions` stand for the settings."""
+    rendered = render(sql, context.config.attributes["settings"])
     raw = op.get_bind().connection.dbapi_connection
-    raw.run_async(lambda connection: connection.execute(sql))  # type: ignore[union-attr]
+    raw.run_async(lambda connection: connection.execute(rendered))  # type: ignore[union-attr]
+
+
+def render(sql: str, settings: Settings) -> str:
+    """`sql` with its psql variables: `:dimension` of generation 1's vectors, `:partitions` by hash of the workspace."""
+    values = {"dimension": settings.embedding_dim, "partitions": settings.vector_partitions}
+    return re.sub(r"(?<![\w:]):(dimension|partitions)\b", lambda variable: str(values[variable[1]]), sql)
 
 
 def config(settings: Settings, connection: Connection | None = None) -> Config:

@@ -12,7 +12,7 @@ READ = text(
     """
     SELECT split_part(current_setting('server_version'), ' ', 1) AS postgres,
            (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS pgvector,
-           (SELECT max(version) FROM schema_version) AS schema_version,
+           (SELECT revision FROM schema_revision()) AS schema_version,
            queue_depth() AS queue_depth
     """
 )

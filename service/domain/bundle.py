@@ -13,7 +13,7 @@ from service.domain.goal import Goal
 from service.domain.memory import Memory
 from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
-from service.domain.query import Used, VectorPath
+from service.domain.query import TechniqueUse, VectorPath
 from service.domain.ranking import Ranking
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -122,5 +122,5 @@ class Bundle:
     tokens: int
     metrics: Mapping[PartName, PartMetrics]
     vector_path: VectorPath
-    techniques: Mapping[str, Used]
+    techniques: Mapping[str, TechniqueUse]
     warnings: tuple[str, ...] = ()

@@ -85,6 +85,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreResult:
+    """The outcomes of one request in the order of its texts or facts; no outcome comes with a warning that says why."""
+
+    outcomes: tuple[Outcome, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryEntry:
     """One change of a memory, known from `recorded_at` until `recorded_to` (half-open, UTC)."""
 

@@ -93,7 +93,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class TechniqueUse:
     """A technique that was asked for: its share of the time, how many candidates came by it, and what it did or why it
     did nothing."""
 
@@ -103,7 +103,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Explanation:
     """Why one memory is among the hits or not. `place`: its rank among all candidates, from 1; `reasons`: codes of
     what keeps it out; `score` and `terms` as far as it was measured."""
 
@@ -117,7 +117,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class SearchDetails:
     """How many candidates each arm gave, out of how many texts (counted up to one above the exact limit), and where
     the time went."""
 
@@ -127,14 +127,14 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
     `entities`: those that the question named."""
 
     hits: tuple[Hit, ...]
     vector_path: VectorPath
     warnings: tuple[str, ...] = ()
-    techniques: Mapping[str, Used] = field(default_factory=dict)
-    explained: Explained | None = None
-    why: Why | None = None
+    techniques: Mapping[str, TechniqueUse] = field(default_factory=dict)
+    explained: SearchDetails | None = None
+    why: Explanation | None = None
     entities: tuple[UUID, ...] = ()

@@ -1,24 +1,23 @@
-"""What does a verb need to know of the request it serves?"""
+"""What a verb knows of the request it serves: who writes, and how its answer is kept for a retry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from service.domain.memory import Outcome
 
-Render = Callable[[Sequence[Outcome], Sequence[str]], tuple[int, Mapping[str, Any]]]
-"""Shapes outcomes and warnings into an HTTP status and a body, so that the answer can be kept in the same commit."""
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """An HTTP status and a JSON body: sent now, and again to every repetition of the request."""
+
+    status: int
+    body: Mapping[str, Any]
 
 
-Accept = Callable[[UUID], tuple[int, Mapping[str, Any]]]
-"""The same for the id of an operation that will answer later."""
-
-
-Shape = Callable[[Any], tuple[int, Mapping[str, Any]]]
-"""The same for whatever else a verb returns."""
+Serializer = Callable[[Any], StoredAnswer]
+"""A pure function from what a verb returns to the answer of its route. It reads nothing and changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +32,14 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """Who asks, and in which session (for the audit), and how the answer is kept for a retry."""
+class WriteContext:
+    """Who writes, and in which session (for the audit), under which Idempotency-Key, and what becomes its answer."""
 
     request_id: str | None = None
     api_key_id: UUID | None = None
     idempotency: IdempotencyKey | None = None
-    render: Render | None = None
-    accepted: Accept | None = None
-    shape: Shape | None = None
+    serialize: Serializer | None = None
     session_id: str | None = None
+
+    def answered_by(self, serialize: Serializer) -> WriteContext:
+        return replace(self, serialize=serialize)

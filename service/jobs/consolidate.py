@@ -9,7 +9,6 @@ job is done, else it is tried again with the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 from service.db import caches
@@ -17,8 +16,8 @@ from service.db.episodes import conversations
 from service.db.episodes.conversations import KeptTurn
 from service.db.idempotency import Replay
 from service.domain.job import Counts, Job
-from service.domain.memory import Outcome
-from service.domain.request import IdempotencyKey, Request
+from service.domain.memory import StoreResult
+from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.memory import later
 from service.memory.curate import TurnsGone, curate
@@ -38,7 +37,8 @@ async def run(job: Job, res: Resources) -> Counts | None:
     wanted = later.again(kept, *found, res.clock())
     try:
         with caches.holding():  # what a model says of a conversation that is erased meanwhile must not stay
-            curated = await curate(wanted, res, Request(f"job:{job.id}", None, key, _answer))
+            context = WriteContext(f"job:{job.id}", idempotency=key, serialize=_answer)
+            curated = await curate(wanted, res, context)
     except Replay:
         return None
     except TurnsGone:
@@ -56,5 +56,6 @@ async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[KeptTurn]] | 
         return await conversations.kept(session, job.workspace_id, conversation_id, first, last)
 
 
-def _answer(outcomes: Sequence[Outcome], warnings: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:
-    return 200, {"results": [str(each.memory_id) for each in outcomes if each.memory_id], "warnings": list(warnings)}
+def _answer(curated: StoreResult) -> StoredAnswer:
+    ids = [str(each.memory_id) for each in curated.outcomes if each.memory_id]
+    return StoredAnswer(200, {"results": ids, "warnings": list(curated.warnings)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,8 +11,8 @@ from service.db.idempotency import Replay
 from service.db.jobs import operations
 from service.domain.decision import Action
 from service.domain.job import Counts, Job
-from service.domain.memory import Outcome
-from service.domain.request import IdempotencyKey, Request
+from service.domain.memory import StoreResult
+from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.errors import ServiceError
 from service.memory.curate import curate
 from service.memory.later import from_json
@@ -47,18 +47,18 @@ async def run(job: Job, res: Resources) -> Counts | None:
 async def _store(operation_id: UUID, conversation: Conversation, res: Resources) -> Mapping[str, Any]:
     key = IdempotencyKey(f"operation:{operation_id}", str(operation_id), FOREVER_S)
     try:
-        request = Request(f"operation:{operation_id}", None, key, _answer)
+        request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_answer)
         with caches.holding():  # what a model says of a conversation that is erased meanwhile must not stay
             if conversation.infer:
-                curated = await curate(conversation, res, request)
-                return _answer(curated.outcomes, curated.warnings)[1]
-            outcomes = await record(conversation, res, request)
+                stored = await curate(conversation, res, request)
+            else:
+                stored = StoreResult(tuple(await record(conversation, res, request)))
     except Replay as replay:
         return replay.answer.body
-    return _answer(outcomes)[1]
+    return _answer(stored).body
 
 
-def _answer(outcomes: Sequence[Outcome], warnings: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:
+def _answer(stored: StoreResult) -> StoredAnswer:
     """Ids and events, in the order of the messages; GET /v1/memories/{id} tells the rest."""
     results = [
         {
@@ -67,9 +67,7 @@ def _answer(outcomes: Sequence[Outcome], warnings: Sequence[str] = ()) -> tuple[
             "conversation_id": str(outcome.conversation_id) if outcome.conversation_id else None,
             "turn_index": outcome.turn_index,
         }
-        for outcome in outcomes
+        for outcome in stored.outcomes
     ]
-    return (201 if any(outcome.event is Action.ADD for outcome in outcomes) else 200), {
-        "results": results,
-        "warnings": list(warnings),
-    }
+    status = 201 if any(outcome.event is Action.ADD for outcome in stored.outcomes) else 200
+    return StoredAnswer(status, {"results": results, "warnings": list(stored.warnings)})

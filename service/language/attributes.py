@@ -58,7 +58,7 @@ _PAST = wordlists.words("""
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class AttributeClause:
     """A first, rough parse. `subject`: stems before the verb, without articles and without words for the speaker;
     `owners`: those of them that end in 's; `verb`: its stem, "" when none is recognised; `past`: an event told."""
 
@@ -68,7 +68,7 @@ class Clause:
     past: bool
 
 
-def clause(text: str) -> Clause:
+def clause(text: str) -> AttributeClause:
     """Returns the subject and the verb of the first sentence part; a text that opens with a verb speaks of the user.
 
     "There is no man" and "nobody" speak of the same as "a man" and "somebody": denial is not part of the subject.
@@ -82,11 +82,11 @@ def clause(text: str) -> Clause:
         stems = lexemes(word)
         if _is_verb(before, word, after):
             verb = "be" if word in AUXILIARIES or not stems else stems[0]
-            return Clause(tuple(subject), frozenset(owners), verb, word in _PAST or word.endswith("ed"))
+            return AttributeClause(tuple(subject), frozenset(owners), verb, word in _PAST or word.endswith("ed"))
         if word.removesuffix("'s") not in _NO_SUBJECT:
             subject += stems
             owners.update(stems if word.endswith("'s") else ())
-    return Clause(tuple(subject), frozenset(owners), "", False)
+    return AttributeClause(tuple(subject), frozenset(owners), "", False)
 
 
 def _is_verb(before: str, word: str, after: str) -> bool:

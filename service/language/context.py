@@ -26,20 +26,20 @@ MAX_NEIGHBOUR_CHARS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ContextTurn:
     """What was said, redacted; `speaker` as the client named them, or the role, or None."""
 
     text: CleanText
     speaker: str | None = None
 
 
-def lexical(turn: Turn, before: Sequence[Turn]) -> CleanText:
+def lexical(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     """Returns the text of `context_terms` and `context_bm25`; `before`: the turns before it, oldest first."""
     near = [end_of(each.text) for each in _nearest(before)]
     return CleanText("\n".join([*near, turn.text]))
 
 
-def embedded(turn: Turn, before: Sequence[Turn]) -> CleanText:
+def embedded(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     """Returns the text of the vector of kind context: the turn first, because a model weighs the beginning most.
 
     The speaker's name makes "I" somebody; only the turn just before it is told, as more of them blur the vector.
@@ -55,7 +55,7 @@ def affected(turn_index: int) -> range:
     return range(turn_index, turn_index + PRECEDING + 1)
 
 
-def asking(text: str) -> float:
+def question_share(text: str) -> float:
     """Returns which share of a text's terms stands in questions, 0..1; 0 for a text without terms.
 
     A question shares its words with a question asked of memory, but answers nothing.
@@ -77,7 +77,7 @@ _MINE: Final = frozenset({"i", "me", "my", "mine", "myself", "we", "us", "our", 
 _YOURS: Final = frozenset({"you", "your", "yours", "yourself", "yourselves", "ya"})
 
 
-def oneself(text: str) -> float:
+def first_person(text: str) -> float:
     """Returns whether a text speaks of its speaker or of whom it is said to, 0..1; 0.5 where it says neither. English.
 
     "You'll be an awesome mom!" tells of the other one, whoever is named in the question. 5 µs for 130 characters.
@@ -98,9 +98,9 @@ def end_of(text: str, max_chars: int = MAX_NEIGHBOUR_CHARS) -> str:
     return parts[1] if len(parts) == 2 and not tail[0].isspace() else tail
 
 
-def _nearest(before: Sequence[Turn]) -> Sequence[Turn]:
+def _nearest(before: Sequence[ContextTurn]) -> Sequence[ContextTurn]:
     return before[-PRECEDING:]
 
 
-def _said(turn: Turn, text: str) -> str:
+def _said(turn: ContextTurn, text: str) -> str:
     return f"{turn.speaker}: {text}" if turn.speaker else text

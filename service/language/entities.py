@@ -34,7 +34,7 @@ _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class EntitySpan:
     """A name as it is usually written, its type (lower-case singular, C30) and the half-open span it was read from."""
 
     name: str
@@ -43,7 +43,7 @@ class Entity:
     end: int
 
 
-def find(text: str, *, known: Mapping[str, str] = _NOTHING_KNOWN) -> tuple[Entity, ...]:
+def find(text: str, *, known: Mapping[str, str] = _NOTHING_KNOWN) -> tuple[EntitySpan, ...]:
     """Returns every mention in order, spans never overlap.
 
     `known`: lower-case (casefold) names and aliases of the same user → type; they win, and count in any case.
@@ -52,7 +52,7 @@ def find(text: str, *, known: Mapping[str, str] = _NOTHING_KNOWN) -> tuple[Entit
     return tuple(entity for start, end in sentences.split(quiet) for entity in _of_sentence(quiet, start, end, known))
 
 
-def grouped(entities: Iterable[Entity]) -> dict[str, list[str]]:
+def grouped(entities: Iterable[EntitySpan]) -> dict[str, list[str]]:
     """Returns the names under the plural keys of the memory view, each name once, in order of first mention.
 
     Keys outside the five of R1.03 appear only when filled; a free type keeps its name with an s.
@@ -64,7 +64,7 @@ def grouped(entities: Iterable[Entity]) -> dict[str, list[str]]:
     return {key: list(names.values()) for key, names in view.items()}
 
 
-def _of_sentence(text: str, start: int, end: int, known: Mapping[str, str]) -> list[Entity]:
+def _of_sentence(text: str, start: int, end: int, known: Mapping[str, str]) -> list[EntitySpan]:
     words = entity_runs.tokens(text, start, end)
     taken = list(_known(text, words, known)) if known else []
     taken += _free(taken, _capitalised(text, words))
@@ -73,16 +73,16 @@ def _of_sentence(text: str, start: int, end: int, known: Mapping[str, str]) -> l
     return sorted(taken, key=lambda entity: entity.start)
 
 
-def _free(taken: list[Entity], candidates: Iterable[Entity]) -> list[Entity]:
+def _free(taken: list[EntitySpan], candidates: Iterable[EntitySpan]) -> list[EntitySpan]:
     return [new for new in candidates if all(new.end <= old.start or old.end <= new.start for old in taken)]
 
 
-def _known(text: str, words: list[Token], known: Mapping[str, str]) -> Iterator[Entity]:
+def _known(text: str, words: list[Token], known: Mapping[str, str]) -> Iterator[EntitySpan]:
     for first, last, name in _phrases(words, known.keys(), _MAX_KNOWN_WORDS):
-        yield Entity(text[words[first].start : words[last].end], known[name], words[first].start, words[last].end)
+        yield EntitySpan(text[words[first].start : words[last].end], known[name], words[first].start, words[last].end)
 
 
-def _listed(text: str, words: list[Token]) -> Iterator[Entity]:
+def _listed(text: str, words: list[Token]) -> Iterator[EntitySpan]:
     """Well-known names in lower case, and those that a longer run did not cover."""
     for first, last, name in _phrases(words, NAMES.keys(), LONGEST_NAME_WORDS):
         entry, token = NAMES[name], words[first]
@@ -92,16 +92,16 @@ def _listed(text: str, words: list[Token]) -> Iterator[Entity]:
             continue
         if (first == last and entry.capital_only and token.initial and is_common(token.text)) or name in CALENDAR:
             continue
-        yield Entity(entry.name, entry.type, token.start, words[last].end)
+        yield EntitySpan(entry.name, entry.type, token.start, words[last].end)
 
 
-def _code_names(words: list[Token]) -> Iterator[Entity]:
+def _code_names(words: list[Token]) -> Iterator[EntitySpan]:
     """Lower-case names of repositories: "the tensor-forge repo", "project tensor-forge"."""
     for index, token in enumerate(words):
         if "-" in token.text and not token.text[0].isupper():
             beside = {word.lower for word in words[max(0, index - 1) : index + 2]}
             if beside & _REPOSITORY:
-                yield Entity(token.text, "project", token.start, token.end)
+                yield EntitySpan(token.text, "project", token.start, token.end)
 
 
 def _phrases(words: list[Token], names: Iterable[str], longest: int) -> Iterator[tuple[int, int, str]]:
@@ -118,10 +118,10 @@ def _phrases(words: list[Token], names: Iterable[str], longest: int) -> Iterator
         index += 1
 
 
-def _capitalised(text: str, words: list[Token]) -> Iterator[Entity]:
+def _capitalised(text: str, words: list[Token]) -> Iterator[EntitySpan]:
     for first, last in entity_runs.runs(words):
         kind = entity_types.of(words, first, last)
         if kind is not None:
             start, end = words[first].start, words[last - 1].end
             listed = NAMES.get(" ".join(word.lower for word in words[first:last]))
-            yield Entity(listed.name if listed else text[start:end], kind, start, end)
+            yield EntitySpan(listed.name if listed else text[start:end], kind, start, end)

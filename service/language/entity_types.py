@@ -11,7 +11,7 @@ import re
 from service.language import entity_words as words
 from service.language.common_words import is_common
 from service.language.entity_runs import Token
-from service.language.gazetteer import FIRST_NAMES, NAMES, Known
+from service.language.gazetteer import FIRST_NAMES, NAMES, KnownName
 
 _MIXED = re.compile(r"[^\W\d_]*[a-zà-ÿ][A-Z]|\w+\.(?:js|py|io|ai|net|rs|ts)$|\.NET", re.UNICODE)
 _VERSIONED = re.compile(r"[A-Za-z]+-?\d[\w.]*$")
@@ -44,7 +44,7 @@ def _after(sentence: list[Token], end: int) -> str:
     return sentence[end].lower if end < len(sentence) and sentence[end].gap == " " else ""
 
 
-def _listed_type(known: Known, run: list[Token], before: str, after: str) -> str:
+def _listed_type(known: KnownName, run: list[Token], before: str, after: str) -> str:
     """A place or product that is a first name too ("Sofia", "Claude") is a person where it acts like one."""
     if len(run) == 1 and run[0].lower in FIRST_NAMES and _acts(before, after):
         return "person"

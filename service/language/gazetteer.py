@@ -12,7 +12,7 @@ from typing import NamedTuple
 from service.language import wordlists
 
 
-class Known(NamedTuple):
+class KnownName(NamedTuple):
     """A listed name: its usual spelling, its type, and whether it must be capitalised to count."""
 
     name: str
@@ -189,14 +189,14 @@ PLAIN_CAPITALS = wordlists.words("""
 """)
 
 
-def _listed(groups: dict[str, str], *, capital_only: bool) -> dict[str, Known]:
+def _listed(groups: dict[str, str], *, capital_only: bool) -> dict[str, KnownName]:
     return {
-        " ".join(name.split()).casefold(): Known(" ".join(name.split()), kind, capital_only)
+        " ".join(name.split()).casefold(): KnownName(" ".join(name.split()), kind, capital_only)
         for kind, names in groups.items()
         for name in names.split(",")
         if name.strip()
     }
 
 
-NAMES: dict[str, Known] = _listed(_CAPITAL_ONLY, capital_only=True) | _listed(_ANY_CASE, capital_only=False)
+NAMES: dict[str, KnownName] = _listed(_CAPITAL_ONLY, capital_only=True) | _listed(_ANY_CASE, capital_only=False)
 LONGEST_NAME_WORDS = max(len(name.split()) for name in NAMES)

@@ -99,7 +99,7 @@ NUMBER: Final = re.compile(r"\d[\d.,]*")
 ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")  # not those of India
 
 
-class Reading(NamedTuple):
+class TokenTerms(NamedTuple):
     """What one token gives to BM25, and to the comparison of two texts."""
 
     terms: tuple[str, ...]
@@ -159,27 +159,27 @@ def _first_different(tokens: list[str]) -> list[str]:
     return tokens
 
 
-def _read(token: str, language: str) -> Reading:
+def _read(token: str, language: str) -> TokenTerms:
     return _known(token, language) if len(token) <= CACHED_CHARS else _analysed(token, language)
 
 
-def _analysed(token: str, language: str) -> Reading:
+def _analysed(token: str, language: str) -> TokenTerms:
     if not token.isascii():
         if EMOJI.match(token):
             plain = TONES.sub("", token) or token
-            return Reading((plain,), (plain,))
+            return TokenTerms((plain,), (plain,))
         if IS_UNSPACED.search(token):
             return _unspaced(token, language)
     words = _words(token, language)
     stop = STOP_WORDS if language == "english" and not (token.isupper() and len(token) > 1) else frozenset()
     terms = tuple(_folded(_stem(word, language)) for word in words if word not in stop)
-    return Reading(terms, tuple(_stem(word, language) for word in words if word not in ARTICLES))
+    return TokenTerms(terms, tuple(_stem(word, language) for word in words if word not in ARTICLES))
 
 
 _known = lru_cache(maxsize=32_768)(_analysed)
 
 
-def _unspaced(token: str, language: str) -> Reading:
+def _unspaced(token: str, language: str) -> TokenTerms:
     terms: list[str] = []
     for run in RUN.findall(token):
         if not IS_UNSPACED.match(run):
@@ -187,7 +187,7 @@ def _unspaced(token: str, language: str) -> Reading:
             continue
         terms.extend(letter for letter in run if len(run) == 1 or IS_HAN.match(letter))
         terms.extend(run[at : at + 2] for at in range(len(run) - 1))
-    return Reading(tuple(terms), tuple(terms))
+    return TokenTerms(tuple(terms), tuple(terms))
 
 
 def _words(token: str, language: str) -> list[str]:

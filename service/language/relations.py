@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from service.domain.fact import Related
 from service.language import sentences
-from service.language.entities import Entity
+from service.language.entities import EntitySpan
 
 PERSON = frozenset({"person"})
 GROUP = frozenset({"organization"})
@@ -80,7 +80,7 @@ _OVER = re.compile(r"[\s,]*(?:until|till|no more|any ?more|no longer|back then|i
 _APART = re.compile(r"\s+")
 
 
-def find(text: str, named: Sequence[Entity]) -> tuple[Related, ...]:
+def find(text: str, named: Sequence[EntitySpan]) -> tuple[Related, ...]:
     """Relations between entities of one sentence, each once, in the order of their first names. Spans are those of
     `entities.find` on the same text."""
     found: dict[Related, None] = {}
@@ -88,7 +88,7 @@ def find(text: str, named: Sequence[Entity]) -> tuple[Related, ...]:
         if text[start:end].rstrip().endswith("?"):
             continue
         inside = [each for each in named if start <= each.start and each.end <= end]
-        subject: Entity | None = None  # of the relation just read: "Ana lives in Porto and works at Brightwave"
+        subject: EntitySpan | None = None  # of the relation just read: "Ana lives in Porto and works at Brightwave"
         for left, right in pairwise(inside):
             between = _APART.sub(" ", text[left.end : right.start]).strip()
             if _UNSAID.search(text, start, left.start) or _OVER.match(text, right.end) or len(between) > 80:
@@ -103,7 +103,7 @@ def find(text: str, named: Sequence[Entity]) -> tuple[Related, ...]:
     return tuple(found)
 
 
-def _read(left: Entity, right: Entity, between: str) -> Related | None:
+def _read(left: EntitySpan, right: EntitySpan, between: str) -> Related | None:
     plain = re.sub(r"^(?:\([^)]*\) )|(?: the| a| an| both)$", "", between)
     for pattern in PATTERNS:
         if left.type in pattern.left and right.type in pattern.right and pattern.between.fullmatch(plain):

@@ -11,7 +11,7 @@ from service.db.engine import Session
 from service.db.graph import edges
 from service.db.memories import memories
 from service.domain.relation import Relation, RelationType
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import InvalidInput, NotFound, PiiRejected
@@ -21,7 +21,7 @@ from service.resources import Resources
 
 
 async def associate(
-    workspace_id: UUID, asked: Relation, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, asked: Relation, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> tuple[Relation, bool]:
     """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the end that is not
     there, InvalidInput for memories of two users or agents: an edge must not lead through that wall (R2.03), or
@@ -78,7 +78,7 @@ async def dissociate(
     target_id: UUID,
     kind: RelationType | None,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> int:

@@ -15,7 +15,7 @@ from uuid import UUID
 from service.db.engine import Session
 from service.db.episodes import conversations
 from service.domain.conversation import Conversation, ConversationChanges
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import InvalidInput, PreconditionFailed
@@ -39,7 +39,7 @@ async def open_one(
     started_at: datetime | None,
     metadata: Mapping[str, Any],
     res: Resources,
-    request: Request,
+    request: WriteContext,
 ) -> OpenedConversation:
     """The conversation named `scope.run_id`, made if it is new. Raises PiiRejected."""
     clean = None if title is None else await pii.clean_words(title, "title", res)
@@ -80,7 +80,7 @@ async def change(
     there: Conversation,
     wishes: ConversationChanges,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> Conversation:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from service.curator import extract, operations
 from service.curator.extract import Extracted
-from service.curator.sourcing import Said
+from service.curator.sourcing import SourceMessage
 from service.db import caches, direct
 from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
@@ -31,14 +31,15 @@ from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
 from service.domain.kinds import Importance
-from service.domain.memory import Outcome
-from service.domain.request import Request
+from service.domain.memory import Outcome, StoreResult
+from service.domain.request import WriteContext
 from service.domain.text import CleanText
 from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
 from service.memory import apply, later, turns, write
 from service.memory.confirm import Stale
 from service.memory.record import Conversation
-from service.memory.store import DECISIONS, keep_answer, write_transaction
+from service.memory.store import DECISIONS, write_transaction
+from service.memory.transactions import keep
 from service.pipeline import pii, size
 from service.pipeline.profiles import FACT, TOGETHER
 from service.pipeline.run import run_all
@@ -70,25 +71,17 @@ SOON_CHARS = 8_000
 """Messages of so many characters in all are embedded at once, some 0.2 s of a core while the model reads them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curated:
-    """Outcomes in the order of the facts; no outcome comes with a warning that says why."""
-
-    outcomes: tuple[Outcome, ...]
-    warnings: tuple[str, ...] = ()
-
-
 class TurnsGone(Conflict):
     """What was said was erased meanwhile, and what was made of it must not stay. What is left can be read anew."""
 
     retryable = True
 
 
-async def curate(conversation: Conversation, res: Resources, request: Request) -> Curated:
+async def curate(conversation: Conversation, res: Resources, request: WriteContext) -> StoreResult:
     """Facts of the conversation, added, merged, or put in place of what they retire."""
     said, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
-    spoken = [Said(*_speaker(draft)) for draft in said]
+    spoken = [SourceMessage(*_speaker(draft)) for draft in said]
     began = time.perf_counter()
     try:  # the turns are embedded and weighed while the model reads them
         found, heard = await asyncio.gather(_extracted(spoken, conversation, res), _heard(said, conversation, res))
@@ -103,7 +96,7 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
     for last in (False, False, False, True)[-DECISIONS - 1 :]:
         facts = await _decided(facts, res)
         if conversation.dry_run:
-            return Curated(_previews(facts, res), warnings)
+            return StoreResult(_previews(facts, res), warnings)
         try:
             told = (*warnings, *_odd(facts))
             outcomes = await _write(conversation, heard, facts, told, res, request, decide_inside=last)
@@ -111,7 +104,7 @@ async def curate(conversation: Conversation, res: Resources, request: Request) -
             if last:
                 raise
             continue
-        return Curated(outcomes, told)
+        return StoreResult(outcomes, told)
     raise AssertionError("the last attempt decides inside the lock")
 
 
@@ -135,7 +128,7 @@ async def _instruction(conversation: Conversation, res: Resources) -> CleanText 
     return (await pii.clean(given, "prompt", res))[0] if given else None
 
 
-async def _extracted(spoken: Sequence[Said], conversation: Conversation, res: Resources) -> Extracted:
+async def _extracted(spoken: Sequence[SourceMessage], conversation: Conversation, res: Resources) -> Extracted:
     llm = conversation.drafts[0].options.use_llm
     if res.llm is None or not llm:
         return await res.threads.run(extract.by_rules, spoken)
@@ -291,7 +284,7 @@ async def _write(
     facts: Sequence[Considered],
     warnings: Sequence[str],
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     decide_inside: bool,
 ) -> tuple[Outcome, ...]:
@@ -332,7 +325,7 @@ async def _write(
             waiting.add(caches.answers(scope.workspace_id))
         await waiting.flush()
         await sources.link(session, scope, unsure)
-        await keep_answer(session, scope.workspace_id, outcomes, request, warnings)
+        await keep(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)
 
 
@@ -398,12 +391,12 @@ def _spoken(draft: Draft) -> tuple[str, str | None]:
 
 
 async def _kept_for_later(
-    conversation: Conversation, said: Sequence[Draft], res: Resources, request: Request, warnings: tuple[str, ...]
-) -> Curated:
+    conversation: Conversation, said: Sequence[Draft], res: Resources, request: WriteContext, warnings: tuple[str, ...]
+) -> StoreResult:
     """The turns without facts, and a job that curates them when the model is back (R16.04)."""
     why = "the language model failed; the messages are kept and will be curated later"
     if conversation.dry_run:
-        return Curated((), (*warnings, f"no_facts: {why}."))
+        return StoreResult((), (*warnings, f"no_facts: {why}."))
     scope, heard = conversation.scope, await _as_turns(said, res)
     async with write_transaction(scope, res, request) as session:
         places, spoken = await _turns(session, conversation, heard, res, consolidated=False)
@@ -412,8 +405,9 @@ async def _kept_for_later(
         job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
         await queue.enqueue(session, scope.workspace_id, [job])
         warnings = (*warnings, f"no_facts: {why}.")
-        await keep_answer(session, scope.workspace_id, [], request, warnings)
-    return Curated((), warnings)
+        result = StoreResult((), warnings)
+        await keep(session, scope.workspace_id, result, request)
+    return result
 
 
 def _previews(facts: Sequence[Considered], res: Resources) -> tuple[Outcome, ...]:

@@ -16,7 +16,7 @@ from service.db.graph import entities, entity_relations, merges
 from service.db.graph.entities import Seen
 from service.db.graph.merges import Merge
 from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, display_name, key, type_name
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import Conflict, EmbeddingError, InvalidInput, NotFound, PiiRejected, PreconditionFailed
@@ -39,7 +39,7 @@ async def upsert(
     wish: EntityUpsert,
     vector: Vector | None,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> tuple[Entity, bool]:
@@ -123,7 +123,7 @@ async def _found_or_made(
 
 
 async def remove(
-    workspace_id: UUID, entity_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> Entity:
     """Takes an entity away, with its aliases, relations and mentions; memories stay. Raises NotFound."""
     seen = Seen(workspace_id, None)
@@ -142,7 +142,7 @@ async def remove(
 
 
 async def relate(
-    workspace_id: UUID, asked: EntityRelation, res: Resources, request: Request
+    workspace_id: UUID, asked: EntityRelation, res: Resources, request: WriteContext
 ) -> tuple[EntityRelation, bool]:
     """The relation, and whether it is new; the same pair and type again takes the new values. Raises NotFound naming
     the end that is not there (R8.08), InvalidInput for one entity, or entities of two users."""
@@ -171,7 +171,7 @@ async def relate(
 
 
 async def unrelate(
-    workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, request: Request
+    workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, request: WriteContext
 ) -> int:
     """How many relations from source to target went; none is fine. Raises NotFound for a source that is not there."""
     request = await _owned(workspace_id, source_id, res, request)
@@ -196,7 +196,9 @@ class MergeOutcome:
     entities: tuple[Entity, ...]
 
 
-async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: Request) -> MergeOutcome:
+async def merge(
+    workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: WriteContext
+) -> MergeOutcome:
     """Makes one entity part of another: its names become aliases, its mentions and relations go over. Raises NotFound
     naming the one that is not there, InvalidInput for one entity, or entities of two users."""
     if absorbed == survivor:
@@ -224,7 +226,7 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
     return found
 
 
-async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: Request) -> MergeOutcome:
+async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: WriteContext) -> MergeOutcome:
     """Makes two of them again; a second time changes nothing. Raises NotFound, or Conflict when another entity bears
     the name by now."""
     async with res.db.read(workspace_id) as session:
@@ -263,7 +265,7 @@ def _scope(of: Entity, workspace_id: UUID) -> Scope:
     return Scope(workspace_id, of.user_id, channel=of.channel)
 
 
-async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: Request) -> Request:
+async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext) -> WriteContext:
     """The request with the entity's user as the owner of its kept answer: so that user's erasure finds it."""
     given = request.idempotency
     if given is None or any(given.owner):

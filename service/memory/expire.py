@@ -10,7 +10,7 @@ from service.db.erasure import erase
 from service.db.erasure.erase import BATCH
 from service.db.jobs import upkeep
 from service.db.tenants.keys import workspace
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memory.transactions import note
 from service.resources import Resources
@@ -37,5 +37,7 @@ async def _remove(workspace_id: UUID, ids: list[UUID], res: Resources) -> int:
         own = res.of_workspace(dict((await workspace(session, workspace_id)).settings))
         gone = await erase.erase(session, workspace_id, ids, generation=res.generation)
         if gone:
-            await note(session, "delete", Scope(workspace_id), gone, Request("job:cleanup"), own, reason="outlived")
+            await note(
+                session, "delete", Scope(workspace_id), gone, WriteContext("job:cleanup"), own, reason="outlived"
+            )
     return len(gone)

@@ -19,7 +19,7 @@ from service.db.graph import entities
 from service.db.jobs import operations
 from service.db.jobs.operations import Operation
 from service.db.memories import memories
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.memory.store import write_transaction
@@ -49,7 +49,7 @@ class One:
 
 
 async def forget(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> One:
     """Erases one memory; again is fine. Raises NotFound for an id that was never seen, or PreconditionFailed."""
     async with res.db.read(workspace_id) as session:
@@ -68,7 +68,7 @@ async def forget(
     return found
 
 
-async def _gone_before(workspace_id: UUID, memory_id: UUID, res: Resources, request: Request) -> One:
+async def _gone_before(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> One:
     async with plain_transaction(workspace_id, res, request) as session:
         if not await erase.deleted_before(session, workspace_id, [memory_id]):
             raise missing()
@@ -77,7 +77,7 @@ async def _gone_before(workspace_id: UUID, memory_id: UUID, res: Resources, requ
     return found
 
 
-async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, request: Request) -> list[One]:
+async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, request: WriteContext) -> list[One]:
     """What became of each id, in their order; all in one transaction. Ids that were never seen cost the others
     nothing."""
     async with plain_transaction(workspace_id, res, request) as session:
@@ -92,7 +92,7 @@ async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, r
     return found
 
 
-async def forget_scope(extent: Extent, res: Resources, request: Request) -> Forgotten:
+async def forget_scope(extent: Extent, res: Resources, request: WriteContext) -> Forgotten:
     """Erases everything of a scope that is committed by now, and nothing else; many memories become an operation, what
     else the scope has goes at once. `deleted` counts memories."""
     workspace_id = extent.scope.workspace_id
@@ -109,7 +109,7 @@ async def forget_scope(extent: Extent, res: Resources, request: Request) -> Forg
     return found
 
 
-async def _all(session: Session, extent: Extent, res: Resources, request: Request) -> int:
+async def _all(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
     ids = await erase.next_ids(session, extent, after=None, limit=AT_ONCE)
     gone: list[UUID] = []
     for part in _parts(ids):
@@ -136,14 +136,14 @@ async def forget_part(operation: Operation, workspace_id: UUID, after: UUID | No
         gone = await erase.erase(session, workspace_id, ids, generation=res.generation)
         if gone:
             await _count(session, workspace_id, operation.id, len(gone))
-            request = Request(f"operation:{operation.id}")
+            request = WriteContext(f"operation:{operation.id}")
             await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
         if not ids:
             await _nobody_names(session, extent, res)
     return ids[-1] if ids else None
 
 
-async def start_anew(workspace_id: UUID, res: Resources, request: Request) -> Forgotten:
+async def start_anew(workspace_id: UUID, res: Resources, request: WriteContext) -> Forgotten:
     """Empties the workspace; `deleted` counts memories. Much becomes an operation."""
     own = request.idempotency.key if request.idempotency else ""
     async with plain_transaction(workspace_id, res, request) as session:

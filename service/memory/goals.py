@@ -20,7 +20,7 @@ from service.db.cognition.goals import BLOCKED_BY, SUBGOAL_OF
 from service.db.engine import Session
 from service.domain.audit import Operation
 from service.domain.goal import Goal, GoalDetails, GoalEvent, GoalStatus
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
@@ -61,7 +61,7 @@ class NewGoal:
     memory_ids: tuple[UUID, ...] = ()
 
 
-async def add(new: NewGoal, res: Resources, request: Request) -> GoalDetails:
+async def add(new: NewGoal, res: Resources, request: WriteContext) -> GoalDetails:
     """The new goal. Raises NotFound naming the parent, blocker or memory that does not exist or belongs to another."""
     workspace_id, now = new.scope.workspace_id, res.clock()
     description = await pii.clean_words(new.description, "description", res)
@@ -101,7 +101,7 @@ async def revise(
     goal_id: UUID,
     given: Mapping[Changeable, Any],
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> GoalDetails:
@@ -137,7 +137,7 @@ async def close(
     goal_id: UUID,
     status: GoalStatus,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     result: str | None = None,
     blocked_by: Collection[UUID] = (),
@@ -166,7 +166,7 @@ async def close(
 
 
 async def tie_memories(
-    workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: Request
+    workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: WriteContext
 ) -> GoalDetails:
     """The goal with these memories tied to it as well. Raises NotFound naming the goal or memory_ids."""
     async with plain_transaction(workspace_id, res, request) as session:
@@ -177,7 +177,9 @@ async def tie_memories(
         return await _answer(session, goal, request)
 
 
-async def untie_memory(workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: Resources, request: Request) -> int:
+async def untie_memory(
+    workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
+) -> int:
     """How many memories were untied: 0 or 1. Raises NotFound for the goal."""
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _lock(session, workspace_id, goal_id)
@@ -189,7 +191,7 @@ async def untie_memory(workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: 
 
 
 async def remove(
-    workspace_id: UUID, goal_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, goal_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> int:
     """1; deletes the goal with its edges, vector and history; its subgoals stay. Raises NotFound or
     PreconditionFailed."""
@@ -223,7 +225,7 @@ async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: E
 
 
 async def _change(
-    session: Session, goal: Goal, event: GoalEvent, changed: Mapping[str, Any], res: Resources, request: Request
+    session: Session, goal: Goal, event: GoalEvent, changed: Mapping[str, Any], res: Resources, request: WriteContext
 ) -> GoalDetails:
     """Writes what differs, edges and columns, and records it."""
     if "parent_id" in changed:
@@ -268,7 +270,7 @@ async def _record(
     event: GoalEvent,
     changes: Mapping[str, Any],
     res: Resources,
-    request: Request,
+    request: WriteContext,
     **metadata: Any,
 ) -> GoalDetails:
     """Adds the change to the goal's history and to the audit log; returns the goal as it is now."""
@@ -280,14 +282,14 @@ async def _record(
     return await _answer(session, now, request)
 
 
-async def _answer(session: Session, goal: Goal, request: Request) -> GoalDetails:
+async def _answer(session: Session, goal: Goal, request: WriteContext) -> GoalDetails:
     found = await goals.details(session, goal.scope.workspace_id, goal)
     await keep(session, goal.scope.workspace_id, found, request)
     return found
 
 
 async def _audit(
-    session: Session, operation: Operation, goal: Goal, res: Resources, request: Request, **metadata: Any
+    session: Session, operation: Operation, goal: Goal, res: Resources, request: WriteContext, **metadata: Any
 ) -> None:
     await note(session, operation, goal.scope, [goal.id], request, res, kind="goal", **metadata)
 

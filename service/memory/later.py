@@ -22,17 +22,18 @@ from service.domain import filters
 from service.domain.draft import Asked, Draft, Options, Speech
 from service.domain.job import NewJob
 from service.domain.kinds import Importance, MemoryType
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.memory.record import Conversation
-from service.memory.store import keep_promise, write_transaction
+from service.memory.store import write_transaction
+from service.memory.transactions import keep
 from service.pipeline import pii, size
 from service.resources import Resources
 
 KIND = "record"
 
 
-async def accept(conversation: Conversation, res: Resources, request: Request) -> UUID:
+async def accept(conversation: Conversation, res: Resources, request: WriteContext) -> UUID:
     """Puts the redacted conversation into an operation and returns its id; raises PiiRejected like a direct request."""
     checked = [await size.check(draft, res) for draft in conversation.drafts]
     redacted = list(await asyncio.gather(*(pii.redact(draft, res) for draft in checked)))
@@ -45,7 +46,7 @@ async def accept(conversation: Conversation, res: Resources, request: Request) -
         payload = to_json(replace(conversation, drafts=redacted), instruction)
         await operations.add(session, scope.workspace_id, operation_id, KIND, payload)
         await queue.enqueue(session, scope.workspace_id, [job])
-        await keep_promise(session, scope.workspace_id, operation_id, request)
+        await keep(session, scope.workspace_id, operation_id, request)
     return operation_id
 
 

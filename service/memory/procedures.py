@@ -19,7 +19,7 @@ from service.db.engine import Session
 from service.db.episodes import conversations
 from service.domain.audit import Operation
 from service.domain.procedure import Invocation, Strategy
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.text import Redaction
@@ -39,7 +39,7 @@ Candidates = Sequence[tuple[Strategy, float | None]]
 """Strategies with their cosine to a new one; None without a vector."""
 
 
-async def record(given: Invocation, res: Resources, request: Request) -> Invocation:
+async def record(given: Invocation, res: Resources, request: WriteContext) -> Invocation:
     """The invocation as recorded. Raises NotFound for a conversation or turn that does not exist or is another's."""
     workspace_id = given.scope.workspace_id
     clean = await _redact(given, res)
@@ -94,7 +94,7 @@ class LearnedStrategy:
     is_new: bool
 
 
-async def learn(new: NewStrategy, res: Resources, request: Request) -> LearnedStrategy:
+async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> LearnedStrategy:
     """Raises NotFound for a conversation that does not exist or is another's."""
     scope, workspace_id = new.scope, new.scope.workspace_id
     strategy = await _strategy(new, res)
@@ -172,7 +172,7 @@ async def reinforce(
     workspace_id: UUID,
     strategy_id: UUID,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     success: bool,
     conversation_id: UUID | None = None,
@@ -195,7 +195,7 @@ async def reinforce(
 
 
 async def remove(
-    workspace_id: UUID, strategy_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, strategy_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> int:
     """1; deletes the strategy. Raises NotFound or PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:

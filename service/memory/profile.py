@@ -9,7 +9,7 @@ from uuid import UUID
 
 from service.db.tenants import profiles
 from service.domain.profile import Profile, Traits
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import NotFound, PreconditionFailed
@@ -32,7 +32,7 @@ async def put(
     user_id: str,
     traits: Traits,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> ProfileOutcome:
@@ -46,7 +46,7 @@ async def patch(
     user_id: str,
     given: Mapping[str, Any],
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> ProfileOutcome:
@@ -71,7 +71,7 @@ async def _write(
     user_id: str,
     change: Callable[[Traits], Traits],
     res: Resources,
-    request: Request,
+    request: WriteContext,
     expected: Expected | None,
     *,
     must_be_there: bool,

@@ -24,7 +24,7 @@ from service.domain.draft import EmbeddingStatus
 from service.domain.job import NewJob
 from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import GLOBAL_CHANNEL
 from service.errors import Conflict
@@ -48,7 +48,7 @@ async def promote(
     memory_id: UUID,
     reason: str | None,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> Promoted:
@@ -111,7 +111,7 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
 
 
 async def _note(
-    session: Session, original: Memory, copy: Memory, reason: str | None, request: Request, res: Resources
+    session: Session, original: Memory, copy: Memory, reason: str | None, request: WriteContext, res: Resources
 ) -> None:
     seen = await sources.count_conversations(session, original.scope.workspace_id, original.id)
     confidence = original.kind.confidence if original.fact_confidence is None else original.fact_confidence

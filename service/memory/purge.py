@@ -19,7 +19,7 @@ from service.db.erasure import purge as rows
 from service.db.erasure.erase import Extent
 from service.db.jobs import queue, upkeep
 from service.domain.job import NewJob
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.memory.store import write_transaction
@@ -53,7 +53,7 @@ class Receipt:
         return REACH.format(vacuum=BY_JOB if self.vacuum == "queued" else BY_ITSELF)
 
 
-async def purge_scope(extent: Extent, res: Resources, request: Request) -> Receipt:
+async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> Receipt:
     """Erases all that has every given id."""
     scope = extent.scope
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
@@ -65,7 +65,7 @@ async def purge_scope(extent: Extent, res: Resources, request: Request) -> Recei
 
 
 async def purge_memory(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> Receipt:
     """Erases one memory, there or deleted before. Raises NotFound for an id nothing is known of."""
     async with res.db.read(workspace_id) as session:
@@ -92,7 +92,7 @@ async def _receipt(
     named: tuple[str, ...],
     counts: Mapping[str, int],
     res: Resources,
-    request: Request,
+    request: WriteContext,
 ) -> Receipt:
     digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
     may = await upkeep.may_vacuum(session)

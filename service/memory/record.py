@@ -23,13 +23,14 @@ from service.db.memories.sources import SourceLink
 from service.db.search import deduplication
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
-from service.domain.memory import ACTION_OF, Outcome
-from service.domain.request import Request
+from service.domain.memory import ACTION_OF, Outcome, StoreResult
+from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.language.context import PRECEDING
 from service.memory import turns, write
 from service.memory.confirm import Stale
-from service.memory.store import DECISIONS, keep_answer, write_transaction
+from service.memory.store import DECISIONS, write_transaction
+from service.memory.transactions import keep
 from service.pipeline.context import surround
 from service.pipeline.profiles import RECORD, TOGETHER
 from service.pipeline.run import run_all
@@ -53,7 +54,7 @@ class Conversation:
     stored: Sequence[StoredTurn] | None = None
 
 
-async def record(conversation: Conversation, res: Resources, request: Request) -> list[Outcome]:
+async def record(conversation: Conversation, res: Resources, request: WriteContext) -> list[Outcome]:
     """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
     drafts = await run_all(RECORD, conversation.drafts, res, together=TOGETHER)
     if conversation.dry_run:
@@ -77,7 +78,7 @@ async def _tail(conversation: Conversation, res: Resources) -> Tail:
 
 
 async def _write(
-    conversation: Conversation, drafts: Sequence[Draft], expected: int | None, res: Resources, request: Request
+    conversation: Conversation, drafts: Sequence[Draft], expected: int | None, res: Resources, request: WriteContext
 ) -> list[Outcome]:
     """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
     scope = conversation.scope
@@ -97,7 +98,7 @@ async def _write(
         ]
         await sources.link(session, scope, links)
         await write.note(session, scope, outcomes, request, res)
-        await keep_answer(session, scope.workspace_id, outcomes, request)
+        await keep(session, scope.workspace_id, StoreResult(tuple(outcomes)), request)
     return outcomes
 
 

@@ -8,7 +8,7 @@ from service.db.memories import additions, history, memories, updates
 from service.db.memories.history import Change
 from service.domain.decision import Action
 from service.domain.memory import Memory
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.memory.store import write_transaction
 from service.memory.transactions import check, keep, missing, note
@@ -16,7 +16,7 @@ from service.resources import Resources
 
 
 async def restore(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> Memory:
     """The memory, active; one that is not archived stays as it is. Raises NotFound, PreconditionFailed, or Conflict
     when the scope has a live memory with this text."""

@@ -27,7 +27,7 @@ from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus
 from service.domain.job import NewJob
 from service.domain.memory import Memory
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.text import CleanText
 from service.errors import Conflict, NotFound
@@ -73,7 +73,7 @@ async def shown(session: Session, workspace_id: UUID, found: list[Review]) -> li
 
 
 async def accept(
-    workspace_id: UUID, review_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> Reviewed:
     """Lets the flagged memory count. Raises NotFound, Conflict when it was rejected before or is gone, or
     PreconditionFailed when it or what it contradicts is not as `expected`."""
@@ -81,7 +81,7 @@ async def accept(
 
 
 async def reject(
-    workspace_id: UUID, review_id: UUID, res: Resources, request: Request, *, expected: Expected | None = None
+    workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> Reviewed:
     """Removes the flagged memory; what it contradicts stays. Raises NotFound, Conflict when it was accepted, or
     PreconditionFailed."""
@@ -93,7 +93,7 @@ async def _resolve(
     review_id: UUID,
     wanted: Resolved,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     expected: Expected | None,
 ) -> Reviewed:
     for _ in range(2):  # who comes second finds what the first has made of it
@@ -121,7 +121,7 @@ async def _resolve_pending(
     review_id: UUID,
     wanted: Resolved,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     expected: Expected | None,
 ) -> Reviewed:
     workspace_id = pending.scope.workspace_id

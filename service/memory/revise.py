@@ -21,7 +21,7 @@ from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
 from service.domain.job import NewJob
 from service.domain.kinds import KindSource
 from service.domain.memory import Memory
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected, Revision
 from service.domain.text import content_hash
 from service.errors import InvalidInput
@@ -40,7 +40,7 @@ async def revise(
     memory_id: UUID,
     asked: Revision,
     res: Resources,
-    request: Request,
+    request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> Memory:

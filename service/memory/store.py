@@ -7,7 +7,7 @@ neighbours changed, it is decided again; the fourth time the pure rules decide i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from uuid import UUID
@@ -21,12 +21,13 @@ from service.db.memories.additions import PlacedMemory
 from service.db.search import deduplication
 from service.domain.decision import Action, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, NewMemory
-from service.domain.memory import ACTION_OF, Outcome
-from service.domain.request import Request
+from service.domain.memory import ACTION_OF, Outcome, StoreResult
+from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.errors import Conflict
 from service.memory import write
 from service.memory.confirm import Stale, confirm, decide_inside_lock
+from service.memory.transactions import keep
 from service.pipeline.profiles import AGAIN, ANNOTATED, CONTENT
 from service.pipeline.run import run
 from service.resources import Resources
@@ -34,7 +35,7 @@ from service.resources import Resources
 DECISIONS = 3
 
 
-async def store(draft: Draft, res: Resources, request: Request) -> Outcome:
+async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """One text through the pipeline and into the database; a dry run stops before the database."""
     draft = await run(CONTENT, draft, res)
     if draft.options.dry_run:
@@ -50,7 +51,7 @@ async def store(draft: Draft, res: Resources, request: Request) -> Outcome:
 
 
 @asynccontextmanager
-async def write_transaction(scope: Scope, res: Resources, request: Request) -> AsyncIterator[Session]:
+async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
     """The write's transaction, its scope locked and its idempotency key taken. Raises idempotency.Replay."""
     async with res.locks.turn(scope), res.db.begin(scope.workspace_id, locks.of_scope(scope), by_key=True) as session:
         if request.idempotency:
@@ -60,23 +61,7 @@ async def write_transaction(scope: Scope, res: Resources, request: Request) -> A
     res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second (B2)
 
 
-async def keep_answer(
-    session: Session, workspace_id: UUID, outcomes: Sequence[Outcome], request: Request, warnings: Sequence[str] = ()
-) -> None:
-    """Stores what will be answered, so that a retry gets the same (B3)."""
-    if request.idempotency and request.render:
-        status, body = request.render(outcomes, warnings)
-        await idempotency.keep(session, workspace_id, request.idempotency, idempotency.Answer(status, body))
-
-
-async def keep_promise(session: Session, workspace_id: UUID, operation_id: UUID, request: Request) -> None:
-    """The same for a request that is answered with an operation."""
-    if request.idempotency and request.accepted:
-        status, body = request.accepted(operation_id)
-        await idempotency.keep(session, workspace_id, request.idempotency, idempotency.Answer(status, body))
-
-
-async def _write(draft: Draft, res: Resources, request: Request, *, decide_inside: bool = False) -> Outcome:
+async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_inside: bool = False) -> Outcome:
     async with write_transaction(draft.scope, res, request) as session:
         if decide_inside:
             draft = await decide_inside_lock(session, draft, res)
@@ -84,7 +69,7 @@ async def _write(draft: Draft, res: Resources, request: Request, *, decide_insid
             draft = await confirm(session, draft, res)
         outcome = await _apply(session, await _with_chosen_id(session, draft), res)
         await write.note(session, draft.scope, [outcome], request, res)
-        await keep_answer(session, draft.scope.workspace_id, [outcome], request)
+        await keep(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
     return outcome
 
 
@@ -155,4 +140,4 @@ def _outcome(draft: Draft, memory_id: UUID | None, text: str | None, old: str | 
     return Outcome(draft, event, draft.dedup, memory_id or draft.dedup.existing_id, text, old)
 
 
-__all__ = ["NewMemory", "keep_answer", "store", "write_transaction"]
+__all__ = ["NewMemory", "store", "write_transaction"]

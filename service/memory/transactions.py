@@ -15,7 +15,7 @@ from service.db.jobs import operations, queue
 from service.db.tenants import audit
 from service.domain.audit import Operation, Subject
 from service.domain.job import NewJob
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import NotFound, PreconditionFailed
@@ -23,7 +23,7 @@ from service.resources import Resources
 
 
 @asynccontextmanager
-async def plain_transaction(workspace_id: UUID, res: Resources, request: Request) -> AsyncIterator[Session]:
+async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
     """A write that changes no text, or many: no scope lock (A9). Its idempotency key is taken; raises Replay."""
     async with res.db.begin(workspace_id) as session:
         if request.idempotency:
@@ -32,11 +32,11 @@ async def plain_transaction(workspace_id: UUID, res: Resources, request: Request
     res.wakeup.notify()
 
 
-async def keep(session: Session, workspace_id: UUID, result: Any, request: Request) -> None:
-    """Stores what will be answered, so that a retry gets the same (B3)."""
-    if request.idempotency and request.shape:
-        status, body = request.shape(result)
-        await idempotency.keep(session, workspace_id, request.idempotency, idempotency.Answer(status, body))
+async def keep(session: Session, workspace_id: UUID, result: Any, request: WriteContext) -> None:
+    """Stores what the request will be answered with, in the transaction of the write, so that a retry gets the same.
+    `result`: what the verb returns."""
+    if request.idempotency and request.serialize:
+        await idempotency.keep(session, workspace_id, request.idempotency, request.serialize(result))
 
 
 async def promise(
@@ -58,7 +58,7 @@ async def note(
     operation: Operation,
     scope: Scope,
     ids: Sequence[UUID],
-    request: Request,
+    request: WriteContext,
     res: Resources,
     *,
     promotion: audit.Promotion | None = None,

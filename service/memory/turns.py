@@ -22,7 +22,7 @@ from service.db.episodes.turns import NewTurn, StoredTurn
 from service.db.jobs import queue
 from service.domain.conversation import Conversation, Turn
 from service.domain.job import NewJob
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.text import CleanText, Redaction
 from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
 from service.errors import Conflict, EmbeddingError, NotFound
@@ -68,7 +68,7 @@ class TurnOutcome:
     warnings: tuple[str, ...] = ()
 
 
-async def store(there: Conversation, heard: IncomingTurn, res: Resources, request: Request) -> TurnOutcome:
+async def store(there: Conversation, heard: IncomingTurn, res: Resources, request: WriteContext) -> TurnOutcome:
     """Keeps one turn. Raises PiiRejected, NotFound when the conversation went meanwhile, or Conflict."""
     text, cut = await pii.clean(heard.text, "content", res)
     metadata, cut_there = await _clean(heard.metadata, res)
@@ -99,7 +99,7 @@ async def store(there: Conversation, heard: IncomingTurn, res: Resources, reques
 
 
 async def _put(
-    session: Session, there: Conversation, new: NewTurn, heard: IncomingTurn, res: Resources, request: Request
+    session: Session, there: Conversation, new: NewTurn, heard: IncomingTurn, res: Resources, request: WriteContext
 ) -> Turn:
     if there.archived:
         raise Conflict("The conversation is archived: it takes no new turns.", field="id")

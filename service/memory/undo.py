@@ -22,7 +22,7 @@ from service.db.memories.history import Change
 from service.domain.decision import Action
 from service.domain.job import NewJob
 from service.domain.memory import Memory
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict, NotFound
 from service.memory.store import write_transaction
@@ -46,7 +46,7 @@ class Undone:
     removed: tuple[UUID, ...]
 
 
-async def undo(workspace_id: UUID, decision_id: UUID, res: Resources, request: Request) -> Undone:
+async def undo(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> Undone:
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
         found = await decisions.get(session, workspace_id, decision_id)

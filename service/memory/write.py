@@ -22,7 +22,7 @@ from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.job import NewJob
 from service.domain.memory import Outcome
 from service.domain.relation import Relation, RelationType
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.errors import Conflict
 from service.resources import Resources
@@ -189,12 +189,14 @@ def _seen(new: NewMemory) -> dict[str, object]:
     return found
 
 
-async def note(session: Session, scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Resources) -> None:
+async def note(
+    session: Session, scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources
+) -> None:
     """One audit entry per outcome, unless the workspace wants none (R13.06)."""
     await direct.insert(session, noted(scope, outcomes, request, res))
 
 
-def noted(scope: Scope, outcomes: Sequence[Outcome], request: Request, res: Resources) -> NewRows:
+def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> NewRows:
     """The same as rows, to travel with others."""
     settings = res.settings
     if settings.audit_level == "off":

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from service.curator import asking, prompts
+from service.curator import model_calls, prompts
 from service.domain.draft import Annotation, Draft
 from service.domain.temporal import Temporal, TemporalType
 from service.errors import LlmError
@@ -37,7 +37,7 @@ async def ask(draft: Draft, res: Resources) -> Draft:
         return draft
     question = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.asked.timezone)
     try:
-        reply, _ = await asking.ask_for(res, draft.scope.workspace_id, question, AnnotationReply)
+        reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, question, AnnotationReply)
     except LlmError:
         warning = "llm_unavailable: importance, temporal and categories come from the rules."
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))

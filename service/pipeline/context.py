@@ -8,12 +8,12 @@ from dataclasses import replace
 from service.domain.draft import Context, Draft
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
-from service.language.context import Turn, embedded, lexical
+from service.language.context import ContextTurn, embedded, lexical
 from service.providers.protocols import Vector
 from service.resources import Resources
 
 
-async def surround(drafts: Sequence[Draft], before: Sequence[Turn], res: Resources) -> list[Draft]:
+async def surround(drafts: Sequence[Draft], before: Sequence[ContextTurn], res: Resources) -> list[Draft]:
     """The drafts of one conversation, in order, each with its context; `before`: the turns that stand already.
 
     When the provider is down a turn has context words and no context vector.
@@ -28,10 +28,10 @@ async def surround(drafts: Sequence[Draft], before: Sequence[Turn], res: Resourc
     ]
 
 
-def turn_of(draft: Draft) -> Turn:
+def turn_of(draft: Draft) -> ContextTurn:
     """The draft as a turn, by the speaker's name or the role."""
     spoken = draft.speech
-    return Turn(draft.clean, (spoken.speaker or spoken.role) if spoken else None)
+    return ContextTurn(draft.clean, (spoken.speaker or spoken.role) if spoken else None)
 
 
 async def _vectors(drafts: Sequence[Draft], texts: Sequence[CleanText], res: Resources) -> Sequence[Vector | None]:

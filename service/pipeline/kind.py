@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from service.curator import asking, prompts
+from service.curator import model_calls, prompts
 from service.domain.draft import Draft
 from service.domain.kinds import Kind, KindSource, MemoryType
 from service.errors import LlmError
@@ -38,7 +38,9 @@ async def _asked(draft: Draft, res: Resources) -> Kind:
     if res.llm is None:
         return await res.threads.run_if_long(draft.clean, kinds.guess, draft.clean) or kinds.UNCLASSIFIED_UNASKED
     try:
-        reply, _ = await asking.ask_for(res, draft.scope.workspace_id, prompts.classify(draft.clean), KindReply)
+        reply, _ = await model_calls.complete_as(
+            res, draft.scope.workspace_id, prompts.classify(draft.clean), KindReply
+        )
     except LlmError:
         return kinds.UNCLASSIFIED_FAILED
     return read(reply)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from service.curator import asking, prompts
+from service.curator import model_calls, prompts
 from service.domain.draft import Draft
 from service.domain.text import CleanText
 from service.errors import LlmError
@@ -19,7 +19,7 @@ async def summarise(draft: Draft, res: Resources) -> Draft:
     if res.llm is None or not draft.options.use_llm:
         return _kept(draft, "no language model is configured")
     try:
-        reply = await asking.ask(res, draft.scope.workspace_id, prompts.summarise(draft.clean))
+        reply = await model_calls.complete(res, draft.scope.workspace_id, prompts.summarise(draft.clean))
     except LlmError:
         return _kept(draft, "the language model failed")
     short, redactions = await clean(reply.text.strip(), "content", res)

@@ -15,12 +15,14 @@ from service.db.search import exclusions, features, visibility
 from service.db.search.exact import Ask, Where
 from service.db.search.exclusions import Standing
 from service.db.search.features import Measures
-from service.domain.query import EVER, Query, Why
+from service.domain.query import EVER, Explanation, Query
 from service.retrieval import fusion, signals
 from service.retrieval.signals import Scene
 
 
-async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Measures, columns: frozenset[str]) -> Why:
+async def why(
+    session: Session, where: Where, ask: Ask, scene: Scene, found: Measures, columns: frozenset[str]
+) -> Explanation:
     """Of the memory `scene.query.explain_id`, seen from the candidates of this search, of which these columns were
     measured. An id of another scope is unknown."""
     query, wanted = scene.query, scene.query.explain_id
@@ -28,9 +30,9 @@ async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Mea
     narrow = visibility.narrowed("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
     standing = await exclusions.look(session, where.scope, where.rows, narrow, wanted)
     if standing is None:
-        return Why(wanted, found=False, place=None, reasons=("unknown",))
+        return Explanation(wanted, found=False, place=None, reasons=("unknown",))
     if not standing.passes:
-        return Why(wanted, found=False, place=None, reasons=_kept_out(standing, query, scene.now))
+        return Explanation(wanted, found=False, place=None, reasons=_kept_out(standing, query, scene.now))
     reasons = () if standing.embedding_status == "stored" else ("no_vector_yet",)
     if wanted not in found.ids:
         reasons = (*reasons, "not_a_candidate")
@@ -41,13 +43,13 @@ async def why(session: Session, where: Where, ask: Ask, scene: Scene, found: Mea
     )
     place = next((at for at, each in enumerate(ranked, 1) if each.key == wanted), None)
     if place is None:  # it went away meanwhile
-        return Why(wanted, found=False, place=None, reasons=("unknown",))
+        return Explanation(wanted, found=False, place=None, reasons=("unknown",))
     hit = ranked[place - 1]
     if hit.score < query.min_score:
         reasons = (*reasons, "below_min_score")
     if place > query.limit:
         reasons = (*reasons, "below_limit")
-    return Why(wanted, False, place, reasons, hit.score, hit.terms, hit.factors)
+    return Explanation(wanted, False, place, reasons, hit.score, hit.terms, hit.factors)
 
 
 def _kept_out(standing: Standing, query: Query, now: datetime) -> tuple[str, ...]:

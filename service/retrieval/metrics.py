@@ -7,7 +7,7 @@ from functools import cache
 
 from prometheus_client import Counter, Histogram
 
-from service.domain.query import Used
+from service.domain.query import TechniqueUse
 
 QUICK = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
@@ -27,7 +27,7 @@ _seconds = cache(TECHNIQUE_SECONDS.labels)
 _results = cache(TECHNIQUE_RESULTS.labels)
 
 
-def note(used: Mapping[str, Used], stages_ms: Mapping[str, float]) -> None:
+def note(used: Mapping[str, TechniqueUse], stages_ms: Mapping[str, float]) -> None:
     """Counts one search (R7.23)."""
     for stage, ms in stages_ms.items():
         _stage(stage).observe(ms / 1000)

@@ -44,7 +44,7 @@ class _Remembered:
         return value
 
 
-_asking, _first_person = _Remembered(context.asking), _Remembered(context.oneself)
+_asking, _first_person = _Remembered(context.question_share), _Remembered(context.first_person)
 
 
 def asking(ids: Sequence[UUID], texts: Sequence[str | None]) -> Column:

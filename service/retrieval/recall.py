@@ -34,7 +34,7 @@ from service.domain.goal import Goal
 from service.domain.memory import Hit
 from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
-from service.domain.query import Found, Narrow, Query, Used, Window
+from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Window
 from service.errors import EmbeddingError
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -201,7 +201,7 @@ def _place(hit: Hit) -> tuple[UUID, int]:
     return hit.memory.conversation_id, hit.memory.turn_index
 
 
-def _facts(found: Found, asked: Recall) -> list[Hit]:
+def _facts(found: SearchResult, asked: Recall) -> list[Hit]:
     """Memories that are no turns, each text once: a promoted copy says the same in another channel (R2.06)."""
     if "facts" not in asked.include:
         return []
@@ -215,7 +215,7 @@ def _facts(found: Found, asked: Recall) -> list[Hit]:
 def bundle(
     asked: Recall,
     read: Read,
-    found: Found,
+    found: SearchResult,
     warnings: Sequence[str],
     ms: Mapping[str, float],
     now: datetime,
@@ -274,7 +274,7 @@ def bundle(
         tokens=block.tokens,
         metrics=metrics,
         vector_path=found.vector_path,
-        techniques=dict[str, Used](found.techniques),
+        techniques=dict[str, TechniqueUse](found.techniques),
         warnings=tuple(warnings),
     )
 

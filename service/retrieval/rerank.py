@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from service.curator import asking
-from service.domain.query import Query, Used
+from service.curator import model_calls
+from service.domain.query import Query, TechniqueUse
 from service.errors import ProviderError, RerankError
 from service.providers.budget import overall_remaining_s
 from service.resources import Resources
@@ -40,14 +40,14 @@ def wanted(query: Query, res: Resources) -> int:
 
 async def reranked(
     query: Query, ranked: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
-) -> tuple[list[Ranked], Used, tuple[str, ...]]:
+) -> tuple[list[Ranked], TechniqueUse, tuple[str, ...]]:
     """The hits in their new order; in the old one, with a warning, when the reranker fails."""
     began = time.perf_counter()
     provider = _provider(res)
     if provider is None:
         metrics.RERANKS.labels("none").inc()
         warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
-        return list(ranked), Used(0.0, 0, "skipped: no reranker is configured"), (warning,)
+        return list(ranked), TechniqueUse(0.0, 0, "skipped: no reranker is configured"), (warning,)
     shown = [hit for hit in ranked if hit.key in texts][: res.settings.rerank_candidates]
     ask = _by_http if provider == "http" else _by_llm
     try:
@@ -55,10 +55,14 @@ async def reranked(
     except ProviderError as exc:
         metrics.RERANKS.labels("failed").inc()
         warning = "rerank_failed: the reranker did not answer, so the order is the search's."
-        return list(ranked), Used(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
+        return list(ranked), TechniqueUse(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
     metrics.RERANKS.labels("done").inc()
     weight = res.settings.rerank_weight
-    return fusion.blend(ranked, relevance, weight), Used(elapsed_ms(began), len(relevance), f"by {provider}"), ()
+    return (
+        fusion.blend(ranked, relevance, weight),
+        TechniqueUse(elapsed_ms(began), len(relevance), f"by {provider}"),
+        (),
+    )
 
 
 def _provider(res: Resources) -> str | None:
@@ -85,7 +89,7 @@ async def _by_llm(
     shown = shown[:MOST_FOR_LLM]
     question = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
     question = replace(question, deadline_s=min(question.deadline_s, res.settings.rerank_timeout_s))
-    reply, _ = await asking.ask_for(res, query.scope.workspace_id, question, _Scores)
+    reply, _ = await model_calls.complete_as(res, query.scope.workspace_id, question, _Scores)
     found: dict[Hashable, float] = {}
     for entry in reply.scores:
         number = entry.get("id") if isinstance(entry, dict) else None

@@ -23,9 +23,9 @@ from service.db.search import approximate, entity_arm, exact, features, visibili
 from service.db.search.entity_arm import Naming
 from service.db.search.exact import Ask, Candidates, Where
 from service.db.search.features import Measures
-from service.domain import bounds, marks
+from service.domain import column_ranges, filter_keys
 from service.domain.memory import Hit, Memory
-from service.domain.query import Explained, Found, Query, Used, VectorPath, Why
+from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, VectorPath
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.resources import Resources, ScopeKey
@@ -61,11 +61,11 @@ class Prepared:
     read: ParsedQuery
     terms: Mapping[str, int]
     ask: Ask
-    used: dict[str, Used]
+    used: dict[str, TechniqueUse]
     warnings: tuple[str, ...]
 
 
-async def search(query: Query, res: Resources) -> Found:
+async def search(query: Query, res: Resources) -> SearchResult:
     """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
     signals count, and a warning says so."""
     narrow, used = await techniques.narrowed(query, res)
@@ -102,24 +102,24 @@ class Answer:
     path: VectorPath
     counts: Mapping[str, int]
     texts: int
-    why: Why | None
+    why: Explanation | None
     entities: tuple[UUID, ...]
 
 
-async def _answered(query: Query, res: Resources, used: dict[str, Used]) -> tuple[Ready, Answer]:
+async def _answered(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> tuple[Ready, Answer]:
     ready = await prepare(query, res, used)
     async with res.db.snapshot(query.scope.workspace_id) as session:
         return ready, await read(session, ready, res)
 
 
-async def prepare(query: Query, res: Resources, used: dict[str, Used]) -> Ready:
+async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> Ready:
     """The question read, widened and embedded, with nothing held."""
     watch, now = Stopwatch(), res.clock()
     where = _where(query, res, now)
     return Ready(query, where, await _prepared(query, where, res, used, watch), watch, now)
 
 
-async def within(session: Session, ready: Ready, res: Resources) -> Found:
+async def within(session: Session, ready: Ready, res: Resources) -> SearchResult:
     """The hits, read in the caller's snapshot. A reranker is not asked: it would be waited for with the connection
     held. `read` here and `finish` afterwards ask it."""
     plain = replace(ready.query, ranking=replace(ready.query.ranking, rerank=False))
@@ -157,7 +157,7 @@ async def read(session: Session, ready: Ready, res: Resources) -> Answer:
     return Answer(ranked, _cosines(measured), rows, found.path, counts, found.texts, why, naming.ids)
 
 
-async def finish(ready: Ready, answer: Answer, res: Resources) -> Found:
+async def finish(ready: Ready, answer: Answer, res: Resources) -> SearchResult:
     """The hits as they are given, after the reranker has seen them; holds nothing."""
     query, prepared, watch = ready.query, ready.prepared, ready.watch
     ranked, warnings = list(answer.ranked), prepared.warnings
@@ -169,11 +169,13 @@ async def finish(ready: Ready, answer: Answer, res: Resources) -> Found:
     ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in answer.rows][: query.limit]
     hits = tuple(_hit(each, answer.cosines[_id(each)], answer.rows[_id(each)], res) for each in ranked)
     _account(query, prepared, answer.counts, watch)
-    explained = Explained(answer.counts, answer.texts, watch.ms) if query.explain else None
-    return Found(hits, answer.path, warnings, prepared.used, explained, _placed(answer.why, ranked), answer.entities)
+    explained = SearchDetails(answer.counts, answer.texts, watch.ms) if query.explain else None
+    return SearchResult(
+        hits, answer.path, warnings, prepared.used, explained, _placed(answer.why, ranked), answer.entities
+    )
 
 
-def _placed(why: Why | None, ranked: Sequence[Ranked]) -> Why | None:
+def _placed(why: Explanation | None, ranked: Sequence[Ranked]) -> Explanation | None:
     """What was said of one memory, put right by the hits themselves: diversity and a reranker move them."""
     if why is None:
         return None
@@ -191,12 +193,14 @@ def _where(query: Query, res: Resources, now: datetime) -> Where:
         visibility.rows("m", query, now),
         res.generation,
         res.settings.exact_scope_rows,
-        marks.needed(query.narrow),
-        bounds.needed(query.narrow, query.window),
+        filter_keys.needed(query.narrow),
+        column_ranges.needed(query.narrow, query.window),
     )
 
 
-async def _prepared(query: Query, where: Where, res: Resources, used: dict[str, Used], watch: Stopwatch) -> Prepared:
+async def _prepared(
+    query: Query, where: Where, res: Resources, used: dict[str, TechniqueUse], watch: Stopwatch
+) -> Prepared:
     people, widened = await _people(query, where, res), await techniques.widened(query, res)
     timezone, subject = query.timezone or res.settings.timezone, query.scope.user_id
     read = await query_parsing.parse_off_loop(
@@ -309,9 +313,9 @@ def _account(query: Query, prepared: Prepared, counts: Mapping[str, int], watch:
     on, used = query.ranking.techniques, prepared.used
     if on.hybrid:
         words = counts.get("text_lexical", 0) + counts.get("context_lexical", 0)
-        used["hybrid"] = Used(watch.ms["candidates"], words)
+        used["hybrid"] = TechniqueUse(watch.ms["candidates"], words)
     if on.entity_centric:
-        used["entity_centric"] = Used(watch.ms["entities"], counts.get("entity", 0))
+        used["entity_centric"] = TechniqueUse(watch.ms["entities"], counts.get("entity", 0))
     metrics.note(used, watch.ms)
 
 

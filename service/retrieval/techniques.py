@@ -23,11 +23,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from pydantic import BaseModel
 
-from service.curator import asking
+from service.curator import model_calls
 from service.domain import filters
 from service.domain.filters import Filter
 from service.domain.kinds import MemoryType
-from service.domain.query import EVER, Query, Used, Window
+from service.domain.query import EVER, Query, TechniqueUse, Window
 from service.domain.text import CleanText
 from service.errors import EmbeddingError, InvalidInput, LlmError
 from service.language import tags as tagging
@@ -96,7 +96,7 @@ class Widened:
     """Texts beside the question, to be embedded as notes are, and what each technique did."""
 
     texts: tuple[CleanText, ...]
-    used: dict[str, Used]
+    used: dict[str, TechniqueUse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,11 @@ class Embedded:
 
     searched: Vector | None
     plain: Vector | None = None
-    used: dict[str, Used] = field(default_factory=dict)
+    used: dict[str, TechniqueUse] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
-async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Used]]:
+async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
     """The query with the filters that its text asks for (self-query); a filter that the caller gave stays."""
     if not query.ranking.techniques.self_query:
         return query, {}
@@ -133,7 +133,7 @@ async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Used]
     }
     added = [name for name, differs in changed.items() if differs]
     note = f"{how}: {', '.join(added)}" if added else f"{how}: nothing to filter by"
-    return found, {"self_query": Used(elapsed_ms(began), len(added), note)}
+    return found, {"self_query": TechniqueUse(elapsed_ms(began), len(added), note)}
 
 
 async def widened(query: Query, res: Resources) -> Widened:
@@ -169,7 +169,7 @@ async def embedded(
         return Embedded(None, warnings=("embedding_unavailable: vectors were not searched.",))
     length = float(np.linalg.norm(mean))
     searched = np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else asked
-    return Embedded(searched, asked, {"requests": Used(elapsed_ms(began), 1, _RULES)} if request else {})
+    return Embedded(searched, asked, {"requests": TechniqueUse(elapsed_ms(began), 1, _RULES)} if request else {})
 
 
 async def _common(owner: UUID, res: Resources) -> Vector:
@@ -182,38 +182,38 @@ async def _common(owner: UUID, res: Resources) -> Vector:
     return found
 
 
-async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], Used]:
+async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
     began = time.perf_counter()
     how = _RULES
     if res.llm is not None:
         try:
             reply = await _asked(query, prompts.expand(query.text), _Statements, res)
             if told := _texts(reply.statements)[:MAX_STATEMENTS]:
-                return told, Used(elapsed_ms(began), len(told), _MODEL)
+                return told, TechniqueUse(elapsed_ms(began), len(told), _MODEL)
         except LlmError:
             how = f"{_RULES}: {_FAILED}"
     turned = statement(query.text)
     if turned is None:
-        return [], Used(elapsed_ms(began), 0, f"{how}: no rule fits")
-    return [CleanText(turned)], Used(elapsed_ms(began), 1, how)
+        return [], TechniqueUse(elapsed_ms(began), 0, f"{how}: no rule fits")
+    return [CleanText(turned)], TechniqueUse(elapsed_ms(began), 1, how)
 
 
-async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Used]:
+async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
     began = time.perf_counter()
     if res.llm is None:
-        return [], Used(0.0, 0, _NO_MODEL)
+        return [], TechniqueUse(0.0, 0, _NO_MODEL)
     try:
         reply = await _asked(query, prompts.hyde(query.text), _Note, res)
     except LlmError:
-        return [], Used(elapsed_ms(began), 0, f"skipped: {_FAILED}")
+        return [], TechniqueUse(elapsed_ms(began), 0, f"skipped: {_FAILED}")
     told = _texts([reply.note])
-    return told, Used(elapsed_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
+    return told, TechniqueUse(elapsed_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
 
 
 async def _asked(query: Query, ask: LlmRequest, shape: type[Said], res: Resources) -> Said:
     """What the model says, soon: somebody waits for the search. Raises LlmError."""
     soon = replace(ask, deadline_s=min(ask.deadline_s, res.settings.technique_timeout_s))
-    return (await asking.ask_for(res, query.scope.workspace_id, soon, shape))[0]
+    return (await model_calls.complete_as(res, query.scope.workspace_id, soon, shape))[0]
 
 
 def _texts(said: Sequence[object]) -> list[CleanText]:

@@ -19,7 +19,7 @@ from sqlalchemy.types import ARRAY
 from service.db.engine import Database
 from service.db.roles import APP
 from service.db.tables import TERM_DIMENSIONS
-from service.domain import filters, spans
+from service.domain import filters, range_keys
 from service.language import lexemes
 from tests.api.conftest import Tables
 from tests.conftest import Tenant
@@ -212,7 +212,7 @@ async def test_equal_words_of_two_tenants_are_kept_apart_in_the_index(tables: Ta
     assert first == again
     assert not set(first[0]) & set(other[0])
     assert not set(first[1]) & set(other[1])
-    assert len(set(first[1])) == 7 + 2 * len(spans.BITS)
+    assert len(set(first[1])) == 7 + 2 * len(range_keys.PREFIX_BITS)
 
 
 NUMBERS = ["0", "-0.0", "1", "1.0", "0.1", "-3", "9007199254740993", "1e-310", "-5e-324", "1e300", "-1.7e308", "12e25"]
@@ -233,7 +233,7 @@ async def test_the_database_marks_numbers_and_times_with_the_words_of_their_rang
     async def marks(shape: str, written: str, words: Sequence[str | None] = ()) -> list[int]:
         return sorted((await tables.fetch(shape, here, written, list(words)))[0][0])
 
-    placed: list[tuple[str, spans.Sort, float]] = [(each, "number", float(each)) for each in NUMBERS]
+    placed: list[tuple[str, range_keys.RangeKind, float]] = [(each, "number", float(each)) for each in NUMBERS]
     placed += [(each, "number", place) for each, place in BEYOND]
     for each in TIMES:
         moment = filters.iso_time(each)
@@ -241,13 +241,17 @@ async def test_the_database_marks_numbers_and_times_with_the_words_of_their_rang
         placed.append((json.dumps(each), "time", moment.timestamp()))
     for written, sort, place in placed:
         row = f'{{"a": {{"x.n": {written}}}}}'
-        words = spans.borne("n", sort, place)
+        words = range_keys.of_value("n", sort, place)
         assert await marks(RANGED, row) == await marks(EQUAL, row, words), written
     for each in [*map(json.dumps, NO_TIMES), "true", "null", '"a"']:
         row = f'{{"n": {each}}}'
         assert await marks(RANGED, row) == await marks(EQUAL, row), each
     row = '{"n": [1, "a", "2026-01-01"]}'
-    words = [*spans.borne("n", "number", 1), *spans.borne("n", "time", 1767225600.0), spans.many("n")]
+    words = [
+        *range_keys.of_value("n", "number", 1),
+        *range_keys.of_value("n", "time", 1767225600.0),
+        range_keys.of_list("n"),
+    ]
     assert await marks(RANGED, row) == await marks(EQUAL, row, words)
     words = ["type Habit", "role user"]
     assert await marks(RANGED, "{}", [words[0], None, words[1]]) == await marks(EQUAL, "{}", words)

@@ -25,7 +25,7 @@ from service.db.conditions import typed
 from service.db.engine import Database
 from service.db.search import prefilter, visibility
 from service.db.search.exact import Where
-from service.domain import bounds, filters, marks
+from service.domain import column_ranges, filter_keys, filters
 from service.domain.query import Narrow, Query, ScopeId, Window
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText, content_hash
@@ -317,12 +317,12 @@ async def test_the_marks_of_a_question_lose_no_row(
         for _ in range(CONDITIONS):
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
-            found = marks.needed(query.narrow)
+            found = filter_keys.needed(query.narrow)
             if not found:
                 continue
             rows = visibility.rows("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
-            within = bounds.needed(query.narrow, query.window)
+            within = column_ranges.needed(query.narrow, query.window)
             few = prefilter.narrowed(Where(scope, vectors, prefilter.EVERY, 1, ROWS, found, within)).scope
             shape = typed(text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}"))
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
@@ -345,9 +345,9 @@ async def test_the_bounds_of_a_question_lose_no_row(
             query = query_of(case, tenant.workspace_id)
             rows = visibility.rows("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
-            where = Where(scope, vectors, rows, 1, ROWS, bounds=bounds.needed(query.narrow, query.window))
-            expected = {row.id for row in world if sees(case, row, NOW)} if where.bounds else set()
-            for bound in where.bounds:
+            where = Where(scope, vectors, rows, 1, ROWS, column_ranges=column_ranges.needed(query.narrow, query.window))
+            expected = {row.id for row in world if sees(case, row, NOW)} if where.column_ranges else set()
+            for bound in where.column_ranges:
                 few = prefilter.narrowed(where, bound).scope
                 shape = typed(text(f"SELECT m.id FROM memory m WHERE {few.sql}"))
                 assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bound)

@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
 from service.jobs import enrich
 from service.memory.associate import associate, dissociate
@@ -205,7 +205,7 @@ async def test_a_thousand_edges_over_the_same_memories_end(
     ids = list(hashes)
     chance = random.Random(11)
     turn = asyncio.Semaphore(16)
-    asked = Request()
+    asked = WriteContext()
 
     async def one() -> bool:
         source, target, third = chance.sample(ids, 3)

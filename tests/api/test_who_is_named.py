@@ -50,8 +50,8 @@ async def test_who_speaks_of_himself_is_before_who_speaks_to_another(said: Async
     terms = await ask(said)
     assert list(terms) == [DATED, OWN, HERS]
     assert [terms[text]["oneself"]["raw"] for text in (OWN, HERS)] == [
-        pytest.approx(context.oneself(OWN)),
-        pytest.approx(context.oneself(HERS)),
+        pytest.approx(context.first_person(OWN)),
+        pytest.approx(context.first_person(HERS)),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.curator.offline import Known, OfflineEdit, decide
+from service.curator.offline import OfflineEdit, ShownMemory, decide
 from service.domain.decision import Action
 from service.language.facts import Message, extract, read
 
@@ -12,7 +12,7 @@ from service.language.facts import Message, extract, read
 def decided(new: str, *known: str, similarity: float = 0.8) -> tuple[OfflineEdit, ...]:
     fact = read(new)
     assert fact is not None
-    return decide(fact, [Known(number, text, similarity) for number, text in enumerate(known, 1)])
+    return decide(fact, [ShownMemory(number, text, similarity) for number, text in enumerate(known, 1)])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_users_own_name_means_the_user() -> None:
 
 def test_r18_43_the_new_job_updates_the_old_one() -> None:
     (fact,) = extract([Message("user", "I just got a new job at Globex as ML lead")])
-    known = [Known(1, "User's name is Alice", 0.4), Known(2, "User is a data scientist at Acme Corp", 0.7)]
+    known = [ShownMemory(1, "User's name is Alice", 0.4), ShownMemory(2, "User is a data scientist at Acme Corp", 0.7)]
     (verdict,) = decide(fact, known)
     assert (verdict.action, verdict.target) == (Action.UPDATE, 2)
     assert verdict.text is not None

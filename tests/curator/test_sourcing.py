@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.curator.sourcing import Said, placed
+from service.curator.sourcing import SourceMessage, placed
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 
@@ -15,8 +15,8 @@ TALK = [
 ]
 
 
-def said(*lines: tuple[str, str]) -> list[Said]:
-    return [Said(role, CleanText(text)) for role, text in lines]
+def said(*lines: tuple[str, str]) -> list[SourceMessage]:
+    return [SourceMessage(role, CleanText(text)) for role, text in lines]
 
 
 @pytest.mark.parametrize(

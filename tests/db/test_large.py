@@ -32,9 +32,9 @@ from service.db.search import (
     visibility,
 )
 from service.db.search.exact import Ask, Where
-from service.domain import bounds, filters, marks
+from service.domain import column_ranges, filter_keys, filters
 from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
-from service.domain.marks import NO_MARKS
+from service.domain.filter_keys import NO_FILTER_KEYS
 from service.domain.query import Narrow, Query, VectorWay, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -369,7 +369,9 @@ def _borne(store: Store, narrow: Narrow) -> Where:
     """The big user's rows that the conditions leave, with the marks and bounds they need."""
     where = store.where("big")
     rows = visibility.narrowed("m", narrow, Window(), where.rows)
-    return replace(where, rows=rows, marks=marks.needed(narrow), bounds=bounds.needed(narrow, Window()))
+    return replace(
+        where, rows=rows, filter_keys=filter_keys.needed(narrow), column_ranges=column_ranges.needed(narrow, Window())
+    )
 
 
 def _n(operator: str, value: Any) -> dict[str, Any]:
@@ -415,7 +417,7 @@ async def test_conditions_that_leave_few_rows_make_a_small_scope(
     async with database.snapshot(store.workspace) as session:
         there = await _count(session, where)
         found = await approximate.candidates(session, where, ask, arm=ARM, wanted=there)
-        scanned = replace(where, marks=NO_MARKS, bounds=())
+        scanned = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=())
         before = await approximate.candidates(session, scanned, ask, arm=ARM, wanted=max(there, 1))
     assert found.texts == there < ARM
     assert {each for arm in found.arms.values() for each in arm} == set().union(*map(set, before.arms.values()))
@@ -468,7 +470,7 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Store
 async def test_or_by_the_scope_and_the_marks_together(database: Database, store: Store, reach: int) -> None:
     """240 rows bear one of these, and mostly that is more than are few; 14 are of the user who asks."""
     narrow = Narrow(tags=tuple(f"t{number}" for number in range(8)))
-    where = replace(store.where("small"), exact_rows=reach, marks=marks.needed(narrow))
+    where = replace(store.where("small"), exact_rows=reach, filter_keys=filter_keys.needed(narrow))
     where = replace(where, rows=visibility.narrowed("m", narrow, Window(), where.rows))
     async with database.snapshot(store.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
@@ -504,7 +506,7 @@ async def test_conditions_that_leave_many_change_nothing(database: Database, sto
             assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + looks
             found = await approximate.candidates(session, where, _ask(store), arm=ARM, wanted=10)
             plain = await approximate.candidates(
-                session, replace(where, marks=NO_MARKS), _ask(store), arm=ARM, wanted=10
+                session, replace(where, filter_keys=NO_FILTER_KEYS), _ask(store), arm=ARM, wanted=10
             )
             stats = await term_statistics.read(session, store.workspace, [1])
             plan = await _plan(session, *approximate.statement(where, _ask(store), stats, arm=ARM, wanted=10))
@@ -533,7 +535,7 @@ async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
         assert await prefilter.fewer(session, where) is None
         there = await _count(session, where)
         found = await approximate.candidates(session, where, ask, arm=ARM, wanted=50, way=way)
-        plain = replace(where, marks=NO_MARKS, bounds=())
+        plain = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=())
         before = await approximate.candidates(session, plain, ask, arm=ARM, wanted=50, way=way)
         stats = await term_statistics.read(session, store.workspace, ask.terms)
         statement, values = approximate.statement(where, ask, stats, arm=ARM, wanted=50, way=way)
@@ -542,7 +544,7 @@ async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
     assert found.path == before.path == "fallback"
     assert found.arms["text_vector"] == before.arms["text_vector"]
     assert len(found.arms["text_vector"]) == there
-    narrowly = r'"timestamp" <= ' if where.bounds else r"pk_memory on memory .*\n *Index Cond: .*\(id = ANY "
+    narrowly = r'"timestamp" <= ' if where.column_ranges else r"pk_memory on memory .*\n *Index Cond: .*\(id = ANY "
     assert re.search(narrowly, plan), plan
 
 

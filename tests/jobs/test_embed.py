@@ -12,7 +12,7 @@ from sqlalchemy import text
 from service.db.cognition import goals as goal_rows
 from service.db.engine import Database
 from service.domain.entity import EntityOwner, EntityUpsert
-from service.domain.request import Request
+from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
 from service.errors import EmbeddingError
@@ -163,7 +163,7 @@ def test_the_cache_is_asked_with_the_workspace(res: Resources) -> None:
 async def test_goals_and_strategies_written_without_an_embedder_get_their_vector_later(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
-    scope, asked = Scope(workspace, user_id="alice"), Request("request", uuid4())
+    scope, asked = Scope(workspace, user_id="alice"), WriteContext("request", uuid4())
     embedder.down = True
     goal = (await goals.add(NewGoal(scope, "Find a flat"), res, asked)).goal
     await goals.revise(workspace, goal.id, {"description": "Find a house"}, res, asked)
@@ -188,7 +188,7 @@ async def test_goals_and_strategies_written_without_an_embedder_get_their_vector
 async def test_an_entity_described_without_an_embedder_gets_its_vector_later(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
-    owner, asked = EntityOwner(workspace, "alice", "_global"), Request("request", uuid4())
+    owner, asked = EntityOwner(workspace, "alice", "_global"), WriteContext("request", uuid4())
     await entity.upsert(owner, EntityUpsert("Zephyr", description="A boat"), None, res, asked)
     embedder.down = True
     await entity.upsert(owner, EntityUpsert("Zephyr", description="The build server"), None, res, asked)
@@ -208,7 +208,7 @@ async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_word
     database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
     embedder.down = True
-    goal = (await goals.add(NewGoal(Scope(workspace, user_id="alice"), "before"), res, Request("r", uuid4()))).goal
+    goal = (await goals.add(NewGoal(Scope(workspace, user_id="alice"), "before"), res, WriteContext("r", uuid4()))).goal
     async with database.begin(workspace) as session:
         made = {goal.id: (CleanText("other words"), embedder.vector("other words"))}
         assert await goal_rows.LATE_VECTORS.store(session, workspace, made, generation=1) == 0

@@ -6,11 +6,11 @@ import pytest
 
 from service.domain.text import CleanText
 from service.language import context
-from service.language.context import Turn
+from service.language.context import ContextTurn
 
 
-def turn(text: str, speaker: str | None = None) -> Turn:
-    return Turn(CleanText(text), speaker)
+def turn(text: str, speaker: str | None = None) -> ContextTurn:
+    return ContextTurn(CleanText(text), speaker)
 
 
 ASKED = turn("How often do you swim?", "Ines")
@@ -75,7 +75,7 @@ def test_an_erased_turn_touches_itself_and_those_that_read_it() -> None:
     ],
 )
 def test_which_share_of_a_text_asks(text: str, share: float) -> None:
-    assert context.asking(text) == pytest.approx(share)
+    assert context.question_share(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_which_share_of_a_text_asks(text: str, share: float) -> None:
     ],
 )
 def test_who_speaks_of_himself(more: str, less: str) -> None:
-    assert 0 < context.oneself(less) < context.oneself(more) < 1
+    assert 0 < context.first_person(less) < context.first_person(more) < 1
 
 
 def test_who_speaks_of_nobody_is_in_the_middle() -> None:
-    assert context.oneself("The boat is green.") == 0.5
-    assert context.oneself("") == 0.5
+    assert context.first_person("The boat is green.") == 0.5
+    assert context.first_person("") == 0.5

@@ -94,7 +94,7 @@ def test_grouped_has_the_five_keys_and_each_name_once() -> None:
         "organizations": [],
         "locations": ["Berlin"],
     }
-    assert entities.grouped([entities.Entity("Vespa", "vehicle", 0, 5)])["vehicles"] == ["Vespa"]
+    assert entities.grouped([entities.EntitySpan("Vespa", "vehicle", 0, 5)])["vehicles"] == ["Vespa"]
     assert list(entities.grouped([])) == ["tools", "projects", "people", "concepts", "organizations"]
 
 

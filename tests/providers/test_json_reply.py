@@ -99,16 +99,18 @@ def test_hostile_texts_cost_little(text: str) -> None:
     assert time.perf_counter() - began < 1.0
 
 
-class Verdict(BaseModel):
+class ReplyShape(BaseModel):
     event: str
     id: int | None = None
 
 
 def test_validate_takes_the_first_that_fits() -> None:
-    assert validate('As in [1]: {"event": "ADD"}', Verdict) == Verdict(event="ADD")
-    assert validate('{"action": "ADD"} or {"event": "UPDATE", "id": "2"}', Verdict) == Verdict(event="UPDATE", id=2)
-    assert validate('{"event": ["ADD"]}', Verdict) is None
-    assert validate("no", Verdict) is None
+    assert validate('As in [1]: {"event": "ADD"}', ReplyShape) == ReplyShape(event="ADD")
+    assert validate('{"action": "ADD"} or {"event": "UPDATE", "id": "2"}', ReplyShape) == ReplyShape(
+        event="UPDATE", id=2
+    )
+    assert validate('{"event": ["ADD"]}', ReplyShape) is None
+    assert validate("no", ReplyShape) is None
 
 
 @pytest.mark.parametrize(

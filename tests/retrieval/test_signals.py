@@ -109,7 +109,7 @@ def alone(row: Row, scene: Scene) -> Signals:
         row["text_vector"],
         row["context_vector"],
         speaker=matching.speaker_match(read, row["speaker"], row["role"]),
-        asking=context.asking(row["asking"]) if row["asking"] else 0.0,
+        asking=context.question_share(row["asking"]) if row["asking"] else 0.0,
         oneself=_oneself(row) if read.speakers else 0.0,
         time=time,
         dated=float(read.asks_when and row["dated"]),
@@ -122,7 +122,7 @@ def alone(row: Row, scene: Scene) -> Signals:
 
 
 def _oneself(row: Row) -> float:
-    return context.oneself(row["asking"]) if row["asking"] else 0.5
+    return context.first_person(row["asking"]) if row["asking"] else 0.5
 
 
 @pytest.mark.parametrize("text", QUESTIONS)

@@ -1,4 +1,4 @@
-"""Do the migrations go up, down and up, and does the code's picture of the tables agree with what they made?"""
+"""The migrations: up, down and up again, and equal to the files of service/db/sql and the tables' metadata."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from migrations import freeze
 from service.db import migrate
 from service.db.tables import Table
 from service.settings import Settings
+from tests.schema.catalogue import snapshot
 
 OBJECTS = """
     SELECT count(*) FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
@@ -61,25 +63,57 @@ async def migrated(empty_url: str, settings: Settings) -> AsyncIterator[asyncpg.
 async def test_up_down_up(migrated: asyncpg.Connection[Any]) -> None:
     version = await migrated.fetchval("SELECT version_num FROM alembic_version")
     assert version == migrate.head()
-    numbers = [row[0] for row in await migrated.fetch("SELECT version FROM schema_version ORDER BY version")]
-    assert numbers == list(range(1, len(numbers) + 1))
+    assert await migrated.fetchval("SELECT revision FROM schema_revision()") == int(version)
+
+
+async def test_migrated_databases_equal_the_files(
+    migrated: asyncpg.Connection[Any], owner_url: str, settings: Settings
+) -> None:
+    """service/db/sql is the schema's current text. While nothing is released `make schema-freeze` copies it into the
+    baseline; afterwards what differs is what the newest migration lacks."""
+    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    await admin.execute("CREATE DATABASE files")
+    try:
+        files = await asyncpg.connect(owner_url.replace("+asyncpg", "").replace("/loxodon?", "/files?"))
+        await files.execute("CREATE EXTENSION vector; GRANT CREATE ON SCHEMA public TO loxodon_owner")
+        await files.execute(f"SET ROLE loxodon_owner; BEGIN; {migrate.render(freeze.whole(), settings)}; COMMIT")
+        made, wanted = await snapshot(migrated), await snapshot(files)
+        await files.close()
+    finally:
+        await admin.execute("DROP DATABASE files WITH (FORCE)")
+        await admin.close()
+    differing = {what for what in made.keys() | wanted.keys() if made.get(what) != wanted.get(what)}
+    assert differing == set(), "service/db/sql and the migrations differ: make schema-freeze, or write a migration"
+
+
+FUNCTION_FILES = {file.stem: file.read_text() for file in sorted((freeze.SQL / "functions").glob("*.sql"))}
+
+
+@pytest.mark.parametrize("name", FUNCTION_FILES)
+async def test_each_function_file_can_be_run_again(migrated: asyncpg.Connection[Any], name: str) -> None:
+    """With its body checked, which the baseline leaves out for the order's sake; it makes the function it is named
+    after and no other."""
+    async with migrated.transaction():
+        await migrated.execute("SET LOCAL ROLE loxodon_owner")
+        await migrated.execute(FUNCTION_FILES[name])
+    assert re.findall(r"^CREATE OR REPLACE FUNCTION (\w+)\(", FUNCTION_FILES[name], re.MULTILINE) == [name]
 
 
 async def test_each_step_down_can_be_taken_up_again(
     migrated: asyncpg.Connection[Any], empty_url: str, settings: Settings
 ) -> None:
-    before = await _snapshot(migrated)
+    before = await snapshot(migrated)
     await migrate.downgrade_async(empty_url, settings, "-1")
     await migrate.upgrade_async(empty_url, settings)
-    assert await _snapshot(migrated) == before
+    assert await snapshot(migrated) == before
 
 
 async def test_a_second_upgrade_changes_nothing(
     migrated: asyncpg.Connection[Any], empty_url: str, settings: Settings
 ) -> None:
-    before = await _snapshot(migrated)
+    before = await snapshot(migrated)
     await migrate.upgrade_async(empty_url, settings)
-    assert await _snapshot(migrated) == before
+    assert await snapshot(migrated) == before
 
 
 async def test_autogenerate_finds_no_difference(owner_url: str) -> None:
@@ -148,35 +182,7 @@ async def test_another_dimension_can_be_chosen(owner_url: str, dimension: int) -
     assert partitions == 2
 
 
-# -- what autogenerate does not compare (B18) ---------------------------------------------------------------------
-
-SNAPSHOT = """
-    SELECT 'policy ' || tablename || ' ' || policyname AS what,
-           concat_ws(' ', array_to_string(roles, ','), cmd, qual, with_check) AS how
-    FROM pg_policies WHERE schemaname = 'public' AND tablename !~ '_[0-9]{6,8}$'
-    UNION ALL
-    SELECT 'grant ' || c.relname || ' ' || pg_get_userbyid(a.grantee),
-           string_agg(a.privilege_type, ',' ORDER BY a.privilege_type)
-    FROM pg_class c, aclexplode(c.relacl) a
-    WHERE c.relnamespace = 'public'::regnamespace AND a.grantee <> c.relowner
-      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') GROUP BY 1, c.relname
-    UNION ALL
-    SELECT 'grant ' || c.relname || '.' || t.attname || ' ' || pg_get_userbyid(a.grantee),
-           string_agg(a.privilege_type, ',' ORDER BY a.privilege_type)
-    FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid, aclexplode(t.attacl) a
-    WHERE c.relnamespace = 'public'::regnamespace GROUP BY 1, c.relname
-    UNION ALL
-    SELECT 'function ' || p.oid::regprocedure, p.provolatile::text || ' ' || p.prosecdef || ' ' || md5(p.prosrc)
-    FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
-        AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
-    UNION ALL
-    SELECT 'index ' || indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename !~ '_[0-9]{6,8}$'
-"""
-
-
-async def _snapshot(connection: asyncpg.Connection[Any]) -> dict[str, str]:
-    return {row["what"]: row["how"] for row in await connection.fetch(SNAPSHOT)}
-
+# -- what autogenerate does not compare ---------------------------------------------------------------------------
 
 RIGHTS = {
     "api_key": "INSERT,SELECT",
@@ -212,7 +218,6 @@ RIGHTS = {
     "operation": "DELETE,INSERT,SELECT,UPDATE",
     "review": "DELETE,INSERT,SELECT,UPDATE",
     "schedule": "SELECT",
-    "schema_version": "SELECT",
     "strategy": "DELETE,INSERT,SELECT,UPDATE",
     "strategy_conversation": "DELETE,INSERT,SELECT,UPDATE",
     "strategy_tool": "DELETE,INSERT,SELECT,UPDATE",
@@ -242,7 +247,7 @@ COLUMN_RIGHTS = {
 
 
 async def test_the_apps_rights_are_exactly_these(superuser: asyncpg.Connection[Any]) -> None:
-    seen = await _snapshot(superuser)
+    seen = await snapshot(superuser)
     grants = {what.split()[1]: how for what, how in seen.items() if re.fullmatch(r"grant \S+ loxodon_app", what)}
     listed = {name: ",".join(sorted(rights.split(","))) for name, rights in grants.items() if "." not in name}
     assert listed == RIGHTS
@@ -265,7 +270,7 @@ async def test_policies_name_the_roles_they_are_for(superuser: asyncpg.Connectio
     common = [(policy["tablename"], policy["cmd"]) for policy in policies if policy["policyname"] == "common"]
     assert common == [("term_stat", "SELECT")]
     everyone = {policy["tablename"] for policy in policies if policy["policyname"] == "everyone"}
-    assert everyone == {"schema_version", "embedding_generation", "schedule"}
+    assert everyone == {"embedding_generation", "schedule"}
     assert {policy["cmd"] for policy in policies if policy["policyname"] == "everyone"} == {"SELECT"}
 
 

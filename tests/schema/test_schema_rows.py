@@ -27,12 +27,6 @@ async def columns(superuser: Superuser, table: str) -> set[str]:
     return {row[0] for row in await superuser.fetch(sql, table)}
 
 
-async def test_r1_15_the_version_of_the_schema_is_kept(superuser: Superuser) -> None:
-    assert await columns(superuser, "schema_version") == {"version", "description", "applied_at"}
-    steps = [row[0] for row in await superuser.fetch("SELECT version FROM schema_version ORDER BY 1")]
-    assert steps == list(range(1, len(steps) + 1))
-
-
 @pytest.mark.parametrize(
     ("column", "value"),
     [

@@ -29,7 +29,7 @@ FUNCTIONS = """
         AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
     ORDER BY 1
 """
-GLOBAL = {"schema_version", "embedding_generation", "schedule"}
+GLOBAL = {"embedding_generation", "schedule"}
 """What belongs to no tenant: read by all, written by the owner or the worker."""
 
 
@@ -129,6 +129,7 @@ CALLERS = {
     "queue_depth": {APP},
     "scope_marked_ids": set(),
     "scope_rows": set(),
+    "schema_revision": {APP},
     "sweep_working": {WORKER},
     "tag_ids": {APP},
     "workspace_terms": {APP},

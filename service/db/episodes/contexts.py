@@ -31,7 +31,7 @@ from service.db.vectors import Half
 from service.domain.job import NewJob
 from service.domain.text import CleanText
 from service.language import context, lexemes
-from service.language.context import PRECEDING, Turn
+from service.language.context import PRECEDING, ContextTurn
 
 PAYLOAD = {"context": True}
 """Marks a job of kind `embed` that makes a context, not the vector of a text."""
@@ -179,8 +179,8 @@ async def around(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> d
     found = {}
     for memory_id, group in groupby(rows, key=attrgetter("id")):
         lines = list(group)
-        turn = Turn(CleanText(lines[0].content), lines[0].speaker)
-        before = [Turn(CleanText(line.before), line.before_by) for line in lines if line.before is not None]
+        turn = ContextTurn(CleanText(lines[0].content), lines[0].speaker)
+        before = [ContextTurn(CleanText(line.before), line.before_by) for line in lines if line.before is not None]
         found[memory_id] = Around(context.lexical(turn, before), context.embedded(turn, before))
     return found
 

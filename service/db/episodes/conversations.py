@@ -26,7 +26,7 @@ from service.db.tables import Conversation, Turn
 from service.domain import conversation as domain
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
-from service.language.context import Turn as Said
+from service.language.context import ContextTurn
 
 INSERT = text("""
     INSERT INTO conversation (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
@@ -146,7 +146,7 @@ class Tail:
     """How many turns a conversation has, and the last of them, oldest first."""
 
     count: int
-    turns: tuple[Said, ...]
+    turns: tuple[ContextTurn, ...]
 
 
 async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> Tail:
@@ -166,7 +166,7 @@ async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) 
         .order_by(Turn.turn_index.desc())
         .limit(limit)
     )
-    said = [Said(CleanText(text), speaker or role) for text, speaker, role in turns]
+    said = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
     return Tail(row.turn_count, tuple(reversed(said)))
 
 

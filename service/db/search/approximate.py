@@ -210,7 +210,7 @@ def statement(
     dimension = None if ask.vector is None else len(ask.vector)
     parts = (bool(ask.terms), bool(ask.tags), ask.asked_at is not None)
     scanned = prefilter.scanned(where, TOO_FEW).sql
-    marks, sql = bool(where.marks), (where.scope.sql, where.vectors.sql, where.rows.sql, scanned)
+    marks, sql = bool(where.filter_keys), (where.scope.sql, where.vectors.sql, where.rows.sql, scanned)
     shape = _shape(*sql, where.generation, dimension, parts, way, marks=marks)
     return shape, values
 

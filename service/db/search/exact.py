@@ -27,8 +27,8 @@ from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.search import bm25
 from service.db.vectors import Half
-from service.domain.bounds import Bound
-from service.domain.marks import NO_MARKS, Marks
+from service.domain.column_ranges import ColumnRange
+from service.domain.filter_keys import NO_FILTER_KEYS, FilterKeys
 from service.domain.query import VectorPath
 
 # The scope is read once, into one row of lists (`scan`): a table of it would be written and read several times. Rows
@@ -133,16 +133,16 @@ WITH RECURSIVE named AS (
 @dataclass(frozen=True, slots=True)
 class Where:
     """Where to look: the scope on `memory m` and on `memory_vector v`, what else a row must be, which vectors count.
-    `marks`: what a row must bear to be what `rows` asks for, `bounds`: between what its columns must lie. `whole`:
-    every row of the scope counts, not a few of them that were found before."""
+    `filter_keys`: the keys a row must carry to be what `rows` asks for, `column_ranges`: bounds of
+    columns with a btree. `whole`: every row of the scope counts, not a few of them that were found before."""
 
     scope: Condition
     vectors: Condition
     rows: Condition
     generation: int
     exact_rows: int
-    marks: Marks = NO_MARKS
-    bounds: tuple[Bound, ...] = ()
+    filter_keys: FilterKeys = NO_FILTER_KEYS
+    column_ranges: tuple[ColumnRange, ...] = ()
     whole: bool = True
 
 

@@ -21,9 +21,9 @@ from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.search import exact
 from service.db.search.exact import Ask, Candidates, Where
-from service.domain import bounds
-from service.domain.bounds import Bound
-from service.domain.marks import Group
+from service.domain import column_ranges
+from service.domain.column_ranges import ColumnRange
+from service.domain.filter_keys import KeyGroup
 
 MOST: Final = 5_000
 """Rows that are few. Each is read by its key from two tables; beyond, the other ways of a large scope are faster."""
@@ -65,7 +65,7 @@ KINDS: Final = {"id": "uuid", "timestamp": "timestamptz", "created_at": "timesta
 async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, wanted: int) -> Candidates | None:
     """As exact.candidates gives them for a small scope; None where nothing tells that the conditions leave
     `exact_rows` rows of the workspace at most, and MOST."""
-    if not where.marks and not where.bounds:
+    if not where.filter_keys and not where.column_ranges:
         return None
     few = await fewer(session, where)
     return None if few is None else await exact.candidates(session, few, ask, arm=arm, wanted=wanted)
@@ -76,14 +76,14 @@ async def fewer(session: Session, where: Where) -> Where | None:
     row = await direct.first(session, probe(where), values(where))
     if row is None or row.cut is None:
         return None
-    return narrowed(where, None if row.cut < 0 else where.bounds[row.cut])
+    return narrowed(where, None if row.cut < 0 else where.column_ranges[row.cut])
 
 
 def probe(where: Where) -> TextClause:
     """Asks for `cut`: -1 where marks leave few rows, else the place of the bound that does, else NULL."""
-    found = enumerate(where.bounds)
+    found = enumerate(where.column_ranges)
     bounded = [BOUNDED.format(bound=_bounded("m", at, each), field=each.field) for at, each in found]
-    return _probe(tuple([f"{IDS} IS NOT NULL"] if where.marks else []), tuple(bounded))
+    return _probe(tuple([f"{IDS} IS NOT NULL"] if where.filter_keys else []), tuple(bounded))
 
 
 @lru_cache(maxsize=64)
@@ -92,7 +92,7 @@ def _probe(marks: tuple[str, ...], bounded: tuple[str, ...]) -> TextClause:
     return typed(text(f"SELECT CASE {' '.join(f'WHEN {each} THEN {cut}' for cut, each in cases)} END AS cut"))
 
 
-def narrowed(where: Where, bound: Bound | None = None) -> Where:
+def narrowed(where: Where, bound: ColumnRange | None = None) -> Where:
     """The scope, cut down to those rows with the marks, or within the bound, that meet the conditions, so that none of
     them is hidden. They and their vectors are found by their ids; scope and conditions are asked of each row that was
     read. Where they stood beside the ids (and not inside a function), a scan of the whole scope looked cheap to a
@@ -101,7 +101,7 @@ def narrowed(where: Where, bound: Bound | None = None) -> Where:
     if bound is None:
         ids = f"CAST((SELECT {IDS}) AS uuid[])"
     else:
-        ids = WITHIN.format(bound=_bounded("b", where.bounds.index(bound), bound))
+        ids = WITHIN.format(bound=_bounded("b", where.column_ranges.index(bound), bound))
     workspace = {"workspace": where.scope.values["workspace"]}
     met = where.scope & where.rows
     here = Condition(f"m.workspace_id = :workspace AND m.id = ANY ({ids})", values(where))
@@ -118,11 +118,11 @@ def known(when: str = "true") -> str:
 def scanned(where: Where, when: str) -> Condition:
     """A statement of the ids of all rows of the scope that meet the conditions, run `when` this holds. The btree of a
     bound serves where the planner takes it for narrow; where there are marks, only the rows `known` are read."""
-    given = values(where) if where.marks or where.bounds else {}
+    given = values(where) if where.filter_keys or where.column_ranges else {}
     given |= {**where.scope.values, **where.rows.values}
-    bounded = [_bounded("m", at, each) for at, each in enumerate(where.bounds)]
+    bounded = [_bounded("m", at, each) for at, each in enumerate(where.column_ranges)]
     every = " AND ".join([where.scope.sql, where.rows.sql, *bounded])
-    if not where.marks:
+    if not where.filter_keys:
         return Condition(SCAN.format(when=when, every=every), given)
     met = f"coalesce({where.scope.sql} AND {where.rows.sql}, false)"
     return Condition(
@@ -140,8 +140,8 @@ def of_scope(scope: Condition) -> dict[str, Any]:
 
 def values(where: Where) -> dict[str, Any]:
     """The parameters of IDS, and of every bound."""
-    since, until = bounds.span(where.bounds)
-    groups = (where.marks.all_of, *where.marks.any_of, (), ())
+    since, until = column_ranges.time_span(where.column_ranges)
+    groups = (where.filter_keys.all_of, *where.filter_keys.any_of, (), ())
     found = {
         "workspace": where.scope.values["workspace"],
         **of_scope(where.scope),
@@ -153,12 +153,12 @@ def values(where: Where) -> dict[str, Any]:
         "of_reach": min(where.exact_rows, MOST),
         "of_broad": BROAD,
     }
-    for at, bound in enumerate(where.bounds):
+    for at, bound in enumerate(where.column_ranges):
         found |= {_name(at, bound, end): value for end, value in _ends(bound)}
     return found
 
 
-def _row(name: str, marks: Group) -> dict[str, Any]:
+def _row(name: str, marks: KeyGroup) -> dict[str, Any]:
     """What a row that bears the marks holds in the columns they are made from."""
     metadata: dict[str, list[Any]] = {}
     for mark in marks:
@@ -171,7 +171,7 @@ def _row(name: str, marks: Group) -> dict[str, Any]:
     }
 
 
-def _bounded(alias: str, at: int, bound: Bound) -> str:
+def _bounded(alias: str, at: int, bound: ColumnRange) -> str:
     """The condition of a bound on a row of `memory`."""
     kind = KINDS.get(bound.field, "text")
     shapes = {"low": f">= CAST(:{{name}} AS {kind})", "high": f"<= CAST(:{{name}} AS {kind})"}
@@ -180,10 +180,10 @@ def _bounded(alias: str, at: int, bound: Bound) -> str:
     return " AND ".join(f"{column} {shapes[end].format(name=_name(at, bound, end))}" for end, _ in _ends(bound))
 
 
-def _name(at: int, bound: Bound, end: str) -> str:
+def _name(at: int, bound: ColumnRange, end: str) -> str:
     return f"bound_{'time_' if KINDS.get(bound.field) == 'timestamptz' else ''}{at}_{end}"
 
 
-def _ends(bound: Bound) -> list[tuple[str, Any]]:
+def _ends(bound: ColumnRange) -> list[tuple[str, Any]]:
     ends = (("low", bound.low), ("high", bound.high), ("among", None if bound.among is None else list(bound.among)))
     return [(name, value) for name, value in ends if value is not None]

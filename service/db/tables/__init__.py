@@ -1,4 +1,4 @@
-"""Which tables are there? Every column, key and constraint by name; indexes and partitions stand in migrations/.
+"""The tables: every column, key and constraint by name. Indexes and partitions stand in service/db/sql.
 
 Every tenant table starts its primary key with `workspace_id` and is under forced row-level security. No
 relationships: nothing loads lazily, rows leave db/ as domain values.
@@ -34,7 +34,7 @@ from service.db.tables.procedures import (
     ToolInvocation,
     ToolRow,
 )
-from service.db.tables.tenants import ApiKey, SchemaVersion, Workspace
+from service.db.tables.tenants import ApiKey, Workspace
 from service.db.tables.work import EmbeddingCache, Idempotency, Job, JobRun, LlmCache, Operation, Schedule
 
 __all__ = [
@@ -71,7 +71,6 @@ __all__ = [
     "Operation",
     "Review",
     "Schedule",
-    "SchemaVersion",
     "StrategyConversation",
     "StrategyRow",
     "StrategyTool",

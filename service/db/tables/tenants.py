@@ -22,14 +22,6 @@ from service.db.tables.base import (
 )
 
 
-class SchemaVersion(Table):
-    __tablename__ = "schema_version"
-
-    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    description: Mapped[str]
-    applied_at: Mapped[datetime] = set_now()
-
-
 class Workspace(Table):
     __tablename__ = "workspace"
 

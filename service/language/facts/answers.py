@@ -17,7 +17,7 @@ MAX_CHARS = 400  # of a question or a claim
 MAX_WORDS = 9  # of a reply that leaves its verb to the question
 
 
-class Answer(NamedTuple):
+class ResolvedAnswer(NamedTuple):
     """A statement in the first person. `told`: the user's own words hold the value; else it was only a yes or no."""
 
     text: str
@@ -100,7 +100,7 @@ _ASKED: tuple[tuple[str, str], ...] = (
 _QUESTIONS = tuple((re.compile(pattern, re.IGNORECASE), template) for pattern, template in _ASKED)
 
 
-def read(asked: str, reply: str) -> list[Answer]:
+def read(asked: str, reply: str) -> list[ResolvedAnswer]:
     """Returns what `reply` says only together with `asked`, the assistant's turn before it; both as written."""
     said = [asked[start:end][:MAX_CHARS] for start, end in sentences.split(asked)]
     last = next(
@@ -116,16 +116,20 @@ def read(asked: str, reply: str) -> list[Answer]:
     if last and fragment and not no:
         filled = _filled(last, fragment)
         if filled:
-            return [Answer(filled, True)]
+            return [ResolvedAnswer(filled, True)]
     made = claims.made(said, last)
     if _USED_TO.match(reply):
         return [
-            Answer(re.sub(r"^I (?!am\b|have\b)", "I used to ", claim), False) for claim in made if claim[:2] == "I "
+            ResolvedAnswer(re.sub(r"^I (?!am\b|have\b)", "I used to ", claim), False)
+            for claim in made
+            if claim[:2] == "I "
         ]
     if yes:
-        return [] if len(made) > 1 and _NOT_ALL.search(reply) else [Answer(claim, False) for claim in made]
+        return [] if len(made) > 1 and _NOT_ALL.search(reply) else [ResolvedAnswer(claim, False) for claim in made]
     if no and last and (not _more_follows(reply) or " still " in last):
-        return [Answer(denied, False) for claim in claims.made([last], last) if (denied := claims.denied(claim))]
+        return [
+            ResolvedAnswer(denied, False) for claim in claims.made([last], last) if (denied := claims.denied(claim))
+        ]
     return []
 
 

@@ -18,7 +18,7 @@ _HEADING = re.compile(r"\W*(?P<head>(?:I|we|my|our|things I)(?:['’](?:m|ve|re)
 _TOLD = re.compile(r"\b(?:is|are|includes?)$", re.IGNORECASE)
 
 
-class Line(NamedTuple):
+class BulletLine(NamedTuple):
     """A half-open span of the text. `heading`: what is read in front of an item, "" for every other sentence."""
 
     start: int
@@ -26,7 +26,7 @@ class Line(NamedTuple):
     heading: str
 
 
-def lines(text: str) -> Iterator[Line]:
+def lines(text: str) -> Iterator[BulletLine]:
     """Yields the sentences of a text in order, headings and bare numbers left out."""
     heading, numbered = "", False
     for start, end in sentences.split(text):
@@ -41,10 +41,10 @@ def lines(text: str) -> Iterator[Line]:
         dash = _ITEM.match(sentence)
         if heading and (dash or numbered):
             begin = start + (dash.end() if dash else 0)
-            yield Line(begin, end, _before(heading, text[begin:end]))
+            yield BulletLine(begin, end, _before(heading, text[begin:end]))
         else:
             heading = ""
-            yield Line(start, end, "")
+            yield BulletLine(start, end, "")
         numbered = False
 
 

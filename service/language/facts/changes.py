@@ -12,7 +12,7 @@ from service.language import wordlists
 from service.language.facts import slots, values, wordbook
 from service.language.facts.fact import USER
 from service.language.facts.phases import Phase, Side
-from service.language.facts.relation import Kind, Relation
+from service.language.facts.relation import FactLink, LinkKind
 from service.language.quantities import units
 
 _MOVED = re.compile(
@@ -39,16 +39,16 @@ _OFTEN = re.compile(
 )
 
 
-def changed(new: Side, old: Side) -> Relation | None:
+def changed(new: Side, old: Side) -> FactLink | None:
     """Returns NEWER where the new sentence changes what the old one says, None where it is no such news."""
     if new.phase is Phase.DENIED or not (old.stands or _MOVED.search(old.fact.text)):
         return None
     if _moved_out(new, old) or _instead(new, old) or _healed(new, old):
-        return Relation(Kind.NEWER, "tells what is so instead")
+        return FactLink(LinkKind.NEWER, "tells what is so instead")
     if _rescheduled(new, old) or _replaced(new, old) or _retongued(new, old):
-        return Relation(Kind.NEWER, "tells how it changed")
+        return FactLink(LinkKind.NEWER, "tells how it changed")
     graded = _regraded(new, old)
-    return Relation(Kind.NEWER, "another figure", graded) if graded else None
+    return FactLink(LinkKind.NEWER, "another figure", graded) if graded else None
 
 
 _OUT = re.compile(r"(?:out|away|in with|into (?:their|an?) (?:own|new) (?:flat|place|apartment|house|home))\b")

@@ -21,18 +21,18 @@ from service.language.facts import (
     phases,
     pronouns,
     reading,
+    rephrasing,
     spelling,
     statement,
     talk,
     tongue,
     whereabouts,
     wishes,
-    wording,
 )
 from service.language.facts.clauses import Clause
-from service.language.facts.fact import Certainty, Fact, Message
+from service.language.facts.conversation_state import ConversationState
+from service.language.facts.fact import Certainty, Message, StatedFact
 from service.language.facts.reading import Heard
-from service.language.facts.told import Told
 
 MAX_FACTS = 200  # of one conversation
 MAX_ASKED_CHARS = 4_000  # of an assistant's turn, from its end: what the user answers stands there
@@ -51,10 +51,10 @@ _MEANT = re.compile(
 _SHORT = 5  # words: what is longer states something by itself
 
 
-def extract(messages: Sequence[Message]) -> tuple[Fact, ...]:
+def extract(messages: Sequence[Message]) -> tuple[StatedFact, ...]:
     """Returns the facts of a conversation in order, each once, none that a later one of it ends."""
     names = sorted({m.name for m in messages if m.role.lower() in _SPEAKERS and m.name})
-    told = Told()
+    told = ConversationState()
     for number, message in enumerate(messages):
         role = message.role.lower()
         if role in _ASSISTANTS:
@@ -71,9 +71,9 @@ def extract(messages: Sequence[Message]) -> tuple[Fact, ...]:
     return tuple(_new_first(told.facts)[:MAX_FACTS])
 
 
-def _new_first(facts: list[Fact]) -> list[Fact]:
+def _new_first(facts: list[StatedFact]) -> list[StatedFact]:
     """Puts "started at Initech" before "left Acme" of the same turn: the new job is what becomes of the old memory."""
-    ordered: list[Fact] = []
+    ordered: list[StatedFact] = []
     for fact in facts:
         last = ordered[-1] if ordered else None
         if last and fact.slot in ("job", "home") and (last.subject, last.slot, last.message) == (
@@ -92,7 +92,7 @@ def _asked_about(asked: str) -> pronouns.About | None:
     return pronouns.spoken_of(asked)
 
 
-def _of_turn(text: str, number: int, speaker: str, told: Told) -> None:
+def _of_turn(text: str, number: int, speaker: str, told: ConversationState) -> None:
     told.written = spelling.mend(clauses.quiet(text))
     mended = told.written.text
     answered = bool(told.asked) and tongue.is_english(mended) and _answer(mended, number, speaker, told)
@@ -123,7 +123,7 @@ def _in_english(clause: Clause) -> Clause:
     return replace(clause, text=kept, end=clause.start + len(kept))
 
 
-def _answer(reply: str, number: int, speaker: str, told: Told) -> bool:
+def _answer(reply: str, number: int, speaker: str, told: ConversationState) -> bool:
     """Takes in what the reply says through the question; returns whether its first clause is spent with that."""
     asked = clauses.quiet(told.asked)
     if _set_straight(asked, reply, number, speaker, told) or _but_for(asked, reply, number, speaker, told):
@@ -139,7 +139,7 @@ def _answer(reply: str, number: int, speaker: str, told: Told) -> bool:
     return spent
 
 
-def _set_straight(asked: str, reply: str, number: int, speaker: str, told: Told) -> bool:
+def _set_straight(asked: str, reply: str, number: int, speaker: str, told: ConversationState) -> bool:
     """ "No, purple" after "Your favorite color is green": the assistant's claim with the user's value."""
     for claim, value in answers.contradicted(asked, reply):
         parts = (f"{part.subject} {part.text}".strip() for part in clauses.of_sentence(claim))
@@ -152,7 +152,7 @@ def _set_straight(asked: str, reply: str, number: int, speaker: str, told: Told)
     return False
 
 
-def _but_for(asked: str, reply: str, number: int, speaker: str, told: Told) -> bool:
+def _but_for(asked: str, reply: str, number: int, speaker: str, told: ConversationState) -> bool:
     """ "June, but yes": what the assistant claimed, with the user's value where it fits."""
     made, value = answers.but_for(asked, reply)
     parts = [f"{part.subject} {part.text}".strip() for claim in made for part in clauses.of_sentence(claim)]
@@ -167,13 +167,13 @@ def _but_for(asked: str, reply: str, number: int, speaker: str, told: Told) -> b
     return False
 
 
-def _heard(text: str, speaker: str, certainty: Certainty, told: Told, *, attribute: bool = False) -> Heard:
+def _heard(text: str, speaker: str, certainty: Certainty, told: ConversationState, *, attribute: bool = False) -> Heard:
     return Heard(
         cues.strip(person.expand(text)).text, speaker, certainty, frozenset(told.names), attribute, told.hearer
     )
 
 
-def _of_clause(clause: Clause, number: int, speaker: str, told: Told, *, corrects: bool) -> bool:
+def _of_clause(clause: Clause, number: int, speaker: str, told: ConversationState, *, corrects: bool) -> bool:
     """Reads one clause; returns whether it was only a correcting cue ("No, sorry."), which then holds for the next."""
     expanded = person.expand(f"{clause.subject} {clause.text}".strip())
     meant = None if clause.question else _MEANT.match(expanded.strip(" .!"))
@@ -181,7 +181,7 @@ def _of_clause(clause: Clause, number: int, speaker: str, told: Told, *, correct
         meant = None
     bare = cues.strip(meant["said"] if meant and pronouns.with_subject(meant["said"], told.about) else expanded)
     if not clause.question:
-        bare = replace(bare, text=wording.straight(bare.text))
+        bare = replace(bare, text=rephrasing.straight(bare.text))
     correction = bare.correction or corrects
     if not bare.text:
         return correction and not clause.question
@@ -224,7 +224,7 @@ def _corrects(bare: str, text: str | None, *, correction: bool) -> bool:
     return (correction and (text is None or len(bare.split()) <= _SHORT)) or bare.lower().startswith("not ")
 
 
-def _wished(text: str, number: int, speaker: str, told: Told, clause: Clause) -> bool:
+def _wished(text: str, number: int, speaker: str, told: ConversationState, clause: Clause) -> bool:
     """Takes in a lasting wish about the answers; returns whether the clause is one."""
     wish = wishes.read(text)
     if wish is None:
@@ -237,7 +237,14 @@ def _wished(text: str, number: int, speaker: str, told: Told, clause: Clause) ->
 
 
 def _state(
-    bare: cues.Bare, text: str | None, number: int, speaker: str, told: Told, clause: Clause, *, correction: bool
+    bare: cues.Bare,
+    text: str | None,
+    number: int,
+    speaker: str,
+    told: ConversationState,
+    clause: Clause,
+    *,
+    correction: bool,
 ) -> None:
     """Takes in what a clause states, and notes whom it spoke of."""
     name = reading.introduced(bare.text, greeted=bare.greeted)

@@ -30,7 +30,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class StatedFact:
     """One self-contained statement in the third person, without a full stop at its end.
 
     `subject`: "user", "user's sister" or a name. `slot`: the attribute (see slots.py), None where it is none we know;

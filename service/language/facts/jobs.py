@@ -12,7 +12,7 @@ from service.language.facts.statement import Statement
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Employment:
     """Parts that a statement does not name are "". `new`: told as a change; `over`: left, lost or retired from."""
 
     role: str = ""
@@ -78,12 +78,12 @@ def slot(s: Statement) -> tuple[str, str] | None:
     return "job", " ".join(part for part in parts if part) or s.rest or s.verb
 
 
-def read(s: Statement) -> Job | None:
+def read(s: Statement) -> Employment | None:
     """Returns the parts of a statement about work, None when it is about something else."""
     rest = _TAIL.sub("", f" {s.rest}").strip(" ,.")
     living = re.match(r"(?P<what>.*?)\s*\bfor a living\b", s.rest, re.IGNORECASE)
     if living and s.subject and "'s " not in s.subject:
-        return Job(role=f"{s.verb} {living['what']}".strip(), new=not s.past)
+        return Employment(role=f"{s.verb} {living['what']}".strip(), new=not s.past)
     by_verb = _VERBS.get(s.verb)
     noun = s.subject.rpartition("'s ")[2]
     noun = re.sub(r"^(?:new|current|day|main|first|dream|last) ", "", noun)
@@ -94,19 +94,19 @@ def read(s: Statement) -> Job | None:
     ):
         return _titled(rest)
     if "'s " in s.subject and s.verb == "be" and noun in ("employer", "company", "workplace"):
-        return Job(employer=rest)
+        return Employment(employer=rest)
     if s.negative and s.verb not in ("work", "be", "intern", "serve"):
         return None
     return by_verb(s, s.rest.strip(" ,.") if s.verb in ("switch", "change") else rest) if by_verb else None
 
 
-def _titled(rest: str) -> Job:
+def _titled(rest: str) -> Employment:
     if re.match(r"(?:at|with|for) ", rest):
-        return Job(employer=rest.split(" ", 1)[1], new=True)
+        return Employment(employer=rest.split(" ", 1)[1], new=True)
     return _named(rest)
 
 
-def _named(text: str, *, new: bool = False) -> Job:
+def _named(text: str, *, new: bool = False) -> Employment:
     """Reads "a data scientist at Acme in Berlin", "at Google as an engineer", "in tech"."""
     pieces = _PARTS.split(text)
     role, employer, field = _plain(pieces[0]), "", ""
@@ -122,7 +122,7 @@ def _named(text: str, *, new: bool = False) -> Job:
             role = f"{role} of {value}"
         elif sign in ("in", "into") and not field:
             field = _plain(value)
-    return Job(role.strip(" ,"), employer.strip(" ,"), field.strip(" ,"), new=new)
+    return Employment(role.strip(" ,"), employer.strip(" ,"), field.strip(" ,"), new=new)
 
 
 def _plain(text: str) -> str:
@@ -134,7 +134,7 @@ def _employs(value: str) -> bool:
     return bool(words) and words[0] not in _NOT_EMPLOYERS and not re.match(r"(?:\d|an? (?:few|while|long))", value)
 
 
-def _work(s: Statement, rest: str) -> Job | None:
+def _work(s: Statement, rest: str) -> Employment | None:
     if not re.match(
         r"(?:\w+ly |part[- ]time |full[- ]time |remotely |there |mostly )?(?:as|at|for|in|with)\b", rest
     ) or re.match(r"(?:at|from) home|in the (?:morning|evening|garden)|with my hands", rest):
@@ -142,16 +142,16 @@ def _work(s: Statement, rest: str) -> Job | None:
     job = _named(re.sub(r"^(?:\w+ly|part[- ]time|full[- ]time) ", "", rest), new=s.begun)
     if rest.startswith("with") and not re.search(r"[A-Z]", job.employer[:1]):
         return None
-    return Job(job.role, job.employer, job.field, job.new, over=s.ended and not s.past)
+    return Employment(job.role, job.employer, job.field, job.new, over=s.ended and not s.past)
 
 
-def _be(s: Statement, rest: str) -> Job | None:
+def _be(s: Statement, rest: str) -> Employment | None:
     fired = _FIRED.match(rest)
     if fired:
-        return Job(employer=fired["who"].strip(), over=True)
+        return Employment(employer=fired["who"].strip(), over=True)
     without = _WITHOUT.match(rest)
     if without:
-        return Job(role=rest.split(" after")[0], without=True, new=True)
+        return Employment(role=rest.split(" after")[0], without=True, new=True)
     if _HIRED.match(rest):
         return _hired(rest)
     if re.match(
@@ -160,7 +160,7 @@ def _be(s: Statement, rest: str) -> Job | None:
         rest,
         re.IGNORECASE,
     ):
-        return Job(field=rest[3:])
+        return Employment(field=rest[3:])
     head = _PARTS.split(rest)[0]
     if (
         not wordbook.is_role(head)
@@ -171,7 +171,7 @@ def _be(s: Statement, rest: str) -> Job | None:
     return _named(rest)
 
 
-def _hired(rest: str) -> Job:
+def _hired(rest: str) -> Employment:
     verb = rest.split()[0].lower()
     tail = _HIRED.sub("", rest)
     if verb in ("promoted", "appointed", "transferred"):
@@ -179,7 +179,7 @@ def _hired(rest: str) -> Job:
     return _named(tail, new=verb != "employed")
 
 
-def _join(_s: Statement, rest: str) -> Job | None:
+def _join(_s: Statement, rest: str) -> Employment | None:
     if re.match(r"(?:an?|the|this|us|me|in)\b (?!company|team at|startup|firm|faculty|staff)", rest) or not rest:
         return None
     if not re.search(r"[A-Z]", rest) and " as " not in rest:
@@ -187,7 +187,7 @@ def _join(_s: Statement, rest: str) -> Job | None:
     return _named(f"at {_plain(rest)}", new=True)
 
 
-def _start(_s: Statement, rest: str) -> Job | None:
+def _start(_s: Statement, rest: str) -> Employment | None:
     job = re.match(rf"(?:an?|the|my|their)?\s*(?:new |first |dream )*{_NOUN}\b\s*(?P<tail>.*)", rest, re.IGNORECASE)
     if job:
         return _or_some(_named(job["tail"], new=True))
@@ -198,10 +198,10 @@ def _start(_s: Statement, rest: str) -> Job | None:
     )
 
 
-def _get(s: Statement, rest: str) -> Job | None:
+def _get(s: Statement, rest: str) -> Employment | None:
     if re.match(r"(?:hired|promoted|fired|laid off|let go|poached|headhunted|recruited)\b", rest):
         fired = _FIRED.match(rest)
-        return Job(employer=fired["who"].strip(), over=True) if fired else _hired(rest)
+        return Employment(employer=fired["who"].strip(), over=True) if fired else _hired(rest)
     promoted = re.match(r"an? promotion(?: to (?P<role>.+))?", rest)
     if promoted and promoted["role"]:
         return _named(promoted["role"], new=True)
@@ -221,40 +221,42 @@ def _get(s: Statement, rest: str) -> Job | None:
     )
     named = _named(job["tail"], new=s.verb != "have")
     return _or_some(
-        Job(named.role or (inner if inner and wordbook.is_role(inner) else ""), named.employer, named.field, named.new)
+        Employment(
+            named.role or (inner if inner and wordbook.is_role(inner) else ""), named.employer, named.field, named.new
+        )
     )
 
 
-def _or_some(job: Job) -> Job:
-    return job if not job.empty else Job(role="new job", new=True)
+def _or_some(job: Employment) -> Employment:
+    return job if not job.empty else Employment(role="new job", new=True)
 
 
-def _leave(s: Statement, rest: str) -> Job | None:
+def _leave(s: Statement, rest: str) -> Employment | None:
     if s.verb == "retire":
-        return Job(role="retired", new=True, without=True)
+        return Employment(role="retired", new=True, without=True)
     job = re.match(
         rf"(?:my|their|the|his|her)?\s*(?:old |current |day )?{_NOUN}\b\s*(?:at|with|in|as|from)?\s*(?P<tail>.*)",
         rest,
         re.IGNORECASE,
     )
     if job:
-        return Job(employer=job["tail"], over=True)
+        return Employment(employer=job["tail"], over=True)
     if s.verb == "resign":
-        return Job(employer=re.sub(r"^(?:from|at)\s+", "", rest), over=True)
+        return Employment(employer=re.sub(r"^(?:from|at)\s+", "", rest), over=True)
     to = re.match(r"(?P<old>[A-Z].*?) (?:for|to join) (?P<new>[A-Z].*)", rest)
     if to:
         return _named(f"at {to['new']}", new=True)
     if s.verb in ("leave", "quit") and re.match(r"[A-Z][\w&.-]*(?: [A-Z][\w&.-]*)*$", rest):
-        return Job(employer=rest, over=True)
+        return Employment(employer=rest, over=True)
     return None
 
 
-def _become(_s: Statement, rest: str) -> Job | None:
+def _become(_s: Statement, rest: str) -> Employment | None:
     rest = re.sub(r"^(?:to (?:be|become)|as)\s+", "", rest)
     return _named(rest, new=True) if wordbook.is_role(_PARTS.split(rest)[0]) else None
 
 
-def _switch(_s: Statement, rest: str) -> Job | None:
+def _switch(_s: Statement, rest: str) -> Employment | None:
     moved = re.match(
         r"(?:careers?|jobs?|roles?|companies|teams?)\b,?\s*(?:from .+? )?(?:to|into|and (?:am|is) now"
         r"|now)?\s*(?P<tail>.*)",
@@ -264,7 +266,7 @@ def _switch(_s: Statement, rest: str) -> Job | None:
     if moved:
         tail = moved["tail"]
         return _or_some(
-            Job(field=tail, new=True)
+            Employment(field=tail, new=True)
             if tail and not _PARTS.match(tail) and not wordbook.is_role(tail)
             else _named(tail, new=True)
         )
@@ -272,14 +274,14 @@ def _switch(_s: Statement, rest: str) -> Job | None:
     return _named(into["role"], new=True) if into and wordbook.is_role(_PARTS.split(into["role"])[0]) else None
 
 
-def _moved(_s: Statement, rest: str) -> Job | None:
+def _moved(_s: Statement, rest: str) -> Employment | None:
     into = re.match(r"(?:on |over )?(?:from .+? )?(?:to|into) (?:an? |the )?(?:new )?(?P<role>.+)", rest)
     if into and (re.search(r"\b(?:role|position|job)\b", rest) or wordbook.is_role(_PARTS.split(into["role"])[0])):
         return _named(re.sub(r"\b(?:role|position|job)\b\s*", "", into["role"]), new=True)
     return None
 
 
-_VERBS: dict[str, Callable[[Statement, str], Job | None]] = {
+_VERBS: dict[str, Callable[[Statement, str], Employment | None]] = {
     verb: reader
     for verbs, reader in (
         ("work intern freelance serve", _work),

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from service.domain.temporal import TemporalTag
 from service.language.facts import compare_jobs, slots, statement
-from service.language.facts.fact import Fact
+from service.language.facts.fact import StatedFact
 from service.language.facts.reading import LASTING
 from service.language.facts.statement import Statement
 
@@ -27,7 +27,7 @@ class Phase(StrEnum):
 class Side:
     """A fact as the rules look at it."""
 
-    fact: Fact
+    fact: StatedFact
     said: Statement
     phase: Phase
 
@@ -47,7 +47,7 @@ class Side:
         return self.phase in (Phase.NOW, Phase.AHEAD)
 
 
-def side(fact: Fact) -> Side:
+def side(fact: StatedFact) -> Side:
     """Returns a fact as the rules look at it."""
     said = statement.parse(fact.text)
     job = compare_jobs.job(fact.text) if fact.slot == "job" else None
@@ -80,6 +80,6 @@ _UNDECIDED = re.compile(
 )
 
 
-def undecided(fact: Fact) -> bool:
+def undecided(fact: StatedFact) -> bool:
     """Returns whether a fact tells of what is only thought of, wanted or tried: it ends nothing that is so."""
     return _UNDECIDED.search(fact.text) is not None

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from service.domain.temporal import TemporalTag
 from service.language import temporal, wordlists
-from service.language.facts import lists, person, several, slot_table, slots, statement, talk, worth
-from service.language.facts.fact import USER, Certainty, Fact
-from service.language.facts.slots import Reading
+from service.language.facts import lists, person, salience, several, slot_table, slots, statement, talk
+from service.language.facts.fact import USER, Certainty, StatedFact
+from service.language.facts.slots import SlotReading
 from service.language.facts.statement import Statement
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)  # tags are read from words and tense alone: no time mention is looked up
@@ -33,7 +33,7 @@ LASTING = wordlists.words("""
 
 
 @lru_cache(maxsize=4096)
-def read(memory_text: str) -> Fact | None:
+def read(memory_text: str) -> StatedFact | None:
     """Returns what a memory told in the third person says, None where no verb is found in it."""
     parsed = statement.parse(memory_text)
     if not parsed.verb:
@@ -41,13 +41,13 @@ def read(memory_text: str) -> Fact | None:
     return fact(memory_text.strip().rstrip("."), parsed, slots.read(parsed), "explicit")
 
 
-def fact(text: str, parsed: Statement, reading: Reading | None, certainty: Certainty) -> Fact:
+def fact(text: str, parsed: Statement, reading: SlotReading | None, certainty: Certainty) -> StatedFact:
     """Returns the fact of a parsed sentence; `text` is kept as it is."""
     subject = parsed.subject if parsed.subject.startswith(USER) else parsed.subject.strip()
     slot, value = reading or (None, None)
     if reading and subject.startswith("user's ") and _owned_attribute(parsed, reading):
         subject = USER
-    return Fact(
+    return StatedFact(
         text=text,
         subject=subject,
         slot=slot,
@@ -63,7 +63,7 @@ def _only_in_form(parsed: Statement, slot: str | None) -> bool:
     return slot == "dislikes" and parsed.verb in slots.UNBEARABLE and not parsed.ended
 
 
-def _owned_attribute(parsed: Statement, reading: Reading) -> bool:
+def _owned_attribute(parsed: Statement, reading: SlotReading) -> bool:
     """Whether the subject names an attribute of the user ("user's name"), and not somebody else ("user's sister")."""
     if parsed.verb != "be":
         return False  # "User's friend has three cats": they are not the user's
@@ -130,18 +130,18 @@ _INTRODUCED = re.compile(
 _HERE = re.compile(r"^(?P<name>[A-Z][\w'’-]+) here$")
 
 
-def facts(heard: Heard) -> Iterator[Fact]:
+def facts(heard: Heard) -> Iterator[StatedFact]:
     """Yields the facts of a clause: none for talk, several for a list."""
     for text in several.statements(heard.text):
         yield from _facts(replace(heard, text=text))
 
 
-def _facts(heard: Heard) -> Iterator[Fact]:
+def _facts(heard: Heard) -> Iterator[StatedFact]:
     text = several.NUMBER_ONLY.sub(r"I am \1 years old", heard.text)
     name = introduced(text)
     if name:
         subject = f"{heard.speaker}'s name is {name}"
-        yield fact(subject, statement.parse(subject), Reading("name", name), heard.certainty)
+        yield fact(subject, statement.parse(subject), SlotReading("name", name), heard.certainty)
         return
     if not talk.statement(text):
         return
@@ -157,7 +157,7 @@ def _facts(heard: Heard) -> Iterator[Fact]:
         of_speaker and not statement.names_user(_as_user(told, heard.speaker))
     ):
         return
-    if worth.keeps(parsed, reading, heard.names) and not _redacted(reading):
+    if salience.keeps(parsed, reading, heard.names) and not _redacted(reading):
         for each in _listed(told, parsed, reading, heard.certainty):
             yield each if heard.speaker == "User" else _renamed(each, heard.speaker)
 
@@ -188,15 +188,15 @@ def introduced(text: str, *, greeted: bool = False) -> str | None:
     found = _INTRODUCED.match(text) or _HERE.match(text)
     if not found:
         bare = re.match(r"^I am (?P<name>[a-z]{3,12})$", text) if greeted else None
-        return bare["name"].capitalize() if bare and worth.could_be_name(bare["name"].capitalize()) else None
+        return bare["name"].capitalize() if bare and salience.could_be_name(bare["name"].capitalize()) else None
     name = found["name"]
     said_so = "name is" in text
     if said_so and name.islower():
         name = name.title()
-    return name if said_so or worth.could_be_name(name) else None
+    return name if said_so or salience.could_be_name(name) else None
 
 
-def _redacted(reading: Reading | None) -> bool:
+def _redacted(reading: SlotReading | None) -> bool:
     """Whether all that the fact would tell has been taken out by the PII stage."""
     return reading is not None and re.fullmatch(r"\W*\[?REDACTED[:\w ]*\]?\W*", reading.value) is not None
 
@@ -205,12 +205,12 @@ def _as_user(told: str, speaker: str) -> str:
     return told if speaker == "User" else re.sub(rf"\b{re.escape(speaker)}\b", "User", told)
 
 
-def _renamed(each: Fact, speaker: str) -> Fact:
+def _renamed(each: StatedFact, speaker: str) -> StatedFact:
     subject = each.subject.replace(USER, speaker, 1) if each.subject.startswith(USER) else each.subject
-    return Fact(each.text, subject, each.slot, each.value, each.polarity, each.certainty, each.temporal_tag)
+    return StatedFact(each.text, subject, each.slot, each.value, each.polarity, each.certainty, each.temporal_tag)
 
 
-def _listed(told: str, parsed: Statement, reading: Reading | None, certainty: Certainty) -> Iterator[Fact]:
+def _listed(told: str, parsed: Statement, reading: SlotReading | None, certainty: Certainty) -> Iterator[StatedFact]:
     """One fact, or one for each part of a list."""
     parts = lists.items(reading.slot, reading.value) if reading else []
     if reading is None or len(parts) < 2 or told.count(reading.value) != 1:
@@ -218,4 +218,4 @@ def _listed(told: str, parsed: Statement, reading: Reading | None, certainty: Ce
         return
     before, _, after = told.partition(reading.value)
     for part in parts:
-        yield fact(f"{before}{part}{after}", parsed, Reading(reading.slot, part), certainty)
+        yield fact(f"{before}{part}{after}", parsed, SlotReading(reading.slot, part), certainty)

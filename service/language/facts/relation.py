@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class LinkKind(StrEnum):
     """SAME and COARSER add nothing; FINER, NEWER and ENDS take the old one's place; FULFILS: a plan came true, its row
     may go when the present one is updated; APART: both stand."""
 
@@ -20,9 +20,9 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class FactLink:
     """`text` is what the old row should say when that is not simply the new fact's text."""
 
-    kind: Kind
+    kind: LinkKind
     reason: str
     text: str | None = None

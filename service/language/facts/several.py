@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from service.language.facts import slots, statement, verbs, wordbook, worth
+from service.language.facts import salience, slots, statement, verbs, wordbook
 
 NUMBER_ONLY = re.compile(r"^I am (\d{1,3})(?: now)?$")
 """A bare age."""
@@ -74,7 +74,7 @@ def statements(text: str) -> list[str]:
         if len(parts) > 1 and all(_could_be_read(f"User has {part}") for part in parts):
             return [f"{owned['have']} {part}" for part in parts]
     named = _NAMED_AND_AGED.match(text)
-    if named and worth.could_be_name(named["name"].capitalize()):
+    if named and salience.could_be_name(named["name"].capitalize()):
         return [f"My name is {named['name']}", f"I am {named['age']}"]
     return [text]
 
@@ -98,7 +98,12 @@ def _listed_states(text: str) -> list[str]:
     told = []
     for number, part in enumerate(parts):
         aged = number == 0 and len(parts) > 1 and parts[1].isdigit()  # "im sam, 27"
-        if number == 0 and (part[:1].isupper() or aged) and part.isalpha() and worth.could_be_name(part.capitalize()):
+        if (
+            number == 0
+            and (part[:1].isupper() or aged)
+            and part.isalpha()
+            and salience.could_be_name(part.capitalize())
+        ):
             told.append(f"My name is {part}")
         elif NUMBER_ONLY.match(f"I am {part}") or _could_be_read(f"User is {part}"):
             told.append(f"I am {part}")

@@ -30,7 +30,7 @@ def is_single(slot: str) -> bool:
     return slot in SINGLE or slot.startswith(SINGLE_PREFIXES)
 
 
-class Reading(NamedTuple):
+class SlotReading(NamedTuple):
     """A slot and its value."""
 
     slot: str
@@ -63,12 +63,12 @@ def place(value: str) -> str:
     return _PLACE_NOISE.sub("", _HEDGED_PLACE.sub("", value)).strip(" ,.")
 
 
-def read(s: Statement) -> Reading | None:
+def read(s: Statement) -> SlotReading | None:
     """Returns the slot and value of a statement, None where no row reads it."""
     for reader in (_possession, jobs.slot, _diet, _company, _language, _taste, _table):
         found = reader(s)
         if found and found[1].strip(" ,.") not in ("", "it", "that", "this", "them"):
-            return Reading(found[0], trimmed(*found))
+            return SlotReading(found[0], trimmed(*found))
     return None
 
 
@@ -190,7 +190,7 @@ _MEASURED = re.compile(
     r"|july|august|september|october|november|december)\b"
     r"|(?:on|at|by|around|about|due|due on|scheduled for|in) (?:the )?(?:\w+ )?(?:[$€£]?\d|\w+day\b|january"
     r"|february|march|april|may|june|july|august|september|october|november|december|noon|midnight)"
-    r"|tomorrow|tonight|next \w+|noon|midnight|[A-Z][\w.-]+$|[A-Z][\w.-]+ [A-Z][\w.-]+$)",
+    r"|tomorrow|tonight|next \w+|noon|midnight|[A-Z][\w.-]+$|[A-Z][\w.-]+ [A-Z][\w.-]+$)"
 )
 
 

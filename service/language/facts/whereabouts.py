@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from service.language.facts.fact import USER, Fact
+from service.language.facts.fact import USER, StatedFact
 
 _PLACE = re.compile(
     r"\b(?:in|to|at|from|near|around|visit(?:ing|ed)?) (?P<place>(?:the )?[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*)"
@@ -43,7 +43,7 @@ def points_there(text: str) -> bool:
     return _THERE.search(text) is not None
 
 
-def settled(text: str, before: Fact | None) -> str:
+def settled(text: str, before: StatedFact | None) -> str:
     """Returns "I am at ASML now" as what it says behind a fact of the same breath that work or home was left."""
     found = _NOW_AT.match(text)
     if not found or before is None or before.subject != USER or before.slot not in ("job", "home"):

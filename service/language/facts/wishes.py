@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from service.language.facts import worth
+from service.language.facts import salience
 
 _LASTING = re.compile(
     r"^\W*(?:please |and |also |but )*(?P<when>always|never|from now on|going forward|in (?:the )?future|by"
@@ -72,7 +72,7 @@ def read(text: str) -> str | None:
     if called and called["name"][:1].isupper():
         return f"User goes by {called['name']}"
     small = _CALLED_SMALL.match(text)
-    if small and worth.could_be_name(small["name"].capitalize()):
+    if small and salience.could_be_name(small["name"].capitalize()):
         return f"User goes by {small['name'].capitalize()}"
     wish = _wish(text)
     if wish is None:

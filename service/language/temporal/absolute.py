@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from service.language.temporal import calendar, words
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Rule, Scene, whole, yearless
+from service.language.temporal.pieces import Rule, TimeContext, TimePiece, whole, yearless
 from service.language.temporal.words import DAY, MONTH, YEAR
 
 _MONTH_OPENER = re.compile(
@@ -27,12 +27,12 @@ _SOME_YEAR = rf"(?:{YEAR}|'\d\d\b)"
 _MODAL = re.compile(r"\s+(?:\d|(?:not|be|have|i|we|you|they|he|she|it|also|take|need|get|or\s+may\s+not)\b)")
 
 
-def _month_first(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _month_first(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     month, day, year = words.month(match.group(1)), words.day(match.group(2)), match.group(3)
     return _dated(scene, match, month, day, year)
 
 
-def _day_first(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _day_first(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     day, of, name, year = match.groups()
     sure = of or year or day[-2:] in ("st", "nd", "rd", "th") or name not in ("may", "march", "mar")
     alone = scene.text.strip(" .?!") == match.group().strip(" .")
@@ -41,18 +41,20 @@ def _day_first(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _dated(scene, match, words.month(name), words.day(day), year)
 
 
-def _day_range(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _day_range(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "June 3-5", "3 to 5 June 2017": both days belong to it."""
     name, first, last, year = match.group(1), words.day(match.group(2)), words.day(match.group(3)), match.group(4)
     return _days(scene, match, words.month(name), (first, last), year)
 
 
-def _day_range_first(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _day_range_first(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     first, last, name, year = words.day(match.group(1)), words.day(match.group(2)), match.group(3), match.group(4)
     return _days(scene, match, words.month(name), (first, last), year)
 
 
-def _days(scene: Scene, match: re.Match[str], month: int, days: tuple[int, int], year: str | None) -> Piece | None:
+def _days(
+    scene: TimeContext, match: re.Match[str], month: int, days: tuple[int, int], year: str | None
+) -> TimePiece | None:
     first, last = days
     between = re.search(r"\bbetween\s+(?:the\s+)?$", scene.before(match.start()))
     if last <= first or (" and " in match.group() and not between):
@@ -61,30 +63,30 @@ def _days(scene: Scene, match: re.Match[str], month: int, days: tuple[int, int],
         begins = calendar.date(int(year), month, first)
     else:
         begins, _ = calendar.yearless(scene.now, month, first, scene.lean(match.start()))
-    return Piece(*match.span(), "range", begins, calendar.day(begins.replace(day=last))[1], unit="days")
+    return TimePiece(*match.span(), "range", begins, calendar.day(begins.replace(day=last))[1], unit="days")
 
 
-def _dated(scene: Scene, match: re.Match[str], month: int, day: int, year: str | None) -> Piece:
+def _dated(scene: TimeContext, match: re.Match[str], month: int, day: int, year: str | None) -> TimePiece:
     if year is None:
         return yearless(scene, match, month, day)
     number = int(year) if len(year) == 4 else words.short_year(year[-2:], scene.now.year)
     return whole(match, calendar.day(calendar.date(number, month, day)), "day")
 
 
-def _month_year(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _month_year(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     year = match.group(2)
     number = int(year) if len(year) == 4 else words.short_year(year[-2:], scene.now.year)
     return whole(match, calendar.span_months(number, words.month(match.group(1)), 1), "month")
 
 
-def _year_month(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _year_month(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     year, month, day = int(match.group(1)), words.month(match.group(2)), match.group(3)
     if day:
         return whole(match, calendar.day(calendar.date(year, month, words.day(day))), "day")
     return whole(match, calendar.span_months(year, month, 1), "month")
 
 
-def _bare_month(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _bare_month(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "in May", "last March", "October budget"; short names and abbreviations are weak without a preposition."""
     which, name = match.group(1), match.group(2).rstrip(".")
     opened = _MONTH_OPENER.search(scene.before(match.start()))
@@ -103,13 +105,13 @@ def _bare_month(scene: Scene, match: re.Match[str]) -> Piece | None:
     return piece if clear or opened else replace(piece, weak=True)
 
 
-def _month_beside(scene: Scene, match: re.Match[str], name: str, lean: Lean) -> Piece:
+def _month_beside(scene: TimeContext, match: re.Match[str], name: str, lean: Lean) -> TimePiece:
     """The last or next such month, the running one left out."""
     begins, _ = calendar.period(scene.now, "month", 1 if lean is Lean.FUTURE else -1)
     return whole(match, calendar.yearless(begins, words.month(name), None, lean), "month")
 
 
-def _quarter(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _quarter(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "Q3 2024", "2024-Q3", "H1", "the third quarter of 2018"."""
     before, letter, index, after = match.groups()
     months = 3 if letter == "q" else 6
@@ -123,7 +125,7 @@ def _quarter(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.span_months(number, first, months), "quarter" if months == 3 else "half")
 
 
-def _ordinal_quarter(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _ordinal_quarter(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     word, kind, of, year = match.groups()
     months = 3 if kind == "quarter" else 6
     index = 12 // months if word == "last" else words.ORDINALS.get(word) or int(word[0])
@@ -134,7 +136,7 @@ def _ordinal_quarter(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.span_months(number, (index - 1) * months + 1, months), kind)
 
 
-def _season(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _season(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "summer of 2019", "last winter", "in spring", "spring break 2023"; bare "spring" and "fall" are verbs."""
     which, name, year = match.groups()
     first = words.SEASONS[name]
@@ -152,14 +154,14 @@ def _season(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, (begins, calendar.add_months(begins, 3)), "quarter")
 
 
-def _decade(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _decade(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "the 90s", "the 1980s", "the nineties": in "her 30s" is an age, so two digits need "the" or an apostrophe."""
     full, tens, word = match.groups()
     digit = int(tens) if tens else _TENS.index(word) if word else 0
     return whole(match, calendar.span_months(int(full or 190 + digit) * 10, 1, 120), "decade")
 
 
-def _century(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _century(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "the 19th century", of a question: a note that names one speaks of style or history."""
     first = int(match.group(1)) * 100 - 99
     return whole(match, calendar.span_months(first, 1, 1200), "century") if scene.asked else None

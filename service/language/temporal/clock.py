@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from service.language.temporal import calendar, words
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Rule, Scene
+from service.language.temporal.pieces import Rule, TimeContext, TimePiece
 from service.language.temporal.words import DAYPART
 
 _CLOCK_OPENER = re.compile(
@@ -38,7 +38,7 @@ def afternoon(hour: int, minute: int, daypart: str | None = None) -> tuple[int, 
     return (hour + 12 if 1 <= hour <= 6 else hour), minute
 
 
-def sharp(scene: Scene, piece: Piece, daypart: str | None) -> tuple[int, int]:
+def sharp(scene: TimeContext, piece: TimePiece, daypart: str | None) -> tuple[int, int]:
     """The hour and minute that a piece with a clock means beside a part of the day."""
     hour, minute = piece.clock or (0, 0)
     if piece.meridiem:
@@ -48,11 +48,11 @@ def sharp(scene: Scene, piece: Piece, daypart: str | None) -> tuple[int, int]:
     return afternoon(hour, minute, daypart)
 
 
-def _time(match: re.Match[str], hour: int, minute: int, *, meridiem: bool, weak: bool = False) -> Piece:
-    return Piece(*match.span(), "time", unit="minute", clock=(hour, minute), meridiem=meridiem, weak=weak)
+def _time(match: re.Match[str], hour: int, minute: int, *, meridiem: bool, weak: bool = False) -> TimePiece:
+    return TimePiece(*match.span(), "time", unit="minute", clock=(hour, minute), meridiem=meridiem, weak=weak)
 
 
-def _digits(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _digits(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "3pm", "3:30 p.m.", "15:30", "3:30"."""
     hour, minute, half = int(match.group(1)), int(match.group(2) or 0), match.group(3)
     if hour > 24 or minute > 59 or (half and hour > 23):
@@ -65,13 +65,13 @@ def _digits(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _time(match, hour % 24, minute, meridiem=sure, weak=not opened)
 
 
-def _dotted(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _dotted(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "from 9.30": weak, it may be any decimal number."""
     hour = int(match.group(1))
     return _time(match, hour % 24, int(match.group(2)), meridiem=hour > 12, weak=True) if hour <= 24 else None
 
 
-def _bare(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _bare(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "at 9", "from 9": weak until a day stands beside it."""
     hour = int(match.group(1))
     if not 1 <= hour <= 24:
@@ -79,7 +79,7 @@ def _bare(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _time(match, hour % 24, 0, meridiem=hour > 12, weak=True)
 
 
-def _letter(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _letter(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "at 9a", "at 10:15p"."""
     hour, minute = int(match.group(1)), int(match.group(2) or 0)
     if not 1 <= hour <= 12:
@@ -87,17 +87,17 @@ def _letter(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _time(match, hour % 12 + (12 if match.group(3) == "p" else 0), minute, meridiem=True)
 
 
-def _spoken(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _spoken(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "six pm"."""
     hour = words.number(match.group(1)) % 12 + (12 if match.group(2)[0] == "p" else 0)
     return _time(match, hour, 0, meridiem=True)
 
 
-def _oclock(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _oclock(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     return _time(match, words.number(match.group(1)) % 24, 0, meridiem=False)
 
 
-def _past(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _past(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "half past 3", "quarter to six"."""
     minutes = {"half": 30, "quarter": 15}.get(match.group(1)) or words.number(match.group(1))
     hour = words.number(match.group(3))
@@ -108,11 +108,11 @@ def _past(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _time(match, hour, minutes, meridiem=False)
 
 
-def _named(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _named(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     return _time(match, *_NAMED[match.group(1)], meridiem=True, weak=match.group(1) == "midnight")
 
 
-def _this_part(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _this_part(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "this morning", "tonight", "late this evening", "last night"."""
     edge, which, part, tonight = match.groups()
     ago = 1 if which == "last" else 0
@@ -129,21 +129,21 @@ def _this_part(scene: Scene, match: re.Match[str]) -> Piece | None:
         ends = begins + timedelta(hours=2)
     elif edge == "late":
         begins = ends - timedelta(hours=2)
-    return Piece(*match.span(), "range", begins, ends, unit="part", daypart=part or tonight)
+    return TimePiece(*match.span(), "range", begins, ends, unit="part", daypart=part or tonight)
 
 
-def _parts_ago(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _parts_ago(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "two nights ago"."""
     day, part = scene.today - timedelta(days=words.number(match.group(1))), match.group(2)
-    return Piece(*match.span(), "range", *hours(scene, day, part), unit="part", daypart=part)
+    return TimePiece(*match.span(), "range", *hours(scene, day, part), unit="part", daypart=part)
 
 
-def _part(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _part(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "morning", "in the evening", "at night": weak, it qualifies the day or hour beside it."""
-    return Piece(*match.span(), "time", unit="part", daypart=match.group(1), weak=True)
+    return TimePiece(*match.span(), "time", unit="part", daypart=match.group(1), weak=True)
 
 
-def hours(scene: Scene, day: datetime, part: str) -> calendar.Interval:
+def hours(scene: TimeContext, day: datetime, part: str) -> calendar.Interval:
     """The hours of a part of a day. The night of a note ends with the day's last second, as corpora have it; that of
     a question goes on to the next morning."""
     if scene.asked:

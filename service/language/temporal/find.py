@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from service.domain.temporal import Mention
 from service.language.temporal import gate, modifiers, phrases, recogniser, scan, tense
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Scene
+from service.language.temporal.pieces import TimeContext, TimePiece
 
 MAX_SENTENCES = 60  # read by our own rules, below 1 ms each
 MAX_PIECES = 40  # in one sentence: a longer list of dates is data, not prose
@@ -52,7 +52,7 @@ def mentions(
         if count == MAX_SENTENCES:
             break
         raw, low = text[start:end], _lower(text[start:end])
-        scene = Scene(low, raw, reference.astimezone(UTC), zone, _guided(low, leaning(low)), asked)
+        scene = TimeContext(low, raw, reference.astimezone(UTC), zone, _guided(low, leaning(low)), asked)
         pieces = own(scene)
         if consulted < MAX_ASKED and recogniser.worth_asking(_rest(scene.text, pieces)):
             consulted += 1
@@ -61,9 +61,9 @@ def mentions(
     return tuple(found)
 
 
-def own(scene: Scene) -> list[Piece]:
+def own(scene: TimeContext) -> list[TimePiece]:
     """What our own rules find in a sentence."""
-    done: list[Piece] = []
+    done: list[TimePiece] = []
     joined = phrases.join(scene, islice(scan.pieces(scene), MAX_PIECES))
     for piece in joined:
         try:
@@ -75,7 +75,7 @@ def own(scene: Scene) -> list[Piece]:
     return done
 
 
-def _day_of(pieces: list[Piece], piece: Piece) -> datetime | None:
+def _day_of(pieces: list[TimePiece], piece: TimePiece) -> datetime | None:
     """The day named nearest before a piece, else the first one after it."""
     days = [p for p in pieces if p.kind == "date" and not p.weak and p.begins]
     before = [p for p in days if p.start < piece.start]
@@ -107,14 +107,14 @@ def _lower(text: str) -> str:
     return lowered.replace("\u00a0", " ").replace("\u202f", " ")
 
 
-def _rest(text: str, pieces: list[Piece]) -> str:
+def _rest(text: str, pieces: list[TimePiece]) -> str:
     """The sentence without what has been found."""
     for piece in pieces:
         text = text[: piece.start] + "\x00" * (piece.end - piece.start) + text[piece.end :]
     return text
 
 
-def _merge(own_pieces: list[Piece], asked: list[Piece]) -> list[Piece]:
+def _merge(own_pieces: list[TimePiece], asked: list[TimePiece]) -> list[TimePiece]:
     """Ours, unless the recogniser read a longer expression around them or one in a place we know nothing of."""
     kept = list(own_pieces)
     for piece in asked:
@@ -127,7 +127,7 @@ def _merge(own_pieces: list[Piece], asked: list[Piece]) -> list[Piece]:
     return sorted(kept, key=lambda p: p.start)
 
 
-def _mention(scene: Scene, piece: Piece, text: str, offset: int) -> Mention | None:
+def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> Mention | None:
     start, end = offset + piece.start, offset + piece.end
     words = text[start:end]
     start, end = start + len(words) - len(words.lstrip()), end - len(words) + len(_TAIL.sub("", words))

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from service.language.temporal import calendar
 from service.language.temporal.calendar import Interval, Lean
-from service.language.temporal.pieces import Piece, Rule, Scene, whole
+from service.language.temporal.pieces import Rule, TimeContext, TimePiece, whole
 from service.language.temporal.words import YEAR
 
 _FIXED = {
@@ -112,7 +112,7 @@ def _days(name: str, around: str | None, year: int) -> Interval:
     return min(day, saturday), max(day, saturday + timedelta(days=1)) + timedelta(days=1)
 
 
-def _holiday(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _holiday(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     which, words, around, year = match.groups()
     name, unit = _key(words), "week" if around else "day"
     if year:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from service.language.temporal import calendar, clock
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Scene
+from service.language.temporal.pieces import TimeContext, TimePiece
 
 _WEEK_OF = re.compile(
     r"(?:the\s+)?\b(?:week(?:end)?|w/c|w/b)(?:\s+(?:of|starting|beginning|commencing|ending))?(?:\s+on)?\s+(?:the\s+)?(?:of\s+)?$"
@@ -69,7 +69,7 @@ _NO_START = re.compile(
 )
 
 
-def apply(scene: Scene, piece: Piece, day: datetime | None) -> Piece | None:
+def apply(scene: TimeContext, piece: TimePiece, day: datetime | None) -> TimePiece | None:
     """The piece with its front words read in; None when it turns out to be no time at all.
 
     `day`: the day (local midnight) that the sentence names elsewhere, for a time of day that stands alone.
@@ -82,7 +82,7 @@ def apply(scene: Scene, piece: Piece, day: datetime | None) -> Piece | None:
     return None if piece.weak else _related(scene, piece)
 
 
-def _nth_of(scene: Scene, piece: Piece) -> Piece:
+def _nth_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
     """ "the last week of May": the one with its last day; "the first week of May": that of its first Thursday."""
     match = _NTH.search(scene.before(piece.start, 40))
     if not match or not piece.begins or not piece.ends or piece.unit not in ("week", "month", "quarter", "year"):
@@ -105,20 +105,20 @@ def _nth_of(scene: Scene, piece: Piece) -> Piece:
     return _within(piece, start, unit, calendar.period(piece.begins, unit, index))
 
 
-def _within(piece: Piece, start: int, unit: str, interval: calendar.Interval) -> Piece:
-    return Piece(start, piece.end, "date" if unit == "day" else "range", *interval, unit=unit)
+def _within(piece: TimePiece, start: int, unit: str, interval: calendar.Interval) -> TimePiece:
+    return TimePiece(start, piece.end, "date" if unit == "day" else "range", *interval, unit=unit)
 
 
-def _week_of(scene: Scene, piece: Piece) -> Piece:
+def _week_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
     match = _WEEK_OF.search(scene.before(piece.start, 32))
     if not match or piece.kind != "date" or not piece.begins:
         return piece
     start = piece.start - (match.end() - match.start())
     unit = "weekend" if "weekend" in match.group() else "week"
-    return Piece(start, piece.end, "range", *calendar.period(piece.begins, unit), unit=unit)
+    return TimePiece(start, piece.end, "range", *calendar.period(piece.begins, unit), unit=unit)
 
 
-def _part_of(scene: Scene, piece: Piece) -> Piece:
+def _part_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
     match = _PART.search(scene.before(piece.start, 32)) or (
         _ENDING.search(scene.before(piece.start, 32)) if piece.unit != "minute" else None
     )
@@ -128,12 +128,12 @@ def _part_of(scene: Scene, piece: Piece) -> Piece:
     word = re.sub(r"\s+", " ", next(g for g in match.groups() if g))
     if piece.unit == "day" and _WHICH[word] == "end":
         moment = piece.ends - calendar.LAST_SECOND
-        return Piece(start, piece.end, "datetime", moment, moment, unit="end")
+        return TimePiece(start, piece.end, "datetime", moment, moment, unit="end")
     begins, ends = calendar.part((piece.begins, piece.ends), _WHICH[word], piece.unit)
     return replace(piece, start=start, kind="range", begins=begins, ends=ends, unit="part-of", weak=False)
 
 
-def _related(scene: Scene, piece: Piece) -> Piece | None:
+def _related(scene: TimeContext, piece: TimePiece) -> TimePiece | None:
     running = _NOW_UNTIL.search(scene.before(piece.start, 32))
     if running and piece.ends and piece.ends > scene.now:
         start = piece.start - (running.end() - running.start())
@@ -169,19 +169,19 @@ def _related(scene: Scene, piece: Piece) -> Piece | None:
     return piece
 
 
-def _starts(scene: Scene, piece: Piece) -> bool:
+def _starts(scene: TimeContext, piece: TimePiece) -> bool:
     """ "from next month" is a start when it lies ahead; "the report from last week" is where it comes from."""
     assert piece.begins
     return piece.begins > scene.now and scene.lean(piece.start) is not Lean.PAST and piece.kind != "datetime"
 
 
-def _meant(scene: Scene, piece: Piece, day: datetime | None, lean: Lean) -> bool:
+def _meant(scene: TimeContext, piece: TimePiece, day: datetime | None, lean: Lean) -> bool:
     """Whether a bare "at 3" is a time of day: at the end of its clause, with a day or a plan around it."""
     at = scene.before(piece.start).endswith("at ") and _CLOSED.match(scene.text, piece.end)
     return bool(at) and (day is not None or lean is Lean.FUTURE)
 
 
-def _undated(scene: Scene, piece: Piece, day: datetime | None) -> Piece | None:
+def _undated(scene: TimeContext, piece: TimePiece, day: datetime | None) -> TimePiece | None:
     """ "at 3pm" without a day beside it: that of the sentence, today, or the nearest that the tense calls for."""
     lean = scene.lean(piece.start)
     if piece.clock is None or (piece.weak and not _meant(scene, piece, day, lean)):

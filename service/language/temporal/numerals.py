@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from service.language.temporal import calendar, words
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Rule, Scene, instant, whole, yearless
+from service.language.temporal.pieces import Rule, TimeContext, TimePiece, instant, whole, yearless
 from service.language.temporal.words import YEAR
 
 _OPENER = re.compile(
@@ -34,7 +34,7 @@ _VERSION = re.compile(r"\b(?:version|v\.?)\s*$")
 _SEPARATED = r"(?<![\d./-])(?:{})(?![\d/]|-\d|\.\d)"
 
 
-def _iso(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _iso(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     year, month, day, hour, minute, second, offset = match.groups()
     begins = calendar.date(int(year), int(month), int(day))
     if not hour:
@@ -46,13 +46,13 @@ def _iso(scene: Scene, match: re.Match[str]) -> Piece | None:
     return instant(match, moment)
 
 
-def _iso_range(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _iso_range(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "2024-01-01..2024-01-31", "2024-01-01/2024-01-31": both days belong to it."""
     first, last = (datetime.fromisoformat(day) for day in match.groups())
-    return Piece(*match.span(), "range", first, last + timedelta(days=1), unit="days") if first <= last else None
+    return TimePiece(*match.span(), "range", first, last + timedelta(days=1), unit="days") if first <= last else None
 
 
-def _numeric(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _numeric(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     first, mark, second, digits = match.groups()
     if mark == "." and _VERSION.search(scene.before(match.start())):
         return None
@@ -63,16 +63,16 @@ def _numeric(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.day(calendar.date(year, month, day)), "day") if 1900 <= year < 2100 else None
 
 
-def _iso_month(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _iso_month(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     return whole(match, calendar.span_months(int(match.group(1)), int(match.group(2)), 1), "month")
 
 
-def _month_of_year(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _month_of_year(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "04/2023"."""
     return whole(match, calendar.span_months(int(match.group(2)), int(match.group(1)), 1), "month")
 
 
-def _fraction(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _fraction(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "on 6/4": a date only behind a preposition, or alone; "3/4 of the cake" and "24/7" are none."""
     alone = scene.text.strip(" .?!") == match.group()
     if match.group() in ("24/7", "9/11") or not (alone or _OPENER.search(scene.before(match.start()))):
@@ -83,14 +83,14 @@ def _fraction(scene: Scene, match: re.Match[str]) -> Piece | None:
     return yearless(scene, match, day, month) if month > 12 else yearless(scene, match, month, day)
 
 
-def _years(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _years(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     first, last = int(match.group(1)), int(match.group(2))
     if not 1900 <= first < last < 2100:
         return None
-    return Piece(*match.span(), "range", calendar.date(first, 1, 1), calendar.date(last + 1, 1, 1), unit="years")
+    return TimePiece(*match.span(), "range", calendar.date(first, 1, 1), calendar.date(last + 1, 1, 1), unit="years")
 
 
-def _year(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _year(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "in 2021", "since 2019": four digits are a year only behind a preposition and before no counted thing."""
     opened = match.group(1) is not None or _YEAR_OPENER.search(scene.before(match.start()))
     if _COUNTED.match(scene.text, match.end()) or not 1500 <= int(match.group(2)) < 2100:
@@ -98,7 +98,7 @@ def _year(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.span_months(int(match.group(2)), 1, 12), "year", weak=not opened)
 
 
-def _fraction_range(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _fraction_range(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "between 10/1-11/7", "from 6/4 to 6/9": both days belong to it; a plan is one that is not over."""
     if not _OPENER.search(scene.before(match.start())):
         return None
@@ -109,10 +109,10 @@ def _fraction_range(scene: Scene, match: re.Match[str]) -> Piece | None:
         ends = calendar.date(begins.year + (last < first), *last) + timedelta(days=1)
     else:
         begins = calendar.date((ends - timedelta(days=1)).year - (last < first), *first)
-    return Piece(*match.span(), "range", begins, ends, unit="days")
+    return TimePiece(*match.span(), "range", begins, ends, unit="days")
 
 
-def _spoken_year(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _spoken_year(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "two thousand and five", "nineteen ninety three", "twenty twenty-four": weak without a preposition."""
     year = words.spoken_year(match.group())
     opened = _YEAR_OPENER.search(scene.before(match.start()))

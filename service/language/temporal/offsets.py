@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from service.language.temporal import calendar, tense, words
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Scene, instant, whole
+from service.language.temporal.pieces import TimeContext, TimePiece, instant, whole
 from service.language.temporal.words import HALF, LAST
 
 DAYS = {"today": 0, "tomorrow": 1, "yesterday": -1}
@@ -23,7 +23,7 @@ _CLAUSE = 80
 """Characters in which the verb of a clause stands."""
 
 
-def counted(scene: Scene, match: re.Match[str]) -> Piece | None:
+def counted(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "the last three weeks", "2 upcoming months"."""
     count, which, unit = match.group(1), match.group(2), words.unit(match.group(4))
     count = count or match.group(3)
@@ -33,19 +33,19 @@ def counted(scene: Scene, match: re.Match[str]) -> Piece | None:
     return counted_range(scene, match, direction, words.number(count), unit)
 
 
-def counted_range(scene: Scene, match: re.Match[str], direction: int, count: int, unit: str) -> Piece:
+def counted_range(scene: TimeContext, match: re.Match[str], direction: int, count: int, unit: str) -> TimePiece:
     """So many units before now or after it: whole days, without today, or real time up to now or from now."""
     if unit in calendar.SECONDS_OF:
         other = scene.later(direction * count * calendar.SECONDS_OF[unit])
         begins, ends = (scene.now, other) if direction > 0 else (other, scene.now)
-        return Piece(*match.span(), "range", begins, ends, unit=unit)
+        return TimePiece(*match.span(), "range", begins, ends, unit=unit)
     if direction > 0:
         start = scene.today + timedelta(days=1)
-        return Piece(*match.span(), "range", start, calendar.shift(start, count, unit), unit="day")
-    return Piece(*match.span(), "range", calendar.shift(scene.today, -count, unit), scene.today, unit="day")
+        return TimePiece(*match.span(), "range", start, calendar.shift(start, count, unit), unit="day")
+    return TimePiece(*match.span(), "range", calendar.shift(scene.today, -count, unit), scene.today, unit="day")
 
 
-def _away(scene: Scene, match: re.Match[str], direction: int, amount: str, unit: str) -> Piece | None:
+def _away(scene: TimeContext, match: re.Match[str], direction: int, amount: str, unit: str) -> TimePiece | None:
     """A point so many units away: a day for days and longer, else an instant."""
     unit = words.unit(unit)
     half = re.match(HALF, amount)
@@ -62,7 +62,7 @@ def _away(scene: Scene, match: re.Match[str], direction: int, amount: str, unit:
     return whole(match, calendar.day(date), "day", sort="offset")
 
 
-def ago(scene: Scene, match: re.Match[str]) -> Piece | None:
+def ago(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "2 weeks ago", "three days from now", "a week ago yesterday"."""
     direction = -1 if match.group(3) in ("ago", "back", "earlier") else 1
     piece = _away(scene, match, direction, match.group(1), match.group(2))
@@ -72,7 +72,7 @@ def ago(scene: Scene, match: re.Match[str]) -> Piece | None:
     return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
 
 
-def ahead(scene: Scene, match: re.Match[str]) -> Piece | None:
+def ahead(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "in half an hour", "in three days' time"."""
     if _looks_back(scene, match) and not match.group(3):
         return None  # "ran it in 3 hours" is how long it took
@@ -83,7 +83,7 @@ def ahead(scene: Scene, match: re.Match[str]) -> Piece | None:
     return _away(scene, match, 1, match.group(1), match.group(2))
 
 
-def _looks_back(scene: Scene, match: re.Match[str]) -> bool:
+def _looks_back(scene: TimeContext, match: re.Match[str]) -> bool:
     """A question leans back of itself: only its verb makes "in 3 hours" a length."""
     if scene.lean(match.start()) is not Lean.PAST:
         return False
@@ -95,11 +95,11 @@ def _has_past_verb(sentence: str) -> bool:
     return Lean.PAST in tense.verbs(sentence)
 
 
-def within(scene: Scene, match: re.Match[str]) -> Piece | None:
+def within(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "within a month": from today or from now on."""
     count, unit = words.number(match.group(1)), words.unit(match.group(2))
     if unit == "weekend" or scene.lean(match.start()) is Lean.PAST:
         return None
     if unit in calendar.SECONDS_OF:
         return counted_range(scene, match, 1, count, unit)
-    return Piece(*match.span(), "range", scene.today, calendar.shift(scene.today, count, unit), unit="day")
+    return TimePiece(*match.span(), "range", scene.today, calendar.shift(scene.today, count, unit), unit="day")

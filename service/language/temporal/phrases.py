@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from service.language.temporal import beside, calendar, clock, holidays, ranges
+from service.language.temporal import adjacent, calendar, clock, holidays, ranges
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Scene
+from service.language.temporal.pieces import TimeContext, TimePiece
 from service.language.temporal.words import LAST, NEXT, WEEKDAY
 
 _AT = re.compile(r"\s*[,(-]?\s*(?:at|@|around|about|from|in\s+the|on|of|the|between|for\s+(?=\d))?\s*")
@@ -27,10 +27,10 @@ _OFFSET = re.compile(r"\s*(from|after|before)\s+")
 _LASTING = re.compile(r"\s*,?\s*(?:for|lasting)\s+(?:about\s+|the\s+)?")
 _STARTING = re.compile(r"\s*(?:starting|beginning|commencing)\s+(?:from\s+|on\s+)?")
 
-Join = Callable[[Scene, Piece, Piece, str], "Piece | None"]
+Join = Callable[[TimeContext, TimePiece, TimePiece, str], "TimePiece | None"]
 
 
-def join(scene: Scene, pieces: Iterable[Piece]) -> list[Piece]:
+def join(scene: TimeContext, pieces: Iterable[TimePiece]) -> list[TimePiece]:
     """Whole expressions from pieces; weak ones that found no partner are left out."""
     found = list(pieces)
     for joins in (
@@ -38,14 +38,14 @@ def join(scene: Scene, pieces: Iterable[Piece]) -> list[Piece]:
         (_dates, _day_of_month, _hours),
         (_hours, _sets),
         (ranges.between, _year),
-        (_hours, _lengths, beside.join, _in_week, _year),
+        (_hours, _lengths, adjacent.join, _in_week, _year),
         (_dates,),
     ):
         found = _pass(scene, _listed(scene, found), joins)
     return [ranges.to_now(scene, p) for p in found]
 
 
-def _listed(scene: Scene, pieces: list[Piece]) -> list[Piece]:
+def _listed(scene: TimeContext, pieces: list[TimePiece]) -> list[TimePiece]:
     """ "in 2007 and 2009": what is listed behind a sure year is one too; "last Thursday and Friday": in one week."""
     for index in range(1, len(pieces)):
         a, b = pieces[index - 1], pieces[index]
@@ -61,8 +61,8 @@ def _listed(scene: Scene, pieces: list[Piece]) -> list[Piece]:
     return pieces
 
 
-def _pass(scene: Scene, pieces: list[Piece], joins: tuple[Join, ...]) -> list[Piece]:
-    done: list[Piece] = []
+def _pass(scene: TimeContext, pieces: list[TimePiece], joins: tuple[Join, ...]) -> list[TimePiece]:
+    done: list[TimePiece] = []
     for piece in pieces:
         if done:
             gap = scene.text[done[-1].end : piece.start]
@@ -74,14 +74,14 @@ def _pass(scene: Scene, pieces: list[Piece], joins: tuple[Join, ...]) -> list[Pi
     return done
 
 
-def _safely(join_two: Join, scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def _safely(join_two: Join, scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     try:
         return join_two(scene, a, b, gap) if len(gap) < 24 else None
     except (ValueError, OverflowError):
         return None
 
 
-def _dates(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def _dates(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "Tue May 9", "tomorrow, Friday", "Friday the 13th", "Monday two weeks from now": one day named twice."""
     if a.kind != "date" or b.kind != "date" or not _COMMA.fullmatch(gap):
         return None
@@ -91,16 +91,16 @@ def _dates(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     return replace(b, start=a.start, end=b.end) if a.sort == "near" and not b.sort else None
 
 
-def _day_of_month(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def _day_of_month(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "last month on the 20th", "the 20th last month"."""
     for month, day in ((a, b), (b, a)):
         if month.unit == "month" and month.begins and day.sort == "ordinal" and day.begins and _ON.fullmatch(gap):
             date = month.begins.replace(day=day.begins.day)
-            return Piece(a.start, b.end, "date", *calendar.day(date))
+            return TimePiece(a.start, b.end, "date", *calendar.day(date))
     return None
 
 
-def _on_weekday(scene: Scene, weekday: Piece, other: Piece) -> Piece:
+def _on_weekday(scene: TimeContext, weekday: TimePiece, other: TimePiece) -> TimePiece:
     """The date that a weekday goes with: in the year or month where they agree, or in the week of "in two weeks"."""
     assert weekday.begins
     assert other.begins
@@ -121,7 +121,7 @@ def _on_weekday(scene: Scene, weekday: Piece, other: Piece) -> Piece:
     return replace(other, sort="")
 
 
-def _in_week(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def _in_week(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "on Saturday night last week"."""
     if b.unit != "week" or not b.begins or not a.begins or not a.ends or gap.strip(" ,"):
         return None
@@ -131,7 +131,7 @@ def _in_week(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     return replace(a, end=b.end, begins=a.begins + days, ends=a.ends + days, sort="")
 
 
-def _year(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def _year(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "26 June to 28 June in 2020", "Christmas last year", "last year in March"."""
     if a.unit == "year" and b.unit != "year" and _IN.fullmatch(gap):
         a, b, gap, start, end = b, a, " ", a.start, b.end
@@ -149,7 +149,7 @@ def _year(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     return None
 
 
-def _hours(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def _hours(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """A day and a time of day, in either order; a time of day and the part of the day it falls in."""
     if a.kind == "date" and b.kind == "time":
         limit = _LIMIT.fullmatch(gap)
@@ -180,29 +180,33 @@ def _hours(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     return None
 
 
-def _at(scene: Scene, date: Piece, time: Piece, start: int | None = None, end: int | None = None) -> Piece | None:
+def _at(
+    scene: TimeContext, date: TimePiece, time: TimePiece, start: int | None = None, end: int | None = None
+) -> TimePiece | None:
     assert date.begins
     start, end = date.start if start is None else start, time.end if end is None else end
     if time.clock is None:
         begins, ends = clock.hours(scene, date.begins, time.daypart or "morning")
-        return Piece(start, end, "range", begins, ends, unit="part", daypart=time.daypart)
+        return TimePiece(start, end, "range", begins, ends, unit="part", daypart=time.daypart)
     hour, minute = clock.sharp(scene, time, time.daypart)
     moment = date.begins.replace(hour=hour, minute=minute)
     if not date.begins <= moment < date.begins + timedelta(days=1):
         return None
-    return Piece(start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute), meridiem=time.meridiem)
+    return TimePiece(
+        start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute), meridiem=time.meridiem
+    )
 
 
-def _at_part(scene: Scene, part: Piece, time: Piece, start: int, end: int) -> Piece:
+def _at_part(scene: TimeContext, part: TimePiece, time: TimePiece, start: int, end: int) -> TimePiece:
     assert part.begins
     hour, minute = clock.sharp(scene, time, part.daypart)
     moment = part.begins.replace(hour=hour, minute=minute)
     if hour < clock.NIGHT_RUNS_TO and part.daypart != "morning":  # "tonight at 12", "last night at 2"
         moment += timedelta(days=1)
-    return Piece(start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute))
+    return TimePiece(start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute))
 
 
-def _told_apart(a: Piece, b: Piece) -> Piece:
+def _told_apart(a: TimePiece, b: TimePiece) -> TimePiece:
     """ "yesterday at 7 in the evening"."""
     assert a.begins
     assert a.clock
@@ -211,7 +215,7 @@ def _told_apart(a: Piece, b: Piece) -> Piece:
     return replace(a, end=b.end, begins=moment, ends=moment, clock=(hour, minute), meridiem=True)
 
 
-def _limited(scene: Scene, date: Piece, moment: Piece | None, word: str) -> Piece | None:
+def _limited(scene: TimeContext, date: TimePiece, moment: TimePiece | None, word: str) -> TimePiece | None:
     """ "yesterday after 6pm": a question means the rest of that day, a note what holds from then on."""
     if moment is None:
         return None
@@ -220,16 +224,16 @@ def _limited(scene: Scene, date: Piece, moment: Piece | None, word: str) -> Piec
     return replace(moment, kind="range", begins=date.begins if scene.asked else None, clock=None)
 
 
-def _shifted(date: Piece, hours: Piece, start: int, end: int) -> Piece:
+def _shifted(date: TimePiece, hours: TimePiece, start: int, end: int) -> TimePiece:
     """A range of hours, resolved on some day, moved to the named one."""
     assert date.begins
     assert hours.begins
     assert hours.ends
     days = calendar.midnight(date.begins) - calendar.midnight(hours.begins)
-    return Piece(start, end, "range", hours.begins + days, hours.ends + days, unit="minute")
+    return TimePiece(start, end, "range", hours.begins + days, hours.ends + days, unit="minute")
 
 
-def _evening(hours: Piece, daypart: str | None) -> Piece:
+def _evening(hours: TimePiece, daypart: str | None) -> TimePiece:
     """ "this evening from 7 to 7:30"."""
     assert hours.begins
     assert hours.ends
@@ -241,37 +245,37 @@ def _evening(hours: Piece, daypart: str | None) -> Piece:
     )
 
 
-def _sets(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def _sets(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "every Monday at 9", "9am every day"."""
     pair = {a.kind, b.kind}
     if "set" in pair and "time" in pair | {a.unit} and _AT.fullmatch(gap):
-        return Piece(a.start, b.end, "set", unit="none")
+        return TimePiece(a.start, b.end, "set", unit="none")
     return None
 
 
-def _lengths(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def _lengths(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "a week from Friday", "tomorrow at 3pm for two hours", "a week starting tomorrow"."""
     if a.amount and b.begins and b.kind in ("date", "datetime"):
         if step := _OFFSET.fullmatch(gap):
             return _offset(scene, a, b, -1 if step.group(1) == "before" else 1)
         if _STARTING.fullmatch(gap):
-            return Piece(a.start, b.end, "range", b.begins, _add(scene, b.begins, a.amount, 1), unit=b.unit)
+            return TimePiece(a.start, b.end, "range", b.begins, _add(scene, b.begins, a.amount, 1), unit=b.unit)
     if b.amount and a.begins and a.kind in ("date", "datetime") and _LASTING.fullmatch(gap):
-        return Piece(a.start, b.end, "range", a.begins, _add(scene, a.begins, b.amount, 1), unit=a.unit)
+        return TimePiece(a.start, b.end, "range", a.begins, _add(scene, a.begins, b.amount, 1), unit=a.unit)
     return None
 
 
-def _offset(scene: Scene, a: Piece, b: Piece, direction: int) -> Piece:
+def _offset(scene: TimeContext, a: TimePiece, b: TimePiece, direction: int) -> TimePiece:
     assert a.amount
     assert b.begins
     moment = _add(scene, b.begins, a.amount, direction)
     if a.amount[1] in calendar.SECONDS_OF:
-        return Piece(a.start, b.end, "datetime", moment, moment, unit="minute")
+        return TimePiece(a.start, b.end, "datetime", moment, moment, unit="minute")
     ends = moment if b.kind == "datetime" else calendar.day(moment)[1]
-    return Piece(a.start, b.end, b.kind, moment, ends, unit=b.unit, sort="offset")
+    return TimePiece(a.start, b.end, b.kind, moment, ends, unit=b.unit, sort="offset")
 
 
-def _add(scene: Scene, moment: datetime, amount: tuple[float, str], direction: int) -> datetime:
+def _add(scene: TimeContext, moment: datetime, amount: tuple[float, str], direction: int) -> datetime:
     count, unit = amount
     if unit in calendar.SECONDS_OF:
         return scene.local(scene.utc(moment) + timedelta(seconds=direction * count * calendar.SECONDS_OF[unit]))

@@ -13,7 +13,7 @@ from service.language.temporal.calendar import Interval, Lean
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class TimeContext:
     """A sentence, lower-cased and `raw`, and the reader's clock: `now` is naive local time, `instant` its UTC.
 
     `asked`: it asks for what lies in a time, and is no note that says when.
@@ -52,7 +52,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TimePiece:
     """A part of a sentence that names a time; `begins` and `ends` are naive local time, half-open.
 
     `kind`: date, time, datetime, range, duration or set, as in Mention. `unit` is the grain ("day", "month" ...).
@@ -78,7 +78,7 @@ class Piece:
     weak: bool = False
 
 
-Handler = Callable[[Scene, "re.Match[str]"], Piece | None]
+Handler = Callable[[TimeContext, "re.Match[str]"], TimePiece | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +89,18 @@ class Rule:
     read: Handler
 
 
-def whole(match: re.Match[str], interval: Interval, unit: str, *, weak: bool = False, sort: str = "") -> Piece:
+def whole(match: re.Match[str], interval: Interval, unit: str, *, weak: bool = False, sort: str = "") -> TimePiece:
     """A piece that names a whole day or period."""
-    return Piece(*match.span(), "date" if unit == "day" else "range", *interval, unit=unit, weak=weak, sort=sort)
+    return TimePiece(*match.span(), "date" if unit == "day" else "range", *interval, unit=unit, weak=weak, sort=sort)
 
 
-def yearless(scene: Scene, match: re.Match[str], month: int, day: int | None, months: int = 1) -> Piece:
+def yearless(scene: TimeContext, match: re.Match[str], month: int, day: int | None, months: int = 1) -> TimePiece:
     """A date or some months without a year, in the reading that the tense calls for."""
     interval = calendar.yearless(scene.now, month, day, scene.lean(match.start()), months)
     kind, unit = ("date", "day") if day else ("range", {1: "month", 3: "quarter", 6: "half"}[months])
-    return Piece(*match.span(), kind, *interval, unit=unit, partial=(month, day), months=months)
+    return TimePiece(*match.span(), kind, *interval, unit=unit, partial=(month, day), months=months)
 
 
-def instant(match: re.Match[str], moment: datetime) -> Piece:
+def instant(match: re.Match[str], moment: datetime) -> TimePiece:
     """A piece that names a point in time: begins and ends coincide."""
-    return Piece(*match.span(), "datetime", moment, moment, unit="minute")
+    return TimePiece(*match.span(), "datetime", moment, moment, unit="minute")

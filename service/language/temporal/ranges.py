@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from service.language.temporal import calendar, clock
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Scene
+from service.language.temporal.pieces import TimeContext, TimePiece
 
 _TO = re.compile(
     r"\s*(?:-|–|—|~|\bto\b|\buntil\b|\btill?\b|\bthrough\b|\bthru\b|\band\b)\s*(?:the\s+)?(?:(end|start|beginning|middle)\s+of\s+(?:the\s+)?)?"
@@ -22,7 +22,7 @@ _CLOSED = re.compile(r"\s*(?:$|[.,;:!?)]|(?:on|in\s+the|every|today|tomorrow|ton
 _TO_NOW = re.compile(r"\s*(?:-|–|to|until|till|and|through)\s*(?:now|(?:the\s+)?present|date|today)\b")
 
 
-def between(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def between(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "from May to June 2020", "3-5pm", "between Monday and Friday", "tomorrow 3pm until 5pm"."""
     opener = _FROM_WORD.search(scene.before(a.start))
     link = _TO.fullmatch(gap)
@@ -36,18 +36,18 @@ def between(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
     if a.weak and b.weak and not opener and not (a.partial and b.partial):
         return None
     if scene.text[b.start : b.end] == "today" and a.begins < scene.today:
-        return Piece(start, b.end, "range", a.begins, scene.today, unit="span")  # a record, as "until now"
+        return TimePiece(start, b.end, "range", a.begins, scene.today, unit="span")  # a record, as "until now"
     begins, ends = _agree(scene, a, _edge(b, link.group(1)))
     partial = a.partial if a.partial and b.partial else None
-    return Piece(start, b.end, "range", begins, ends, unit="span", partial=partial) if begins < ends else None
+    return TimePiece(start, b.end, "range", begins, ends, unit="span", partial=partial) if begins < ends else None
 
 
-def hours(scene: Scene, a: Piece, b: Piece, gap: str) -> Piece | None:
+def hours(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """The ranges among two times of day, before either joins its day: "6/4 between 9.30-4.30pm"."""
     return between(scene, a, b, gap) if a.clock and b.clock else None
 
 
-def _edge(piece: Piece, which: str | None) -> Piece:
+def _edge(piece: TimePiece, which: str | None) -> TimePiece:
     """ "to the end of June", "to the middle of May"; the bounds of the piece where nothing is said."""
     if which is None or piece.begins is None or piece.ends is None:
         return piece
@@ -56,7 +56,7 @@ def _edge(piece: Piece, which: str | None) -> Piece:
     return replace(piece, ends=ends)
 
 
-def _clock_range(scene: Scene, a: Piece, b: Piece, start: int) -> Piece | None:
+def _clock_range(scene: TimeContext, a: TimePiece, b: TimePiece, start: int) -> TimePiece | None:
     """Two times of day, where the first learns am or pm from the second: "3-5pm", "9.30-4.30pm"."""
     assert a.clock
     assert b.clock
@@ -73,10 +73,10 @@ def _clock_range(scene: Scene, a: Piece, b: Piece, start: int) -> Piece | None:
     if ends <= begins:
         ends += timedelta(hours=12 if not b.meridiem and ends + timedelta(hours=12) > begins else 24)
     sure = a.meridiem and b.meridiem
-    return Piece(start, b.end, "range", begins, ends, unit="minute", clock=None if dated else first, meridiem=sure)
+    return TimePiece(start, b.end, "range", begins, ends, unit="minute", clock=None if dated else first, meridiem=sure)
 
 
-def _agree(scene: Scene, a: Piece, b: Piece) -> tuple[datetime, datetime]:
+def _agree(scene: TimeContext, a: TimePiece, b: TimePiece) -> tuple[datetime, datetime]:
     """The bounds of a range whose ends lend each other the year or the week; the last unit is part of it."""
     assert a.begins
     assert b.begins
@@ -104,7 +104,7 @@ def _agree(scene: Scene, a: Piece, b: Piece) -> tuple[datetime, datetime]:
     return begins, ends
 
 
-def _week(scene: Scene, a: Piece, b: Piece) -> tuple[datetime, datetime]:
+def _week(scene: TimeContext, a: TimePiece, b: TimePiece) -> tuple[datetime, datetime]:
     """ "from Monday to Wednesday": the running one if today lies in it and the text does not look back."""
     assert a.begins
     assert b.begins
@@ -116,11 +116,11 @@ def _week(scene: Scene, a: Piece, b: Piece) -> tuple[datetime, datetime]:
     return begins, begins + timedelta(days=length + 1)
 
 
-def to_now(scene: Scene, piece: Piece) -> Piece:
+def to_now(scene: TimeContext, piece: TimePiece) -> TimePiece:
     """ "between January 22 and now", "from May to today": up to today, as a range of whole days."""
     match = _TO_NOW.match(scene.text, piece.end) if piece.begins and piece.unit != "none" else None
     opener = _FROM_WORD.search(scene.before(piece.start))
     if not match or not opener or not piece.begins or piece.begins >= scene.now:
         return piece
     ends = scene.today if piece.begins < scene.today else scene.now
-    return Piece(opener.start() + max(0, piece.start - 24), match.end(), "range", piece.begins, ends, unit="day")
+    return TimePiece(opener.start() + max(0, piece.start - 24), match.end(), "range", piece.begins, ends, unit="day")

@@ -14,7 +14,7 @@ from typing import Any
 
 from service.language.temporal import calendar
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Scene
+from service.language.temporal.pieces import TimeContext, TimePiece
 
 _turn = threading.Lock()  # loading takes a second, and nobody promises that parsing is safe in two threads
 _KINDS = {
@@ -87,7 +87,7 @@ def worth_asking(rest: str) -> bool:
     return any(_OPENED.search(rest[: found.start()]) for found in _HOLIDAY.finditer(rest))
 
 
-def read(scene: Scene) -> list[Piece]:
+def read(scene: TimeContext) -> list[TimePiece]:
     """The expressions of the sentence that can be resolved, bare words filtered out; none of a sentence that is a list
     of times."""
     if len(_UNIT.findall(scene.text)) > MAX_UNITS or len(_NUMBER.findall(scene.text)) > MAX_NUMBERS:
@@ -113,7 +113,7 @@ def _model() -> Any:
     return DateTimeRecognizer("en-us").get_datetime_model()
 
 
-def _piece(scene: Scene, result: Any) -> Piece | None:
+def _piece(scene: TimeContext, result: Any) -> TimePiece | None:
     kind, start, end = result.type_name.rpartition(".")[2], result.start, result.end + 1
     words = scene.text[start:end].strip()
     if _BARE.fullmatch(words) or kind not in _KINDS or (kind == "time" and not re.search(r"[a-z]", words)):
@@ -123,18 +123,18 @@ def _piece(scene: Scene, result: Any) -> Piece | None:
     if not _OPENED.search(scene.before(start)) and _HOLIDAY.match(words) and not re.search(r"\d{4}", words):
         return None
     if kind in ("duration", "set"):
-        return Piece(start, end, _KINDS[kind], unit="none")
+        return TimePiece(start, end, _KINDS[kind], unit="none")
     readings = [r for value in (result.resolution or {}).get("values", ()) if (r := _reading(scene, value))]
     if not readings:
         return None
     begins, ends = _choose(scene, readings, scene.lean(start))
-    return Piece(start, end, _KINDS[kind], begins, ends, unit="day" if kind == "date" else "minute")
+    return TimePiece(start, end, _KINDS[kind], begins, ends, unit="day" if kind == "date" else "minute")
 
 
 Reading = tuple["datetime | None", "datetime | None"]
 
 
-def _reading(scene: Scene, value: dict[str, str]) -> Reading | None:
+def _reading(scene: TimeContext, value: dict[str, str]) -> Reading | None:
     kind = value["type"]
     single = _moment(scene, value.get("value"))
     if single:
@@ -145,7 +145,7 @@ def _reading(scene: Scene, value: dict[str, str]) -> Reading | None:
     return (begins, ends) if begins or ends else None
 
 
-def _moment(scene: Scene, text: str | None) -> datetime | None:
+def _moment(scene: TimeContext, text: str | None) -> datetime | None:
     if not text or text == "not resolved":
         return None
     try:
@@ -157,7 +157,7 @@ def _moment(scene: Scene, text: str | None) -> datetime | None:
         return None
 
 
-def _choose(scene: Scene, readings: list[Reading], lean: Lean) -> Reading:
+def _choose(scene: TimeContext, readings: list[Reading], lean: Lean) -> Reading:
     """Of a past and a future reading the one that the tense calls for; of 3 and 15 o'clock the afternoon."""
     waking = [r for r in readings if not (r[0] and r[0] == r[1] and 1 <= r[0].hour <= 6)]
     ordered = sorted(waking or readings, key=lambda r: r[0] or r[1] or scene.now)

@@ -9,23 +9,23 @@ from __future__ import annotations
 import re
 
 from service.language.temporal import words
-from service.language.temporal.pieces import Piece, Rule, Scene
+from service.language.temporal.pieces import Rule, TimeContext, TimePiece
 from service.language.temporal.words import HALF, MONTH, NUMBER, UNIT, WEEKDAY
 
 _COUNTING = re.compile(r"\s+(?:from|before|after|starting|beginning)\b")
 _IDLE = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|spent|over|another)\s+$")
 
 
-def _set(scene: Scene, match: re.Match[str]) -> Piece | None:
-    return Piece(*match.span(), "set", unit="none")
+def _set(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
+    return TimePiece(*match.span(), "set", unit="none")
 
 
-def _duration(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _duration(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "three weeks", "half an hour"; "a day", "one day", "a second" only behind "for", "in", "takes" ..."""
     vague = match.group(1) in ("a", "an", "one") and not (
         _IDLE.search(scene.before(match.start())) or _COUNTING.match(scene.text, match.end())
     )
-    return None if vague else Piece(*match.span(), "duration", unit="none", amount=_amount(match))
+    return None if vague else TimePiece(*match.span(), "duration", unit="none", amount=_amount(match))
 
 
 def _amount(match: re.Match[str]) -> tuple[float, str]:

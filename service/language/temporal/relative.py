@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from service.language.temporal import calendar, offsets, words
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Rule, Scene, instant, whole
+from service.language.temporal.pieces import Rule, TimeContext, TimePiece, instant, whole
 from service.language.temporal.words import HALF, LAST, MONTH, NEXT, NUMBER, UNIT, WEEKDAY, YEAR
 
 _ORDINAL_OPENER = re.compile(
@@ -32,23 +32,23 @@ _BARE_WEEKDAY = re.compile(
 )
 
 
-def _named_day(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _named_day(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     word = match.group(1)
     days = offsets.DAYS.get(word, 1)  # every other spelling is one of tomorrow
     return whole(match, calendar.day(scene.today + timedelta(days=days)), "day", sort="near")
 
 
-def _day_after(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _day_after(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     days = 2 if match.group(1) == "after tomorrow" else -2
     return whole(match, calendar.day(scene.today + timedelta(days=days)), "day")
 
 
-def _after_next(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _after_next(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     unit, direction = words.unit(match.group(1)), match.group(2)
     return whole(match, calendar.period(scene.now, unit, 2 if direction == "after next" else -2), unit)
 
 
-def _period(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _period(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
     which, unit = match.group(1), words.unit(match.group(2))
     offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
@@ -69,17 +69,17 @@ def _period(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.period(scene.now, unit, offset), unit)
 
 
-def _idle(scene: Scene, match: re.Match[str]) -> bool:
+def _idle(scene: TimeContext, match: re.Match[str]) -> bool:
     """ "a last minute change", "the next second of it"."""
     return bool(re.search(r"(?:\b(?:a|an|at the)|-)\s*$", scene.before(match.start())))
 
 
-def _the_period(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _the_period(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "for the month", "on the weekend", "for the rest of the week", "year to date"."""
     rest, unit = match.group(1), words.unit(match.group(2))
     begins, ends = calendar.period(scene.now, unit)
     if rest:
-        return Piece(*match.span(), "range", scene.now if unit == "day" else scene.today, ends, unit=unit)
+        return TimePiece(*match.span(), "range", scene.now if unit == "day" else scene.today, ends, unit=unit)
     if unit == "weekend" and _OF.match(scene.text, match.end()):
         return None  # "the weekend of May 4"
     if unit == "weekend" and scene.lean(match.start()) is Lean.PAST and begins > scene.now:
@@ -89,12 +89,12 @@ def _the_period(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, (begins, ends), unit, weak=weak)
 
 
-def _to_date(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _to_date(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     begins, _ = calendar.period(scene.now, words.unit(match.group(1)))
-    return Piece(*match.span(), "range", begins, scene.today, unit="day")
+    return TimePiece(*match.span(), "range", begins, scene.today, unit="day")
 
 
-def _within_period(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _within_period(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "later this week" is the rest of it, "earlier this year" what has passed."""
     unit = "day" if match.group(2) == "today" else match.group(2)
     begins, ends = calendar.period(scene.now, unit)
@@ -102,10 +102,10 @@ def _within_period(scene: Scene, match: re.Match[str]) -> Piece | None:
         begins = scene.now if unit == "day" else scene.today
     else:
         ends = scene.now if unit == "day" else scene.today
-    return Piece(*match.span(), "range", begins, ends, unit=unit)
+    return TimePiece(*match.span(), "range", begins, ends, unit=unit)
 
 
-def _weekday(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _weekday(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "Friday", "last Friday", "this coming Friday", "Friday of next week", "next week Wednesday"."""
     which, name = match.group(1), match.group(2)
     index, today = words.weekday(name), scene.today
@@ -126,7 +126,7 @@ def _weekday(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.day(monday + timedelta(days=index)), "day", sort="fixed weekday")
 
 
-def _weekday_of_week(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _weekday_of_week(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     first, which_a, which_b, last = match.groups()
     which, name = which_a or which_b, first or last
     offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
@@ -134,7 +134,7 @@ def _weekday_of_week(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.day(monday + timedelta(days=words.weekday(name))), "day", sort="of week")
 
 
-def _day_of_month(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _day_of_month(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "the 15th of next month", "the 3rd day of this month"."""
     day, which = words.day(match.group(1)), match.group(2)
     offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
@@ -142,7 +142,7 @@ def _day_of_month(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.day(begins.replace(day=day)), "day")
 
 
-def _ordinal(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _ordinal(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
     alone = match.group().startswith("the") and scene.text.strip(" .?!") == match.group()
     opened = alone or _ORDINAL_OPENER.search(scene.before(match.start()))
@@ -157,7 +157,7 @@ def _ordinal(scene: Scene, match: re.Match[str]) -> Piece | None:
     return None
 
 
-def _deadline(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _deadline(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "EOD" is the last second of today, "EOM" the second half of the month, as "end of the month"."""
     letter = match.group(1) or "d"
     if letter in "db":
@@ -166,14 +166,14 @@ def _deadline(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, calendar.part(calendar.period(scene.now, unit), "end", unit), unit)
 
 
-def _edge(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _edge(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "end of month", "beginning of the week": a half of the running period; "end of day" its last second."""
     which, unit = match.groups()
     begins, ends = calendar.period(scene.now, unit)
     if unit == "day" and which == "end":
         return replace(instant(match, ends - calendar.LAST_SECOND), unit="end")
     part = calendar.part((begins, ends), {"beginning": "start", "middle": "mid"}.get(which, which), unit)
-    return Piece(*match.span(), "range", *part, unit="part-of")
+    return TimePiece(*match.span(), "range", *part, unit="part-of")
 
 
 _REF = rf"(?:this|the\s+same|the\s+current|current|{LAST}|{NEXT})"

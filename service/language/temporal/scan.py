@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from service.language.temporal import absolute, beside, clock, holidays, numerals, recurring, relative, weeks, words
-from service.language.temporal.pieces import Piece, Scene
+from service.language.temporal import absolute, adjacent, clock, holidays, numerals, recurring, relative, weeks, words
+from service.language.temporal.pieces import TimeContext, TimePiece
 
 _RULES = (
     *holidays.RULES,
@@ -15,7 +15,7 @@ _RULES = (
     *numerals.RULES,
     *absolute.RULES,
     *numerals.LATE,
-    *beside.RULES,
+    *adjacent.RULES,
     *relative.RULES,
     *clock.RULES,
     *recurring.LATE,
@@ -67,7 +67,7 @@ _STARTS = frozenset(
 )
 
 
-def pieces(scene: Scene) -> Iterator[Piece]:
+def pieces(scene: TimeContext) -> Iterator[TimePiece]:
     """The pieces in order, none overlapping; the earlier rule wins where several match at one place."""
     end = 0
     for token in _TOKEN.finditer(scene.text):
@@ -81,7 +81,7 @@ def pieces(scene: Scene) -> Iterator[Piece]:
             end = piece.end
 
 
-def _read(scene: Scene, position: int, first: int) -> Piece | None:
+def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
     for pattern, rule in zip(_SINGLE[first:], _RULES[first:], strict=True):
         match = pattern.match(scene.text, position)
         if match:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from service.language.temporal import calendar, words
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Piece, Rule, Scene, whole
+from service.language.temporal.pieces import Rule, TimeContext, TimePiece, whole
 from service.language.temporal.words import LAST, NEXT, YEAR
 
 LATE, EARLY = 40, 12
@@ -24,7 +24,7 @@ def monday(year: int, week: int) -> datetime:
     return datetime.fromisocalendar(year, week, 1)
 
 
-def _iso(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _iso(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     year, week, weekday = match.groups()
     begins = monday(int(year), int(week))
     if weekday:
@@ -32,27 +32,27 @@ def _iso(scene: Scene, match: re.Match[str]) -> Piece | None:
     return whole(match, (begins, begins + timedelta(days=7)), "week")
 
 
-def _numbered(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _numbered(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """Of no year: a note means the running one, a question that looks back the last such week that has begun."""
     first, last, year, beside = match.groups()
     return _weeks(scene, match, int(first), int(last or first), year, beside)
 
 
-def _behind_year(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _behind_year(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "2023 week 22"."""
     first, last = int(match.group(2)), int(match.group(3) or match.group(2))
     return _weeks(scene, match, first, last, match.group(1), None)
 
 
-def _counted(scene: Scene, match: re.Match[str]) -> Piece | None:
+def _counted(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "the 12th week of 2024"; "the first week of May" is told by where it lies."""
     index = int(match.group(1))
     return _weeks(scene, match, index, index, match.group(2), match.group(3))
 
 
 def _weeks(
-    scene: Scene, match: re.Match[str], first: int, last: int, year: str | None, beside: str | None
-) -> Piece | None:
+    scene: TimeContext, match: re.Match[str], first: int, last: int, year: str | None, beside: str | None
+) -> TimePiece | None:
     running = scene.now.isocalendar().year
     number = running
     if year:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.curator import offline
-from service.curator.offline import Known
+from service.curator.offline import ShownMemory
 from service.domain.decision import Action
 from service.language.facts import read
 
@@ -13,7 +13,7 @@ from service.language.facts import read
 def verdict(old: str, new: str) -> tuple[Action, str | None]:
     fact = read(new)
     assert fact is not None
-    first = offline.decide(fact, [Known(1, old, 0.8)])[0]
+    first = offline.decide(fact, [ShownMemory(1, old, 0.8)])[0]
     return first.action, first.text
 
 

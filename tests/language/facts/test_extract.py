@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from service.domain.temporal import TemporalTag
 from service.language import wordlists
-from service.language.facts import Fact, Message, extract, read
+from service.language.facts import Message, StatedFact, extract, read
 
 
-def told(*turns: str) -> tuple[Fact, ...]:
+def told(*turns: str) -> tuple[StatedFact, ...]:
     """The facts of turns; one that begins with "A:" is the assistant's."""
     roles = [("assistant", turn[2:].strip()) if turn.startswith("A:") else ("user", turn) for turn in turns]
     return extract([Message(role, text) for role, text in roles])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.domain.temporal import Mention
 from service.language import temporal
 from service.language.temporal import gate, scan, tense
-from service.language.temporal.pieces import Scene
+from service.language.temporal.pieces import TimeContext
 
 WEDNESDAY = datetime(2026, 11, 11, 14, 30, tzinfo=UTC)
 LONDON, NEW_YORK, KOLKATA = ZoneInfo("UTC"), ZoneInfo("America/New_York"), ZoneInfo("Asia/Kolkata")
@@ -251,7 +251,7 @@ def test_the_gate_and_the_list_of_first_words_miss_nothing(
     text: str, begins: str, ends: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert temporal.may_have_time(text)
-    scene = Scene(text.lower(), text, WEDNESDAY, LONDON, tense.leaning(text.lower()))
+    scene = TimeContext(text.lower(), text, WEDNESDAY, LONDON, tense.leaning(text.lower()))
     listed = list(scan.pieces(scene))
     everything = frozenset(word for word in text.lower().replace(",", " ").split())
     monkeypatch.setattr(scan, "_STARTS", scan._STARTS | everything)

@@ -1,0 +1,2412 @@
+-- Made by `make schema-freeze` from service/db/sql, where the current text stands: change it there.
+-- To run it in psql: \set dimension 384, \set partitions 1.
+
+SET LOCAL check_function_bodies = off;  -- functions are made before the tables they read
+
+-- functions/claim_jobs.sql
+-- Takes up to `wanted` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
+--
+-- A lane is a kind of job in a workspace. The claim steps from lane to lane by the index and takes a fair share of
+-- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that the caller was
+-- served last (after_workspace, after_kind): else the last of many tenants would never have their turn.
+--
+-- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 stands where EXISTS would become a join
+-- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
+-- index walks and nested loops are asked for whatever the statistics say.
+CREATE OR REPLACE FUNCTION claim_jobs(
+    claimer text,
+    wanted_kinds text[],
+    wanted integer,
+    lease_s double precision,
+    after_workspace uuid,
+    after_kind text
+)
+RETURNS TABLE (
+    workspace_id uuid,
+    id uuid,
+    kind varchar,
+    memory_id uuid,
+    payload jsonb,
+    attempts integer,
+    max_attempts integer,
+    waited_s double precision
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM expire_leases();
+    RETURN QUERY
+    WITH RECURSIVE ahead AS (
+        (SELECT j.workspace_id, j.kind FROM job j
+         WHERE j.state = 'ready' AND (j.workspace_id, j.kind) > (after_workspace, after_kind)
+         ORDER BY j.workspace_id, j.kind LIMIT 1)
+        UNION ALL
+        SELECT next.* FROM ahead CROSS JOIN LATERAL (
+            SELECT j.workspace_id, j.kind FROM job j
+            WHERE j.state = 'ready' AND (j.workspace_id, j.kind) > (ahead.workspace_id, ahead.kind)
+            ORDER BY j.workspace_id, j.kind LIMIT 1) next
+    ), behind AS (
+        (SELECT j.workspace_id, j.kind FROM job j
+         WHERE j.state = 'ready' AND (j.workspace_id, j.kind) <= (after_workspace, after_kind)
+         ORDER BY j.workspace_id, j.kind LIMIT 1)
+        UNION ALL
+        SELECT next.* FROM behind CROSS JOIN LATERAL (
+            SELECT j.workspace_id, j.kind FROM job j
+            WHERE j.state = 'ready' AND (j.workspace_id, j.kind) > (behind.workspace_id, behind.kind)
+              AND (j.workspace_id, j.kind) <= (after_workspace, after_kind)
+            ORDER BY j.workspace_id, j.kind LIMIT 1) next
+    ), lanes AS MATERIALIZED (
+        SELECT lane.workspace_id, lane.kind, row_number() OVER () AS number
+        FROM (
+            SELECT walked.workspace_id, walked.kind FROM (SELECT * FROM ahead UNION ALL SELECT * FROM behind) walked
+            CROSS JOIN LATERAL (
+                SELECT FROM job j
+                WHERE j.workspace_id = walked.workspace_id AND j.kind = walked.kind
+                  AND j.state = 'ready' AND j.run_after <= now() LIMIT 1) due
+            WHERE walked.kind = ANY (wanted_kinds)
+            LIMIT wanted
+        ) lane
+    ), chosen AS MATERIALIZED (
+        SELECT found.workspace_id, found.id, lanes.number
+        FROM lanes CROSS JOIN LATERAL (
+            SELECT j.workspace_id, j.id FROM job j
+            WHERE j.workspace_id = lanes.workspace_id AND j.kind = lanes.kind
+              AND j.state = 'ready' AND j.run_after <= now()
+            ORDER BY j.priority, j.run_after
+            LIMIT (SELECT ceil(wanted::numeric / count(*)) FROM lanes) FOR UPDATE SKIP LOCKED
+        ) found
+        LIMIT wanted
+    ), taken AS (
+        UPDATE job j SET state = 'running', worker = claimer, attempts = j.attempts + 1,
+            lease_until = now() + make_interval(secs => lease_s)
+        FROM chosen WHERE j.workspace_id = chosen.workspace_id AND j.id = chosen.id
+        RETURNING j.*, chosen.number
+    ), begun AS (
+        UPDATE job_run r SET state = 'running', worker = claimer, attempts = taken.attempts,
+            started_at = coalesce(r.started_at, now()), error = NULL
+        FROM taken WHERE r.workspace_id = taken.workspace_id AND r.id = taken.id
+    )
+    SELECT t.workspace_id, t.id, t.kind, t.memory_id, t.payload, t.attempts, t.max_attempts,
+           extract(epoch FROM now() - t.run_after)::double precision
+    FROM taken t ORDER BY t.number, t.priority, t.run_after;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, uuid, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, uuid, text) TO loxodon_worker;
+
+-- functions/clean_up.sql
+-- Deletes at most `batch` rows per table of what is over at time `at`; returns the rows removed by table. SKIP LOCKED
+-- and the limit: upkeep never waits for a request, nor a request for long.
+CREATE OR REPLACE FUNCTION clean_up(
+    at timestamptz,
+    job_days integer,
+    embedding_days integer,
+    batch integer
+)
+RETURNS TABLE (name text, removed bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    target record;
+BEGIN
+    FOR target IN SELECT * FROM (VALUES
+        ('idempotency', 'expires_at', at),
+        ('llm_cache', 'expires_at', at),
+        ('embedding_cache', 'created_at', at - make_interval(days => embedding_days)),
+        ('operation', 'finished_at', at - make_interval(days => job_days)),
+        ('job', 'finished_at', at - make_interval(days => job_days)),
+        ('job_run', 'finished_at', at - make_interval(days => job_days))
+    ) AS old (relation, since, before) LOOP
+        name := target.relation;
+        EXECUTE format('DELETE FROM %1$I WHERE ctid = ANY (ARRAY('
+                       'SELECT ctid FROM %1$I WHERE %2$I < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))',
+                       target.relation, target.since)
+        USING target.before, batch;
+        GET DIAGNOSTICS removed = ROW_COUNT;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) TO loxodon_worker;
+
+-- functions/count_common_terms.sql
+-- Sums term_stat over all workspaces into the rows of the nil workspace; returns how many were made.
+CREATE OR REPLACE FUNCTION count_common_terms(least_workspaces integer)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    nil constant uuid := '00000000-0000-0000-0000-000000000000';
+    made bigint;
+BEGIN
+    DELETE FROM term_stat t WHERE t.workspace_id = nil OR NOT EXISTS
+        (SELECT FROM workspace w WHERE w.workspace_id = t.workspace_id);
+    -- a word of one or two tenants must not be seen in another one's scores
+    INSERT INTO term_stat (workspace_id, term, texts, contexts)
+    SELECT nil, t.term, least(sum(t.texts), 2147483647), least(sum(t.contexts), 2147483647)
+    FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= least_workspaces;
+    GET DIAGNOSTICS made = ROW_COUNT;
+    RETURN made;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION count_common_terms(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION count_common_terms(integer) TO loxodon_worker;
+
+-- functions/create_workspace.sql
+-- Makes a workspace with its first key. The one way to write before a workspace is known.
+CREATE OR REPLACE FUNCTION create_workspace(
+    new_workspace uuid,
+    workspace_name text,
+    new_key uuid,
+    key_name text,
+    hash text,
+    hint text,
+    key_rights text[]
+)
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    INSERT INTO workspace (workspace_id, name) VALUES (new_workspace, workspace_name);
+    INSERT INTO api_key (workspace_id, id, name, key_hash, hint, rights)
+    VALUES (new_workspace, new_key, key_name, hash, hint, key_rights);
+$$;
+
+REVOKE EXECUTE ON FUNCTION create_workspace(uuid, text, uuid, text, text, text, text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION create_workspace(uuid, text, uuid, text, text, text, text[]) TO loxodon_app;
+
+-- functions/drop_old_audit_partitions.sql
+-- Drops the days of audit that lie wholly beyond retention; returns how many.
+CREATE OR REPLACE FUNCTION drop_old_audit_partitions(retention_days integer)
+RETURNS integer
+LANGUAGE sql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT drop_partitions('audit_log', now() - make_interval(days => retention_days))
+$$;
+
+REVOKE EXECUTE ON FUNCTION drop_old_audit_partitions(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION drop_old_audit_partitions(integer) TO loxodon_worker;
+
+-- functions/drop_partitions.sql
+-- Drops the partitions of a log that end at or before `older_than`; returns how many. Only logs listed in
+-- partitioned_table.
+CREATE OR REPLACE FUNCTION drop_partitions(parent_name text, older_than timestamptz)
+RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET lock_timeout = '2s'
+SET TimeZone = 'UTC'
+AS $$
+DECLARE
+    known partitioned_table%ROWTYPE;
+    child name;
+    last timestamptz;
+    dropped integer := 0;
+BEGIN
+    SELECT * INTO STRICT known FROM partitioned_table WHERE name = parent_name;
+    FOR child IN
+        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = known.name::regclass AND c.relname ~ ('^' || known.name || '_[0-9]+$')
+    LOOP
+        last := to_timestamp(right(child, CASE known.step WHEN 'day' THEN 8 ELSE 6 END),
+                             CASE known.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)
+                + ('1 ' || known.step)::interval;
+        IF last <= older_than THEN
+            EXECUTE format('DROP TABLE %I', child);
+            dropped := dropped + 1;
+        END IF;
+    END LOOP;
+    RETURN dropped;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION drop_partitions(text, timestamptz) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION drop_partitions(text, timestamptz) TO loxodon_worker;
+
+-- functions/drop_unsaid_edge.sql
+-- Trigger: drops a relation that was read out of texts with the last memory that states it, whichever way that memory
+-- goes (request, cascade, erasure). The edge is locked before its evidence is counted, so two deletes of the last two
+-- memories cannot both see the other's. Whoever deletes many memories locks their edges by ascending id first.
+CREATE OR REPLACE FUNCTION drop_unsaid_edge()
+RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    PERFORM FROM entity_edge e WHERE e.workspace_id = OLD.workspace_id AND e.id = OLD.edge_id FOR UPDATE;
+    DELETE FROM entity_edge e
+    WHERE e.workspace_id = OLD.workspace_id AND e.id = OLD.edge_id AND e.extracted_by <> 'caller'
+      AND NOT EXISTS (SELECT FROM entity_edge_source s WHERE s.workspace_id = OLD.workspace_id
+                      AND s.edge_id = OLD.edge_id);
+    RETURN NULL;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION drop_unsaid_edge() FROM PUBLIC;
+
+-- functions/ensure_partitions.sql
+-- Makes the partitions of all logs from now until `upto`, and of every day or month the DEFAULT partition holds rows
+-- of: what stays in DEFAULT would never be dropped by retention. Returns how many were made. Safe to repeat.
+CREATE OR REPLACE FUNCTION ensure_partitions(upto timestamptz)
+RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET TimeZone = 'UTC'
+AS $$
+DECLARE
+    parent partitioned_table%ROWTYPE;
+    first timestamptz;
+    past timestamptz;
+    made integer := 0;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('loxodon:partitions', 0));
+    FOR parent IN SELECT * FROM partitioned_table ORDER BY name LOOP
+        FOR first IN EXECUTE format(
+            'SELECT date_trunc(%1$L, recorded_at) FROM %2$I UNION '
+            'SELECT generate_series(date_trunc(%1$L, now()), $1, %3$L::interval) ORDER BY 1',
+            parent.step, parent.name || '_default', '1 ' || parent.step) USING upto
+        LOOP
+            past := first + ('1 ' || parent.step)::interval;
+            IF make_partition(parent.name, first, past,
+                              to_char(first, CASE parent.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)) THEN
+                made := made + 1;
+            END IF;
+        END LOOP;
+    END LOOP;
+    RETURN made;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION ensure_partitions(timestamptz) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ensure_partitions(timestamptz) TO loxodon_worker;
+
+-- functions/erase_conversation_log.sql
+-- Deletes at most `batch` rows of the workspace's conversation log, recorded until `until`; returns how many.
+CREATE OR REPLACE FUNCTION erase_conversation_log(until timestamptz, batch integer)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    removed bigint;
+BEGIN
+    DELETE FROM conversation_log l USING (
+        SELECT workspace_id, recorded_at, id FROM conversation_log
+        WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
+        LIMIT batch
+    ) old
+    WHERE l.workspace_id = old.workspace_id AND l.recorded_at = old.recorded_at AND l.id = old.id;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION erase_conversation_log(timestamptz, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION erase_conversation_log(timestamptz, integer) TO loxodon_app;
+
+-- functions/erase_history.sql
+-- Deletes at most `batch` rows of the workspace's history, recorded until `until`; returns how many.
+CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch integer)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    removed bigint;
+BEGIN
+    -- repeats the wall in its body: a SECURITY DEFINER function reads past the policy
+    DELETE FROM memory_history h USING (
+        SELECT workspace_id, recorded_at, id FROM memory_history
+        WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
+        LIMIT batch
+    ) old
+    WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION erase_history(timestamptz, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION erase_history(timestamptz, integer) TO loxodon_app;
+
+-- functions/expire_leases.sql
+-- Gives back jobs whose lease ran out. The attempt was counted when the job was claimed, so a job that kills its
+-- worker each time ends as dead.
+CREATE OR REPLACE FUNCTION expire_leases()
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    WITH lost AS (
+        SELECT j.workspace_id, j.id FROM job j WHERE j.state = 'running' AND j.lease_until < now()
+        ORDER BY j.lease_until LIMIT 500 FOR UPDATE SKIP LOCKED
+    ), freed AS (
+        UPDATE job j SET
+            state = CASE WHEN j.attempts >= j.max_attempts THEN 'dead' ELSE 'ready' END,
+            finished_at = CASE WHEN j.attempts >= j.max_attempts THEN now() END,
+            run_after = now(), worker = NULL, lease_until = NULL,
+            last_error = 'the lease of attempt ' || j.attempts || ' ran out: its worker stopped or lost the database'
+        FROM lost WHERE j.workspace_id = lost.workspace_id AND j.id = lost.id
+        RETURNING j.workspace_id, j.id, j.state, j.last_error
+    )
+    UPDATE job_run r SET
+        state = CASE freed.state WHEN 'dead' THEN 'failed' ELSE 'queued' END,
+        finished_at = CASE freed.state WHEN 'dead' THEN now() END,
+        error = freed.last_error
+    FROM freed WHERE r.workspace_id = freed.workspace_id AND r.id = freed.id
+$$;
+
+REVOKE EXECUTE ON FUNCTION expire_leases() FROM PUBLIC;
+
+-- functions/find_api_key.sql
+-- The key with this hash, unless revoked, with the settings of its workspace.
+CREATE OR REPLACE FUNCTION find_api_key(wanted text)
+RETURNS TABLE (
+    workspace_id uuid,
+    id uuid,
+    rights text[],
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar,
+    expires_at timestamptz,
+    settings jsonb
+)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT k.workspace_id, k.id, k.rights, k.user_id, k.agent_id, k.run_id, k.channel, k.expires_at, w.settings
+    FROM api_key k JOIN workspace w USING (workspace_id)
+    WHERE k.key_hash = wanted AND k.revoked_at IS NULL
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_api_key(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_api_key(text) TO loxodon_app;
+
+-- functions/find_large_workspaces.sql
+-- Workspaces with at least `minimum` memories. In smaller ones a search counts its terms itself.
+CREATE OR REPLACE FUNCTION find_large_workspaces(minimum integer)
+RETURNS TABLE (workspace_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT w.workspace_id FROM workspace w
+    WHERE (SELECT count(*) FROM (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id LIMIT minimum) few)
+          >= minimum
+    ORDER BY w.workspace_id
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_large_workspaces(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_large_workspaces(integer) TO loxodon_worker;
+
+-- functions/find_outlived.sql
+-- Memories of all workspaces that are over at time `at`: expired, or older than the retention of their workspace
+-- (memory_retention_days in its settings, else `retention_days`; NULL keeps for ever).
+CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, wanted integer)
+RETURNS TABLE (workspace_id uuid, memory_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT wanted)
+    UNION
+    SELECT kept.workspace_id, old.id
+    FROM (
+        SELECT w.workspace_id, CASE WHEN w.settings ? 'memory_retention_days'
+            THEN (w.settings ->> 'memory_retention_days')::integer ELSE retention_days END AS days
+        FROM workspace w
+    ) kept CROSS JOIN LATERAL (
+        SELECT m.id FROM memory m
+        WHERE m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
+        ORDER BY m.created_at LIMIT wanted
+    ) old
+    WHERE kept.days IS NOT NULL
+    LIMIT wanted
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) TO loxodon_worker;
+
+-- functions/find_unembedded.sql
+-- Memories without a vector that nothing works on, untouched for `quiet`. Each dead job doubles the wait, so a text
+-- that no embedder takes is not tried for ever.
+CREATE OR REPLACE FUNCTION find_unembedded(quiet interval, wanted integer)
+RETURNS TABLE (workspace_id uuid, memory_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT m.workspace_id, m.id
+    FROM memory m CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE j.state IN ('ready', 'running')) AS pending,
+               count(*) FILTER (WHERE j.state = 'dead') AS deaths,
+               max(j.finished_at) FILTER (WHERE j.state = 'dead') AS last_death
+        FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed'
+    ) tried
+    WHERE m.embedding_status <> 'stored' AND m.updated_at < now() - quiet AND tried.pending = 0
+      AND (tried.deaths = 0 OR tried.last_death < now() - quiet * power(2, least(tried.deaths, 10)))
+    LIMIT wanted
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_unembedded(interval, integer) TO loxodon_worker;
+
+-- functions/iso_seconds.sql
+-- Seconds since 1970 of an ISO 8601 text in the form that filters accept, else NULL. Time zone UTC where none is
+-- given.
+CREATE OR REPLACE FUNCTION iso_seconds(of_text text)
+RETURNS double precision
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = public, pg_temp
+SET TimeZone = 'UTC'
+AS $$
+BEGIN
+    IF of_text ~ '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?)?$'
+            AND pg_input_is_valid(of_text, 'timestamptz') THEN
+        RETURN extract(epoch FROM of_text::timestamptz);
+    END IF;
+    RETURN NULL;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION iso_seconds(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION iso_seconds(text) TO loxodon_app;
+
+-- functions/lexical_ids.sql
+-- Ids of up to `wanted` memories of a scope, best BM25 first, read past row-level security from the GIN indexes.
+--
+-- Candidates have one of `opening`; where `beside` is given, one of these as well, unless fewer than `few` do.
+-- `reach` bounds the rows read where even the rarest term is frequent: the rows met first stand for the rest.
+--
+-- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the
+-- workspace in its body and returns ids alone; the caller joins them back under the policy. The plan is generic and
+-- cannot scan sequentially: with the optional scope columns as parameters only the GIN index is left to begin with.
+CREATE OR REPLACE FUNCTION lexical_ids(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    in_context boolean,
+    opening integer[],
+    beside integer[],
+    asked sparsevec,
+    reach integer,
+    wanted integer,
+    few integer
+)
+RETURNS TABLE (id uuid)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    here uuid := current_setting('loxodon.workspace')::uuid;
+    opened integer[] := workspace_terms(here, opening);
+    others integer[] := workspace_terms(here, beside);
+    found uuid[] := '{}';
+BEGIN
+    IF in_context THEN
+        IF others IS NOT NULL THEN
+            found := ARRAY(
+            SELECT met.id FROM (
+                SELECT m.workspace_id, m.id, m.context_bm25 <#> asked AS distance FROM memory m
+                WHERE workspace_terms(m.workspace_id, m.context_terms) && opened
+                  AND workspace_terms(m.workspace_id, m.context_terms) && others AND m.context_terms <> '{}'
+                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                LIMIT reach
+            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        END IF;
+        IF others IS NULL OR cardinality(found) < few THEN
+            found := ARRAY(
+            SELECT met.id FROM (
+                SELECT m.workspace_id, m.id, m.context_bm25 <#> asked AS distance FROM memory m
+                WHERE workspace_terms(m.workspace_id, m.context_terms) && opened AND m.context_terms <> '{}'
+                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                LIMIT reach
+            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        END IF;
+    ELSE
+        IF others IS NOT NULL THEN
+            found := ARRAY(
+            SELECT met.id FROM (
+                SELECT m.workspace_id, m.id, m.bm25 <#> asked AS distance FROM memory m
+                WHERE workspace_terms(m.workspace_id, m.terms) && opened
+                  AND workspace_terms(m.workspace_id, m.terms) && others AND m.terms <> '{}'
+                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                LIMIT reach
+            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        END IF;
+        IF others IS NULL OR cardinality(found) < few THEN
+            found := ARRAY(
+            SELECT met.id FROM (
+                SELECT m.workspace_id, m.id, m.bm25 <#> asked AS distance FROM memory m
+                WHERE workspace_terms(m.workspace_id, m.terms) && opened AND m.terms <> '{}'
+                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                LIMIT reach
+            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        END IF;
+    END IF;
+    RETURN QUERY SELECT ids.id FROM unnest(found) WITH ORDINALITY AS ids (id, place) ORDER BY ids.place;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION
+    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer)
+    FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer)
+    TO loxodon_app;
+
+-- functions/make_partition.sql
+-- Makes one partition of a log for [first, past): built apart, filled from DEFAULT, attached. False when it is there.
+-- The lock on the parent is short; rows that arrive meanwhile wait for at most lock_timeout.
+CREATE OR REPLACE FUNCTION make_partition(
+    parent text,
+    first timestamptz,
+    past timestamptz,
+    suffix text
+)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+    child text := parent || '_' || suffix;
+BEGIN
+    IF to_regclass(child) IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)',
+                   child, parent);
+    EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', parent);
+    EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent || '_default');
+    EXECUTE format('WITH moved AS (DELETE FROM %I WHERE recorded_at >= %L AND recorded_at < %L RETURNING *) '
+                   'INSERT INTO %I SELECT * FROM moved', parent || '_default', first, past, child);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, first, past);
+    EXECUTE format('SELECT protect(%L)', child);
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN workspace_id SET (n_distinct = 10)', child);
+    RETURN true;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION make_partition(text, timestamptz, timestamptz, text) FROM PUBLIC;
+
+-- functions/memory_marks.sql
+-- The filter keys of a row: hashes of its tags, tag prefixes, categories, words made of columns, and metadata.
+--
+-- Each is hashed together with the workspace, so what is common in one tenant makes no posting list longer for
+-- another. A metadata value is hashed with the last step of its path, at any depth: `a.b` is b inside a, or a key of
+-- that name. jsonb_hash agrees with the equality of jsonb, for which 1 is 1.0. With `ranged`, numbers and times also
+-- give the leading 6, 12, 16, 20, 24 and 28 bits of their float64 in the order of the values (service/domain/spans.py
+-- picks those a range needs); what float64 does not hold stands at its ends or at zero. Loops, because one statement
+-- over all three sets is planned for a hundred million rows.
+CREATE OR REPLACE FUNCTION memory_marks(
+    of_workspace uuid,
+    of_tags text[],
+    of_prefixes text[],
+    of_categories text[],
+    of_words text[],
+    of_metadata jsonb,
+    ranged boolean
+)
+RETURNS integer[]
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    salt constant integer := uuid_hash(of_workspace);
+    marks integer[] := '{}';
+    word text;
+    inside jsonb;
+    name text;
+    held jsonb;
+    single jsonb;
+    kind text;
+    exact numeric;
+    place double precision;
+    bits bigint;
+    ordered integer;
+BEGIN
+    FOREACH word IN ARRAY of_tags || of_prefixes || of_words LOOP
+        IF word IS NOT NULL THEN
+            marks := marks || (hashtext(word) # salt);
+        END IF;
+    END LOOP;
+    FOREACH word IN ARRAY of_categories LOOP
+        marks := marks || (hashtext('category:' || word) # salt);
+    END LOOP;
+    IF of_metadata = '{}' THEN
+        RETURN marks;
+    END IF;
+    FOR inside IN SELECT jsonb_path_query(of_metadata, 'strict $.** ? (@.type() == "object")') LOOP
+        FOR name, held IN SELECT split_part(pair.key, '.', -1), pair.value FROM jsonb_each(inside) pair LOOP
+            ordered := 0;
+            FOR single IN SELECT jsonb_path_query(held, 'lax $[*] ? (@.type() != "object" && @.type() != "array")') LOOP
+                marks := marks || (hashtext(name) # jsonb_hash(single) # salt);
+                kind := jsonb_typeof(single);
+                IF NOT ranged OR kind NOT IN ('number', 'string') THEN
+                    CONTINUE;
+                ELSIF kind = 'number' THEN
+                    exact := single;
+                    place := CASE WHEN exact > 1e300 THEN 'infinity' WHEN exact < -1e300 THEN '-infinity'
+                                  WHEN abs(exact) < 1e-300 THEN 0 ELSE exact END;
+                ELSIF single #>> '{}' LIKE '____-__-__%' THEN
+                    kind := 'time';
+                    place := iso_seconds(single #>> '{}');
+                    CONTINUE WHEN place IS NULL;
+                ELSE
+                    CONTINUE;
+                END IF;
+                ordered := ordered + 1;
+                bits := ('x' || encode(float8send(place), 'hex'))::bit(64)::bigint;
+                bits := CASE WHEN bits < 0 THEN bits # 9223372036854775807 ELSE bits END;
+                word := name || ' ' || kind;
+                marks := marks || ARRAY[hashtext(word || '6 ' || (bits >> 58)) # salt, hashtext(word || '12 ' || (bits >> 52)) # salt, hashtext(word || '16 ' || (bits >> 48)) # salt, hashtext(word || '20 ' || (bits >> 44)) # salt, hashtext(word || '24 ' || (bits >> 40)) # salt, hashtext(word || '28 ' || (bits >> 36)) # salt];
+            END LOOP;
+            IF ordered > 1 THEN
+                marks := marks || (hashtext(name || ' many') # salt);
+            END IF;
+        END LOOP;
+    END LOOP;
+    RETURN marks;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION memory_marks(uuid, text[], text[], text[], text[], jsonb, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION memory_marks(uuid, text[], text[], text[], text[], jsonb, boolean) TO loxodon_app;
+
+-- functions/narrow_ids.sql
+-- Ids of the scope's memories that meet three groups of filter keys and a span of time: all of `all_of`, one of
+-- `any_of`, one of `also_of`; an empty group is no condition. NULL when there are too many to be worth it: more than
+-- `reach`, or with a span of time more than ten times that before it is applied.
+--
+-- What ANALYZE knows of frequent keys chooses: the narrowest group alone where it leaves few rows (holding hundreds
+-- of keys of a wide range against each row takes longer than reading the rows), else all groups together, else, in a
+-- scope of at most 30,000 rows, the bitmaps of scope and keys (a key in the index takes a third of what a row of the
+-- table does). work_mem: where the bitmap did not fit, the keys of whole pages would be computed again.
+CREATE OR REPLACE FUNCTION narrow_ids(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    of_since timestamptz,
+    of_until timestamptz,
+    all_of integer[],
+    any_of integer[],
+    also_of integer[],
+    reach integer
+)
+RETURNS uuid[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET work_mem = '64MB'
+AS $$
+DECLARE
+    here uuid := current_setting('loxodon.workspace')::uuid;
+    deep integer := CASE WHEN of_since IS NULL AND of_until IS NULL THEN reach ELSE 10 * reach END;
+    frequent integer[];
+    shares real[];
+    marked real := (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'ix_memory_marks'::regclass);
+    of_all real;
+    of_any real;
+    of_also real;
+    least_of real;
+    middling constant integer := 30000;
+    scoped bigint;
+    seen bigint;
+    found uuid[];
+BEGIN
+    SELECT s.most_common_elems::text::integer[], s.most_common_elem_freqs INTO frequent, shares
+    FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = 'ix_memory_marks';
+    of_all := (SELECT min(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(all_of) mark);
+    of_any := (SELECT sum(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(any_of) mark);
+    of_also := (SELECT sum(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(also_of) mark);
+    least_of := least(of_all, of_any, of_also);
+    IF marked * least_of <= 1.25 * deep THEN
+        IF least_of = of_all THEN
+            WITH met AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = here
+                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    AND (of_since IS NULL OR m."timestamp" >= of_since)
+                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
+                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) @> all_of
+                LIMIT deep + 1
+            )
+            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
+        ELSIF least_of = of_any THEN
+            WITH met AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = here
+                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    AND (of_since IS NULL OR m."timestamp" >= of_since)
+                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
+                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) && any_of
+                LIMIT deep + 1
+            )
+            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
+        ELSE
+            WITH met AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = here
+                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    AND (of_since IS NULL OR m."timestamp" >= of_since)
+                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
+                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) && also_of
+                LIMIT deep + 1
+            )
+            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
+        END IF;
+        IF seen <= deep AND cardinality(found) <= reach THEN
+            RETURN found;
+        END IF;
+    END IF;
+    IF num_nonnulls(of_all, of_any, of_also) > 1 AND marked * least_of <= 10 * deep
+            AND marked * coalesce(of_all, 1) * coalesce(of_any, 1) * coalesce(of_also, 1) <= 2 * deep THEN
+        WITH met AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = here
+                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    AND (of_since IS NULL OR m."timestamp" >= of_since)
+                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
+                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) @> all_of AND memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) && coalesce(nullif(any_of, '{}'), all_of)
+                    AND memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) && coalesce(nullif(also_of, '{}'), nullif(any_of, '{}'), all_of)
+                LIMIT deep + 1
+            )
+            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
+        IF seen <= deep AND cardinality(found) <= reach THEN
+            RETURN found;
+        END IF;
+    END IF;
+    IF num_nonnulls(of_user, of_agent, of_run) > 0 AND marked * least_of <= 1.5 * middling THEN
+        scoped := scope_rows(of_user, of_agent, of_run, of_channels, middling);
+        IF scoped <= middling AND marked * least_of <= 1.5 * scoped THEN
+            RETURN scope_marked_ids(of_user, of_agent, of_run, of_channels, of_since, of_until, all_of, any_of, also_of,
+                                    reach);
+        END IF;
+    END IF;
+    RETURN NULL;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION
+    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    TO loxodon_app;
+
+-- functions/protect.sql
+-- Forces row-level security on a table: the app sees the workspace of its transaction, the owner everything. The
+-- setting is read without missing_ok: a forgotten workspace is an error, not an empty answer. From Postgres 17 the
+-- worker may run VACUUM on it; up to 16 only the owner may.
+CREATE OR REPLACE FUNCTION protect(target regclass)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
+    EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', target);
+    EXECUTE format('CREATE POLICY tenant ON %s TO loxodon_app '
+                   'USING (workspace_id = current_setting(''loxodon.workspace'')::uuid)', target);
+    EXECUTE format('CREATE POLICY owner ON %s TO loxodon_owner USING (true)', target);
+    IF current_setting('server_version_num')::integer >= 170000 THEN
+        EXECUTE format('GRANT MAINTAIN ON %s TO loxodon_worker', target);
+    END IF;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION protect(regclass) FROM PUBLIC;
+
+-- functions/purge_episodes.sql
+-- Erases what was said by or to a subject: log, turn vectors, turns, profile. Returns the rows affected by table.
+--
+-- The subject is a scope (rows with every given id) or one memory. Runs before purge_subject(), which removes the
+-- sources by which a memory's turns are found; of a memory that is gone only history knows them, or its texts.
+CREATE OR REPLACE FUNCTION purge_episodes(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channel text,
+    of_memory uuid
+)
+RETURNS TABLE (name text, affected bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    here uuid := current_setting('loxodon.workspace')::uuid;
+    turns uuid[];
+BEGIN
+    IF of_memory IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
+        RAISE EXCEPTION 'a subject is a user, an agent, a run or a memory';
+    END IF;
+    SELECT coalesce(array_agg(id), '{}') INTO turns FROM (
+        SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = here AND s.memory_id = of_memory
+        UNION
+        SELECT (was ->> 'turn_id')::uuid FROM memory_history h
+            CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
+        WHERE h.workspace_id = here AND h.memory_id = of_memory
+        UNION
+        SELECT t.id FROM turn t
+        WHERE of_memory IS NULL AND t.workspace_id = here AND (of_user IS NULL OR t.user_id = of_user)
+          AND (of_agent IS NULL OR t.agent_id = of_agent) AND (of_run IS NULL OR t.run_id = of_run)
+          AND (of_channel IS NULL OR t.channel = of_channel)
+    ) said;
+    name := 'conversation_log';
+    DELETE FROM conversation_log l WHERE l.workspace_id = here AND (l.turn_id = ANY (turns) OR EXISTS (
+        SELECT FROM memory_history h WHERE h.workspace_id = here AND h.memory_id = of_memory
+          AND h.user_id IS NOT DISTINCT FROM l.user_id AND h.agent_id IS NOT DISTINCT FROM l.agent_id
+          AND l.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
+                                 encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex'))
+        ) OR (of_memory IS NULL
+        AND (of_user IS NULL OR l.user_id = of_user) AND (of_agent IS NULL OR l.agent_id = of_agent)
+        AND (of_run IS NULL OR l.run_id = of_run) AND (of_channel IS NULL OR l.channel = of_channel)));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'turn_vector';
+    DELETE FROM turn_vector v WHERE v.workspace_id = here AND v.turn_id = ANY (turns);
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    DELETE FROM turn t WHERE of_memory IS NULL AND t.workspace_id = here AND t.id = ANY (turns)
+        AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = here AND s.turn_id = t.id);
+    name := 'user_profile';
+    DELETE FROM user_profile p WHERE p.workspace_id = here AND of_memory IS NULL AND p.user_id = of_user
+        AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION purge_episodes(text, text, text, text, uuid) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION purge_episodes(text, text, text, text, uuid) TO loxodon_app;
+
+-- functions/purge_subject.sql
+-- Erases a subject: a scope (rows with every given id) or one memory with its promoted copies. Returns the rows
+-- affected by table.
+--
+-- Ids of memories that are gone already come from history. Rows that only speak of the subject keep their time and
+-- numbers and lose their words (audit, other memories' decisions and snapshots). A job that runs this moment finds
+-- its operation answered and stores nothing. The caches hold words of nobody in particular, so all of the workspace's
+-- go. This is the one way besides appending to change history and audit: the app has no right to delete there.
+CREATE OR REPLACE FUNCTION purge_subject(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channel text,
+    of_memory uuid
+)
+RETURNS TABLE (name text, affected bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    here uuid := current_setting('loxodon.workspace')::uuid;
+    whole boolean := of_memory IS NULL AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
+    ids uuid[];
+    words text[];
+    convs uuid[];
+    turns uuid[];
+    touched uuid[];
+    ops uuid[];
+    ents uuid[];
+BEGIN
+    IF of_memory IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
+        RAISE EXCEPTION 'a subject is a user, an agent, a run or a memory';
+    END IF;
+    IF of_memory IS NOT NULL THEN
+        WITH RECURSIVE same AS (
+            SELECT of_memory AS id
+            UNION
+            SELECT CASE WHEN e.source_id = same.id THEN e.target_id ELSE e.source_id END
+            FROM same JOIN memory_edge e ON e.workspace_id = here AND e.rel_type = 'PROMOTED_FROM'
+                AND (e.source_id = same.id OR e.target_id = same.id)
+        )
+        SELECT array_agg(id) INTO ids FROM same;
+    ELSE
+        SELECT coalesce(array_agg(DISTINCT id), '{}') INTO ids FROM (
+            SELECT m.id FROM memory m
+            WHERE m.workspace_id = here AND (of_user IS NULL OR m.user_id = of_user)
+              AND (of_agent IS NULL OR m.agent_id = of_agent) AND (of_run IS NULL OR m.run_id = of_run)
+              AND (of_channel IS NULL OR m.channel = of_channel)
+            UNION ALL
+            SELECT h.memory_id FROM memory_history h
+            WHERE h.workspace_id = here AND (of_user IS NULL OR h.user_id = of_user)
+              AND (of_agent IS NULL OR h.agent_id = of_agent) AND (of_run IS NULL OR h.run_id = of_run)
+              AND (of_channel IS NULL OR h.before ->> 'channel' = of_channel)
+        ) known;
+    END IF;
+    words := ids::text[];
+
+    PERFORM FROM memory WHERE workspace_id = here AND id = ANY (ids) ORDER BY id FOR UPDATE;
+    PERFORM FROM memory_edge WHERE workspace_id = here AND (source_id = ANY (ids) OR target_id = ANY (ids))
+        ORDER BY source_id, rel_type, target_id FOR UPDATE;
+
+    -- what was said
+    SELECT coalesce(array_agg(id), '{}') INTO turns FROM (
+        SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = here AND s.memory_id = ANY (ids)
+        UNION  -- of a memory that is gone only history knows the turns
+        SELECT (was ->> 'turn_id')::uuid FROM memory_history h
+            CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
+        WHERE h.workspace_id = here AND h.memory_id = ANY (ids)
+    ) said;
+    SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched
+    FROM turn t WHERE t.workspace_id = here AND t.id = ANY (turns);
+    SELECT coalesce(array_agg(c.id), '{}') INTO convs FROM conversation c
+    WHERE of_memory IS NULL AND c.workspace_id = here AND (of_user IS NULL OR c.user_id = of_user)
+      AND (of_agent IS NULL OR c.agent_id = of_agent) AND (of_run IS NULL OR c.external_id = of_run)
+      AND (of_channel IS NULL OR c.channel = of_channel);
+    name := 'turn';
+    WITH gone AS (
+        DELETE FROM turn t WHERE t.workspace_id = here AND (t.conversation_id = ANY (convs) OR t.id = ANY (turns))
+        RETURNING 1
+    ) SELECT count(*) INTO affected FROM gone;
+    RETURN NEXT;
+    name := 'conversation';
+    DELETE FROM conversation c WHERE c.workspace_id = here AND (c.id = ANY (convs) OR (c.id = ANY (touched)
+        AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = here AND t.conversation_id = c.id)));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+
+    -- a turn's words also stand in the context of its neighbours
+    UPDATE memory m SET context_terms = '{}', context_bm25 = NULL
+    WHERE m.workspace_id = here AND NOT m.id = ANY (ids) AND m.context_terms <> '{}'
+      AND m.conversation_id = ANY (touched);
+    DELETE FROM memory_vector v WHERE v.workspace_id = here AND v.kind = 'context' AND v.memory_id IN (
+        SELECT m.id FROM memory m WHERE m.workspace_id = here AND m.conversation_id = ANY (touched));
+
+    -- memories, and what goes with them
+    SELECT coalesce(array_agg(id), '{}') INTO ents FROM (
+        SELECT me.entity_id AS id FROM memory_entity me WHERE me.workspace_id = here AND me.memory_id = ANY (ids)
+        UNION
+        SELECT was::uuid FROM memory_history h
+            CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(h.before -> 'entity_ids', '[]')) was
+        WHERE h.workspace_id = here AND h.memory_id = ANY (ids)
+    ) called;
+    name := 'memory_vector';
+    DELETE FROM memory_vector WHERE workspace_id = here AND memory_id = ANY (ids);
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'memory_edge';
+    DELETE FROM memory_edge WHERE workspace_id = here AND (source_id = ANY (ids) OR target_id = ANY (ids));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'memory';
+    DELETE FROM memory WHERE workspace_id = here AND id = ANY (ids);
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'entity';
+    DELETE FROM entity e WHERE e.workspace_id = here AND ((whole AND e.user_id = of_user) OR (e.id = ANY (ents)
+        AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = here AND me.entity_id = e.id)));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'review';
+    DELETE FROM review WHERE workspace_id = here AND memory_id = ANY (ids);
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+
+    -- what happened
+    name := 'memory_history';
+    DELETE FROM memory_history WHERE workspace_id = here AND memory_id = ANY (ids);
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    UPDATE memory_history h SET before = jsonb_set(h.before, '{edges}', (
+        SELECT coalesce(jsonb_agg(g), '[]') FROM jsonb_array_elements(h.before -> 'edges') g
+        WHERE NOT g ->> 'source_id' = ANY (words) AND NOT g ->> 'target_id' = ANY (words)))
+    WHERE h.workspace_id = here AND EXISTS (
+        SELECT FROM jsonb_array_elements(coalesce(h.before -> 'edges', '[]')) g
+        WHERE g ->> 'source_id' = ANY (words) OR g ->> 'target_id' = ANY (words));
+    name := 'decision';
+    DELETE FROM decision d WHERE d.workspace_id = here AND (d.memory_id = ANY (ids) OR (of_memory IS NULL
+        AND of_channel IS NULL AND (of_user IS NULL OR d.user_id = of_user)
+        AND (of_agent IS NULL OR d.agent_id = of_agent) AND (of_run IS NULL OR d.run_id = of_run)));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    UPDATE decision d SET reply = NULL, verdict = d.verdict - 'reason'
+    WHERE d.workspace_id = here AND d.candidates ?| words;
+    name := 'audit_log';
+    UPDATE audit_log a SET query_text = NULL, metadata = '{}', config_snapshot = '{}', error_message = NULL,
+        user_id = NULL, session_id = NULL, conversation_id = NULL, request_id = NULL, source_channel = NULL,
+        target_channels = '{}', promoted_from_channel = NULL
+    WHERE a.workspace_id = here AND (a.affected_ids && ids OR (of_memory IS NULL AND CASE
+        WHEN of_user IS NOT NULL THEN a.user_id = of_user OR a.metadata #>> '{covers,user_id}' = of_user
+        ELSE (of_agent IS NULL OR of_agent IN (a.metadata #>> '{scope,agent_id}', a.metadata #>> '{covers,agent_id}'))
+         AND (of_run IS NULL OR of_run IN (a.metadata #>> '{scope,run_id}', a.metadata #>> '{covers,run_id}')) END));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+
+    -- work, answers and caches
+    SELECT coalesce(array_agg(o.id), '{}') INTO ops FROM operation o
+    WHERE o.workspace_id = here AND of_memory IS NULL AND o.request ? 'scope'
+      AND (of_user IS NULL OR o.request -> 'scope' ->> 0 = of_user)
+      AND (of_agent IS NULL OR o.request -> 'scope' ->> 1 = of_agent)
+      AND (of_run IS NULL OR o.request -> 'scope' ->> 2 = of_run);
+    name := 'job';
+    DELETE FROM job j WHERE j.workspace_id = here AND (j.memory_id = ANY (ids)
+        OR j.payload ->> 'operation_id' = ANY (ops::text[]) OR j.payload ->> 'conversation_id' = ANY (convs::text[]));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'operation';
+    DELETE FROM operation WHERE workspace_id = here AND id = ANY (ops);
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'idempotency';
+    DELETE FROM idempotency i WHERE i.workspace_id = here AND i.status IS NOT NULL AND (
+        (of_memory IS NULL AND coalesce(i.user_id, i.agent_id, i.run_id) IS NOT NULL
+         AND (of_user IS NULL OR i.user_id = of_user) AND (of_agent IS NULL OR i.agent_id = of_agent)
+         AND (of_run IS NULL OR i.run_id = of_run))
+        OR i.body ->> 'operation_id' = ANY (ops::text[])
+        OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.id') found WHERE found #>> '{}' = ANY (words))
+        OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.source_id') found
+                   WHERE found #>> '{}' = ANY (words))
+        OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.target_id') found
+                   WHERE found #>> '{}' = ANY (words)));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    -- the only unanswered row in sight is this request's own
+    UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL WHERE workspace_id = here AND status IS NULL;
+    INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
+    SELECT here, 'operation:' || each, each::text, 410, '{"results": [], "warnings": ["purged"]}',
+           now() + interval '1 day'
+    FROM unnest(ops) each ON CONFLICT DO NOTHING;
+    name := 'llm_cache';
+    DELETE FROM llm_cache WHERE workspace_id = here;
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'embedding_cache';
+    DELETE FROM embedding_cache WHERE workspace_id = here;
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid) TO loxodon_app;
+
+-- functions/queue_depth.sql
+-- How many jobs of all workspaces are due, up to 10,000.
+CREATE OR REPLACE FUNCTION queue_depth()
+RETURNS integer
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    -- counting stops at 10,000: a health check must stay cheap when the queue is long
+    SELECT count(*)::integer FROM (SELECT 1 FROM job WHERE state = 'ready' AND run_after <= now() LIMIT 10000) due
+$$;
+
+REVOKE EXECUTE ON FUNCTION queue_depth() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION queue_depth() TO loxodon_app;
+
+-- functions/schema_revision.sql
+-- The revision of the schema, and the oldest revision of the code that can still read it.
+--
+-- A migration that older code cannot read past (a dropped or renamed column, a changed function) puts its own revision
+-- in place of oldest_reader; one that only adds leaves it. service/db/revision.py compares both with its own.
+CREATE OR REPLACE FUNCTION schema_revision()
+RETURNS TABLE (revision integer, oldest_reader integer)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT version_num::integer, 1 FROM alembic_version
+$$;
+
+REVOKE EXECUTE ON FUNCTION schema_revision() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION schema_revision() TO loxodon_app;
+
+-- functions/scope_marked_ids.sql
+-- Ids of the scope's memories that meet the filter keys, as for narrow_ids(), from the bitmaps of scope and keys;
+-- NULL when there are more than `reach`. Called by narrow_ids() alone. Planned for its values, so that what is not
+-- given falls away. Working out the filter keys of a scope's rows one by one would take longer than anything else
+-- could, so only bitmaps are allowed.
+CREATE OR REPLACE FUNCTION scope_marked_ids(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    of_since timestamptz,
+    of_until timestamptz,
+    all_of integer[],
+    any_of integer[],
+    also_of integer[],
+    reach integer
+)
+RETURNS uuid[]
+LANGUAGE plpgsql STABLE
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+SET enable_indexscan = off
+SET enable_indexonlyscan = off
+SET work_mem = '64MB'
+AS $$
+DECLARE
+    here uuid := current_setting('loxodon.workspace')::uuid;
+    found uuid[];
+BEGIN
+    found := ARRAY(
+        SELECT m.id FROM memory m WHERE m.workspace_id = here
+            AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+            AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+            AND (of_since IS NULL OR m."timestamp" >= of_since) AND (of_until IS NULL OR m."timestamp" <= of_until)
+            AND (all_of = '{}' OR memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) @> all_of)
+            AND (any_of = '{}' OR memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) && any_of)
+            AND (also_of = '{}' OR memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) && also_of)
+        LIMIT reach + 1
+    );
+    RETURN CASE WHEN cardinality(found) <= reach THEN found END;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION
+    scope_marked_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    FROM PUBLIC;
+
+-- functions/scope_rows.sql
+-- How many memories the scope has, counted up to `most` + 1. Called by narrow_ids() alone.
+CREATE OR REPLACE FUNCTION scope_rows(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    most integer
+)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+    here uuid := current_setting('loxodon.workspace')::uuid;
+BEGIN
+    RETURN (SELECT count(*) FROM (
+        SELECT FROM memory m WHERE m.workspace_id = here
+            AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+            AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+        LIMIT most + 1
+    ) few);
+END $$;
+
+REVOKE EXECUTE ON FUNCTION scope_rows(text, text, text, text[], integer) FROM PUBLIC;
+
+-- functions/sweep_working.sql
+-- Deletes at most `batch` working items of all workspaces that are over at time `at`; returns how many. SKIP LOCKED
+-- and the limit: the sweeper waits for no request, and none for it.
+CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch integer)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    removed bigint;
+BEGIN
+    DELETE FROM working_item WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM working_item WHERE expires_at <= at ORDER BY expires_at LIMIT batch FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION sweep_working(timestamptz, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sweep_working(timestamptz, integer) TO loxodon_worker;
+
+-- functions/tag_ids.sql
+-- Ids of up to `wanted` memories of a scope, newest first, that have a tag with one of the prefixes; `reach` bounds
+-- the rows read. Past row-level security like lexical_ids().
+CREATE OR REPLACE FUNCTION tag_ids(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    prefixes text[],
+    reach integer,
+    wanted integer
+)
+RETURNS TABLE (id uuid)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    here uuid := current_setting('loxodon.workspace')::uuid;
+    keyed integer[] := memory_marks(here, prefixes, '{}', '{}', '{}', '{}', false);
+BEGIN
+    RETURN QUERY
+    WITH met AS MATERIALIZED (
+        SELECT m.workspace_id, m.id, m.created_at FROM memory m
+        WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                             m.metadata, true) && keyed
+          AND m.tag_prefixes && prefixes
+          AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+          AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+        LIMIT reach
+    )
+    SELECT met.id FROM met WHERE met.workspace_id = here ORDER BY met.created_at DESC, met.id LIMIT wanted;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer) TO loxodon_app;
+
+-- functions/workspace_terms.sql
+-- Terms hashed together with the workspace: a term that is common in one tenant's texts makes no posting list longer
+-- for another. What collides is thrown out by comparing the terms themselves.
+CREATE OR REPLACE FUNCTION workspace_terms(of_workspace uuid, of_terms integer[])
+RETURNS integer[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = public, pg_temp
+AS $$
+    SELECT array_agg(term # uuid_hash(of_workspace)) FROM unnest(of_terms) term
+$$;
+
+REVOKE EXECUTE ON FUNCTION workspace_terms(uuid, integer[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION workspace_terms(uuid, integer[]) TO loxodon_app;
+
+-- tables/tenants.sql
+-- Workspaces and their API keys.
+
+CREATE TABLE workspace (
+    workspace_id uuid CONSTRAINT pk_workspace PRIMARY KEY,
+    name varchar(200) NOT NULL,
+    settings jsonb NOT NULL DEFAULT '{}'::jsonb,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE api_key (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    name varchar(200) NOT NULL,
+    key_hash varchar(64) NOT NULL,
+    hint varchar(16) NOT NULL,
+    rights text[] NOT NULL,
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar(100),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    CONSTRAINT pk_api_key PRIMARY KEY (workspace_id, id),
+    CONSTRAINT uq_api_key_key_hash UNIQUE (key_hash),
+    CONSTRAINT fk_api_key_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (workspace_id) ON DELETE CASCADE
+);
+
+-- tables/memories.sql
+-- Memories, what reads and jobs change about them, how often terms occur, and the edges between memories.
+--
+-- Under row-level security only btree equality and ranges can use an index (their operators are leakproof), so scopes
+-- have btree indexes. The GIN indexes below are read by SECURITY DEFINER functions alone.
+
+CREATE TABLE memory (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    session_id text,
+    content text NOT NULL,
+    hash varchar(32) NOT NULL,
+    dedup_key varchar(32),
+    terms integer[] NOT NULL DEFAULT '{}',
+    bm25 sparsevec(1000000000),
+    context_terms integer[] NOT NULL DEFAULT '{}',
+    context_bm25 sparsevec(1000000000),
+    type text NOT NULL,
+    type_confidence double precision NOT NULL,
+    classification_source text NOT NULL,
+    fact_confidence double precision,
+    importance double precision NOT NULL,
+    importance_level smallint NOT NULL,
+    tags text[] NOT NULL DEFAULT '{}',
+    tag_prefixes text[] NOT NULL DEFAULT '{}',
+    categories text[] NOT NULL DEFAULT '{}',
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+    "timestamp" timestamptz NOT NULL,
+    t_valid timestamptz,
+    t_invalid timestamptz,
+    temporal_type text,
+    valid_until timestamptz,
+    temporal_tag text,
+    mentions jsonb NOT NULL DEFAULT '[]'::jsonb,
+    role varchar(20),
+    speaker varchar(200),
+    conversation_id uuid,
+    turn_index integer,
+    summary varchar(240),
+    enriched_at timestamptz,
+    enrichment_attempts smallint NOT NULL DEFAULT 0,
+    embedding_status text NOT NULL,
+    archived boolean NOT NULL DEFAULT false,
+    version bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    expires_at timestamptz,
+    review_status varchar(16)
+        CONSTRAINT ck_memory_review_status CHECK (review_status IN ('flagged')),
+    CONSTRAINT pk_memory PRIMARY KEY (workspace_id, id),
+    CONSTRAINT ck_memory_content CHECK (char_length(content) >= 1),
+    CONSTRAINT ck_memory_type CHECK (type IN
+        ('Decision', 'Pattern', 'Preference', 'Style', 'Habit', 'Insight', 'Context')),
+    CONSTRAINT ck_memory_type_confidence CHECK (type_confidence >= 0 AND type_confidence <= 1),
+    CONSTRAINT ck_memory_fact_confidence CHECK (fact_confidence >= 0 AND fact_confidence <= 1),
+    CONSTRAINT ck_memory_importance CHECK (importance >= 0 AND importance <= 1),
+    CONSTRAINT ck_memory_importance_level CHECK (importance_level >= 1 AND importance_level <= 10),
+    CONSTRAINT ck_memory_validity CHECK (t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid),
+    CONSTRAINT ck_memory_temporal_type CHECK (temporal_type IN ('persistent', 'temporal')),
+    CONSTRAINT ck_memory_temporal_tag CHECK (temporal_tag IN ('current', 'past', 'future')),
+    CONSTRAINT ck_memory_embedding_status CHECK (embedding_status IN ('stored', 'queued', 'placeholder')),
+    CONSTRAINT ck_memory_enrichment_attempts CHECK (enrichment_attempts >= 0 AND enrichment_attempts <= 3)
+);
+
+-- Lists of a scope, newest first, with the id as tie-breaker.
+CREATE INDEX ix_memory_user ON memory (workspace_id, user_id, created_at DESC, id) WHERE user_id IS NOT NULL;
+CREATE INDEX ix_memory_agent ON memory (workspace_id, agent_id, created_at DESC, id) WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_memory_run ON memory (workspace_id, run_id, created_at DESC, id) WHERE run_id IS NOT NULL;
+CREATE INDEX ix_memory_created ON memory (workspace_id, created_at DESC, id);
+CREATE INDEX ix_memory_timestamp ON memory (workspace_id, "timestamp" DESC);
+CREATE INDEX ix_memory_importance ON memory (workspace_id, importance DESC, "timestamp" DESC);
+CREATE INDEX ix_memory_hash ON memory (workspace_id, hash);
+
+-- Ends a race of two equal adds. Only living rows that take part in deduplication have a dedup_key.
+CREATE UNIQUE INDEX uq_memory_dedup
+    ON memory (workspace_id, user_id, agent_id, run_id, channel, dedup_key) NULLS NOT DISTINCT
+    WHERE dedup_key IS NOT NULL AND NOT archived;
+
+-- Work for upkeep, and channels.
+CREATE INDEX ix_memory_unembedded ON memory (workspace_id, id) WHERE embedding_status <> 'stored';
+CREATE INDEX ix_memory_expires ON memory (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX ix_memory_channel ON memory (workspace_id, channel, created_at DESC);
+CREATE INDEX ix_memory_user_channel ON memory (workspace_id, user_id, channel) WHERE user_id IS NOT NULL;
+
+-- Terms of a workspace's texts, read by lexical_ids().
+CREATE INDEX ix_memory_terms ON memory USING gin (workspace_terms(workspace_id, terms))
+    WITH (fastupdate = off) WHERE terms <> '{}';
+CREATE INDEX ix_memory_context_terms ON memory USING gin (workspace_terms(workspace_id, context_terms))
+    WITH (fastupdate = off) WHERE context_terms <> '{}';
+
+-- BM25 of a scope without touching the table. An index entry holds at most 2,704 bytes: beside the longest ids
+-- (512 bytes) and channel (100 characters of 4 bytes) that is room for 120 terms of 8 bytes. Rows with more terms
+-- are found by the _long indexes and read from the table, and so are scopes of a run, which are short.
+CREATE INDEX ix_memory_user_words ON memory (workspace_id, user_id, channel)
+    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, agent_id, bm25,
+             context_bm25)
+    WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
+CREATE INDEX ix_memory_agent_words ON memory (workspace_id, agent_id, channel)
+    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, user_id, bm25,
+             context_bm25)
+    WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
+CREATE INDEX ix_memory_user_long ON memory (workspace_id, user_id)
+    WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
+CREATE INDEX ix_memory_agent_long ON memory (workspace_id, agent_id)
+    WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
+CREATE INDEX ix_memory_run_long ON memory (workspace_id, run_id)
+    WHERE run_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
+
+-- Names of those who speak in a scope, one step of the index per name.
+CREATE INDEX ix_memory_user_speaker ON memory (workspace_id, user_id, speaker, channel)
+    WHERE user_id IS NOT NULL AND speaker IS NOT NULL;
+CREATE INDEX ix_memory_agent_speaker ON memory (workspace_id, agent_id, speaker, channel)
+    WHERE agent_id IS NOT NULL AND speaker IS NOT NULL;
+CREATE INDEX ix_memory_run_speaker ON memory (workspace_id, run_id, speaker, channel)
+    WHERE run_id IS NOT NULL AND speaker IS NOT NULL;
+
+-- Filter keys (tags, categories, some columns, metadata values and ranges), read by narrow_ids() and tag_ids().
+CREATE INDEX ix_memory_marks ON memory
+    USING gin (memory_marks(workspace_id, tags, tag_prefixes, categories,
+                            ARRAY['type ' || type, 'role ' || role, 'speaker ' || speaker,
+                                  'session ' || session_id, 'conversation ' || conversation_id::text],
+                            metadata, true))
+    WITH (fastupdate = off);
+
+-- Everything that reads and jobs change. No index but the key and room in each page, so that updates stay HOT.
+CREATE TABLE memory_stat (
+    workspace_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    relevance double precision NOT NULL DEFAULT 1,
+    salience double precision NOT NULL DEFAULT 0.5,
+    access_count integer NOT NULL DEFAULT 0,
+    last_accessed timestamptz NOT NULL,
+    base_relevance double precision NOT NULL DEFAULT 1,
+    base_salience double precision NOT NULL DEFAULT 0.5,
+    base_confidence double precision,
+    stale_at timestamptz,
+    CONSTRAINT pk_memory_stat PRIMARY KEY (workspace_id, memory_id),
+    CONSTRAINT fk_memory_stat_memory FOREIGN KEY (workspace_id, memory_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE
+) WITH (fillfactor = 70);
+
+-- In how many texts and contexts of a workspace a term occurs, counted by a job. Term 0 is the number of texts; rows of
+-- the nil workspace sum up terms that several workspaces use.
+CREATE TABLE term_stat (
+    workspace_id uuid NOT NULL,
+    term integer NOT NULL,
+    texts integer NOT NULL,
+    contexts integer NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_term_stat PRIMARY KEY (workspace_id, term),
+    CONSTRAINT ck_term_stat_counts CHECK (term >= 0 AND texts >= 0 AND contexts >= 0)
+);
+
+CREATE TABLE memory_edge (
+    workspace_id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    rel_type varchar(32) NOT NULL,
+    target_id uuid NOT NULL,
+    strength double precision NOT NULL DEFAULT 1,
+    properties jsonb NOT NULL DEFAULT '{}'::jsonb,
+    t_valid timestamptz,
+    t_invalid timestamptz,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_memory_edge PRIMARY KEY (workspace_id, source_id, rel_type, target_id),
+    CONSTRAINT ck_memory_edge_rel_type CHECK (rel_type IN
+        ('OCCURRED_BEFORE', 'SIMILAR_TO', 'EXEMPLIFIES', 'INVALIDATED_BY', 'DERIVED_FROM', 'PREFERS_OVER',
+         'EVOLVED_INTO', 'SUPERSEDES', 'PROMOTED_FROM', 'RELATES_TO', 'LEADS_TO', 'CONTRADICTS', 'REINFORCES',
+         'PART_OF')),
+    CONSTRAINT ck_memory_edge_strength CHECK (strength >= 0 AND strength <= 1),
+    CONSTRAINT ck_memory_edge_validity CHECK (t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid),
+    CONSTRAINT ck_memory_edge_ends CHECK (source_id <> target_id),
+    CONSTRAINT fk_memory_edge_source FOREIGN KEY (workspace_id, source_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT fk_memory_edge_target FOREIGN KEY (workspace_id, target_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_memory_edge_target ON memory_edge (workspace_id, target_id, rel_type, source_id);
+CREATE INDEX ix_memory_edge_source_strength ON memory_edge (workspace_id, source_id, strength DESC, target_id);
+CREATE INDEX ix_memory_edge_target_strength ON memory_edge (workspace_id, target_id, strength DESC, source_id);
+
+-- tables/vectors.sql
+-- Vectors of memories, by generation: one generation per embedding model.
+--
+-- `embedding` has no fixed length, so a new generation of another dimension fits beside the old one. Each generation
+-- has a CHECK on its length and a partial HNSW index of its own. :dimension is the length of generation 1.
+
+CREATE TABLE embedding_generation (
+    generation smallint CONSTRAINT pk_embedding_generation PRIMARY KEY,
+    model text NOT NULL,
+    dimension integer NOT NULL,
+    calibration jsonb NOT NULL DEFAULT '{}'::jsonb,
+    state text NOT NULL CONSTRAINT ck_embedding_generation_state CHECK (state IN ('active', 'building', 'retired')),
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE memory_vector (
+    workspace_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    generation smallint NOT NULL,
+    kind varchar(16) NOT NULL CONSTRAINT ck_memory_vector_kind CHECK (kind IN ('text', 'context', 'placeholder')),
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    embedding halfvec NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    signs bit varying GENERATED ALWAYS AS (binary_quantize(embedding)) STORED,
+    CONSTRAINT pk_memory_vector PRIMARY KEY (workspace_id, memory_id, generation, kind),
+    CONSTRAINT ck_memory_vector_dimension_1 CHECK (generation <> 1 OR vector_dims(embedding) = :dimension),
+    CONSTRAINT fk_memory_vector_memory FOREIGN KEY (workspace_id, memory_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE
+) PARTITION BY HASH (workspace_id);
+
+-- The bits of a scope's vectors without touching the table.
+CREATE INDEX ix_memory_vector_user ON memory_vector (workspace_id, user_id, kind)
+    INCLUDE (memory_id, generation, channel, agent_id, run_id, signs)
+    WHERE user_id IS NOT NULL;
+CREATE INDEX ix_memory_vector_agent ON memory_vector (workspace_id, agent_id, kind)
+    INCLUDE (memory_id, generation, channel, user_id, run_id, signs)
+    WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_memory_vector_run ON memory_vector (workspace_id, run_id, kind)
+    INCLUDE (memory_id, generation, channel, user_id, agent_id, signs)
+    WHERE run_id IS NOT NULL;
+
+-- m = 24: with pgvector's 16, 3 of 60 questions among 200,000 vectors of near-equal texts found none of their ten
+-- nearest; 32 gave no more. ef_construction = 200: with 64 whole clusters had no way in (recall@10 .96, now .997).
+CREATE INDEX ix_memory_vector_hnsw_1 ON memory_vector
+    USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops) WITH (m = 24, ef_construction = 200)
+    WHERE generation = 1 AND kind = 'text';
+
+-- tables/conversations.sql
+-- Conversations, their turns and the turns' vectors, the append-only log, user profiles, working memory.
+
+CREATE TABLE conversation (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    user_id text,
+    agent_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    external_id text NOT NULL,
+    title text,
+    started_at timestamptz NOT NULL,
+    turn_count integer NOT NULL DEFAULT 0,
+    consolidated_at timestamptz,
+    patterns_extracted boolean NOT NULL DEFAULT false,
+    archived boolean NOT NULL DEFAULT false,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+    version bigint NOT NULL DEFAULT 1,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_conversation PRIMARY KEY (workspace_id, id),
+    CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id
+        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, agent_id, external_id)
+);
+CREATE INDEX ix_conversation_unconsolidated ON conversation (workspace_id, created_at) WHERE consolidated_at IS NULL;
+CREATE INDEX ix_conversation_channel ON conversation (workspace_id, user_id, channel);
+CREATE INDEX ix_conversation_of_channel ON conversation (workspace_id, channel);
+CREATE INDEX ix_conversation_user ON conversation (workspace_id, user_id, created_at) WHERE user_id IS NOT NULL;
+CREATE INDEX ix_conversation_agent ON conversation (workspace_id, agent_id, created_at) WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_conversation_external ON conversation (workspace_id, external_id);
+
+-- A turn carries the scope of its conversation; run_id is the conversation's external_id.
+CREATE TABLE turn (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    turn_index integer NOT NULL,
+    user_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    role varchar(20) NOT NULL,
+    speaker varchar(200),
+    content text NOT NULL,
+    content_hash varchar(64) NOT NULL,
+    "timestamp" timestamptz NOT NULL,
+    archived boolean NOT NULL DEFAULT false,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    agent_id text,
+    run_id text,
+    token_count integer,
+    model varchar(100),
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+    terms integer[] NOT NULL DEFAULT '{}',
+    bm25 sparsevec(1000000000),
+    CONSTRAINT pk_turn PRIMARY KEY (workspace_id, id),
+    CONSTRAINT uq_turn_workspace_id_conversation_id_turn_index UNIQUE (workspace_id, conversation_id, turn_index),
+    CONSTRAINT ck_turn_turn_index CHECK (turn_index >= 0),
+    CONSTRAINT ck_turn_token_count CHECK (token_count >= 0),
+    CONSTRAINT fk_turn_conversation FOREIGN KEY (workspace_id, conversation_id)
+        REFERENCES conversation (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_turn_user ON turn (workspace_id, user_id, "timestamp" DESC);
+CREATE INDEX ix_turn_channel ON turn (workspace_id, channel);
+CREATE INDEX ix_turn_agent ON turn (workspace_id, agent_id, "timestamp" DESC) WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_turn_run ON turn (workspace_id, run_id, "timestamp" DESC) WHERE run_id IS NOT NULL;
+
+CREATE TABLE turn_vector (
+    workspace_id uuid NOT NULL,
+    turn_id uuid NOT NULL,
+    generation smallint NOT NULL,
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    embedding halfvec NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_turn_vector PRIMARY KEY (workspace_id, turn_id, generation),
+    CONSTRAINT ck_turn_vector_dimension_1 CHECK (generation <> 1 OR vector_dims(embedding) = :dimension),
+    CONSTRAINT fk_turn_vector_turn FOREIGN KEY (workspace_id, turn_id)
+        REFERENCES turn (workspace_id, id) ON DELETE CASCADE
+) PARTITION BY HASH (workspace_id);
+CREATE INDEX ix_turn_vector_hnsw_1 ON turn_vector
+    USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops)
+    WHERE generation = 1;
+CREATE INDEX ix_turn_vector_user ON turn_vector (workspace_id, user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX ix_turn_vector_agent ON turn_vector (workspace_id, agent_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_turn_vector_run ON turn_vector (workspace_id, run_id) WHERE run_id IS NOT NULL;
+
+CREATE TABLE memory_source (
+    workspace_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    turn_id uuid NOT NULL,
+    start integer,
+    "end" integer,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_memory_source PRIMARY KEY (workspace_id, memory_id, turn_id),
+    CONSTRAINT fk_memory_source_memory FOREIGN KEY (workspace_id, memory_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT fk_memory_source_turn FOREIGN KEY (workspace_id, turn_id)
+        REFERENCES turn (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_memory_source_turn ON memory_source (workspace_id, turn_id);
+
+CREATE TABLE conversation_log (
+    workspace_id uuid NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    turn_id uuid NOT NULL,
+    turn_index integer NOT NULL,
+    "timestamp" timestamptz NOT NULL,
+    role varchar(20) NOT NULL,
+    content text NOT NULL,
+    content_hash varchar(64) NOT NULL,
+    token_count integer,
+    model varchar(100),
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+    user_id text,
+    agent_id text,
+    run_id text,
+    CONSTRAINT pk_conversation_log PRIMARY KEY (workspace_id, recorded_at, id)
+) PARTITION BY RANGE (recorded_at);
+CREATE INDEX ix_conversation_log_conversation ON conversation_log (workspace_id, conversation_id, turn_index);
+CREATE INDEX ix_conversation_log_channel ON conversation_log (workspace_id, channel, "timestamp");
+CREATE INDEX ix_conversation_log_user ON conversation_log (workspace_id, user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX ix_conversation_log_recorded ON conversation_log USING brin (recorded_at);
+CREATE INDEX ix_conversation_log_timestamp ON conversation_log USING brin ("timestamp");
+
+CREATE TABLE user_profile (
+    workspace_id uuid NOT NULL,
+    user_id text NOT NULL,
+    preferences jsonb NOT NULL DEFAULT '{}'::jsonb,
+    expertise_areas jsonb NOT NULL DEFAULT '[]'::jsonb,
+    communication_style jsonb NOT NULL DEFAULT '{}'::jsonb,
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+    version bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_user_profile PRIMARY KEY (workspace_id, user_id),
+    CONSTRAINT ck_user_profile_preferences CHECK (jsonb_typeof(preferences) = 'object'),
+    CONSTRAINT ck_user_profile_expertise_areas CHECK (jsonb_typeof(expertise_areas) = 'array'),
+    CONSTRAINT ck_user_profile_communication_style CHECK (jsonb_typeof(communication_style) = 'object'),
+    CONSTRAINT ck_user_profile_metadata CHECK (jsonb_typeof(metadata) = 'object')
+);
+
+-- UNLOGGED: a write costs no write-ahead log; the table is empty after a crash, a failover or a restore.
+CREATE SEQUENCE working_item_seq;
+CREATE UNLOGGED TABLE working_item (
+    workspace_id uuid NOT NULL,
+    session_id uuid NOT NULL,
+    kind varchar(8) NOT NULL
+        CONSTRAINT ck_working_item_kind CHECK (kind IN ('turn', 'item', 'thought', 'goal', 'session')),
+    key text NOT NULL,
+    user_id text,
+    agent_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    conversation_id text NOT NULL,
+    turn_id uuid,
+    value jsonb NOT NULL,
+    seq bigint NOT NULL DEFAULT nextval('working_item_seq'),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    last_used_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    CONSTRAINT pk_working_item PRIMARY KEY (workspace_id, session_id, kind, key),
+    CONSTRAINT fk_working_item_turn FOREIGN KEY (workspace_id, turn_id)
+        REFERENCES turn (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_working_item_turn ON working_item (workspace_id, turn_id) WHERE turn_id IS NOT NULL;
+CREATE INDEX ix_working_item_user ON working_item (workspace_id, user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX ix_working_item_agent ON working_item (workspace_id, agent_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_working_item_expires ON working_item (expires_at);
+
+-- tables/entities.sql
+-- Entities, their other names and vectors, which memories name them, relations with evidence, and merges.
+
+CREATE TABLE entity (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    user_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    name text NOT NULL,
+    name_key text NOT NULL,
+    type text NOT NULL,
+    aliases text[] NOT NULL DEFAULT '{}',
+    description text,
+    extracted_by varchar(16) NOT NULL,
+    properties jsonb NOT NULL DEFAULT '{}'::jsonb,
+    first_seen timestamptz NOT NULL DEFAULT now(),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    salience double precision NOT NULL DEFAULT 0.5
+        CONSTRAINT ck_entity_salience CHECK (salience >= 0 AND salience <= 1),
+    access_count integer NOT NULL DEFAULT 0,
+    last_accessed timestamptz,
+    version bigint NOT NULL DEFAULT 1,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_entity PRIMARY KEY (workspace_id, id),
+    CONSTRAINT uq_entity_workspace_id_user_id_channel_name_key
+        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, channel, name_key)
+);
+CREATE INDEX ix_entity_name ON entity (workspace_id, name_key);
+CREATE INDEX ix_entity_channel ON entity (workspace_id, channel);
+
+CREATE TABLE entity_alias (
+    workspace_id uuid NOT NULL,
+    entity_id uuid NOT NULL,
+    alias_key text NOT NULL,
+    alias text NOT NULL,
+    user_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_entity_alias PRIMARY KEY (workspace_id, entity_id, alias_key),
+    CONSTRAINT uq_entity_alias_workspace_id_user_id_channel_alias_key
+        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, channel, alias_key),
+    CONSTRAINT fk_entity_alias_entity FOREIGN KEY (workspace_id, entity_id)
+        REFERENCES entity (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_entity_alias_key ON entity_alias (workspace_id, alias_key);
+
+CREATE TABLE entity_vector (
+    workspace_id uuid NOT NULL,
+    entity_id uuid NOT NULL,
+    generation smallint NOT NULL,
+    embedding halfvec NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_entity_vector PRIMARY KEY (workspace_id, entity_id, generation),
+    CONSTRAINT fk_entity_vector_entity FOREIGN KEY (workspace_id, entity_id)
+        REFERENCES entity (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_entity_vector_hnsw_1 ON entity_vector
+    USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops)
+    WHERE generation = 1;
+
+CREATE TABLE memory_entity (
+    workspace_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    entity_id uuid NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    extracted_by varchar(16) NOT NULL DEFAULT 'rules',
+    CONSTRAINT pk_memory_entity PRIMARY KEY (workspace_id, memory_id, entity_id),
+    CONSTRAINT fk_memory_entity_memory FOREIGN KEY (workspace_id, memory_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT fk_memory_entity_entity FOREIGN KEY (workspace_id, entity_id)
+        REFERENCES entity (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_memory_entity_entity ON memory_entity (workspace_id, entity_id);
+
+CREATE TABLE entity_edge (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    rel_type varchar(64) NOT NULL,
+    label varchar(200) NOT NULL,
+    target_id uuid NOT NULL,
+    strength double precision NOT NULL DEFAULT 1,
+    confidence double precision NOT NULL DEFAULT 1,
+    properties jsonb NOT NULL DEFAULT '{}'::jsonb,
+    t_valid timestamptz,
+    t_invalid timestamptz,
+    extracted_by varchar(16) NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_entity_edge PRIMARY KEY (workspace_id, id),
+    CONSTRAINT uq_entity_edge_workspace_id_source_id_target_id_rel_type
+        UNIQUE (workspace_id, source_id, target_id, rel_type),
+    CONSTRAINT ck_entity_edge_strength CHECK (strength >= 0 AND strength <= 1),
+    CONSTRAINT ck_entity_edge_confidence CHECK (confidence >= 0 AND confidence <= 1),
+    CONSTRAINT ck_entity_edge_validity CHECK (t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid),
+    CONSTRAINT ck_entity_edge_ends CHECK (source_id <> target_id),
+    CONSTRAINT fk_entity_edge_source FOREIGN KEY (workspace_id, source_id)
+        REFERENCES entity (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT fk_entity_edge_target FOREIGN KEY (workspace_id, target_id)
+        REFERENCES entity (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_entity_edge_source ON entity_edge (workspace_id, source_id, strength DESC, target_id);
+CREATE INDEX ix_entity_edge_target ON entity_edge (workspace_id, target_id, strength DESC, source_id);
+CREATE INDEX ix_entity_edge_source_type ON entity_edge (workspace_id, source_id, rel_type, strength DESC, target_id);
+CREATE INDEX ix_entity_edge_target_type ON entity_edge (workspace_id, target_id, rel_type, strength DESC, source_id);
+
+CREATE TABLE entity_edge_source (
+    workspace_id uuid NOT NULL,
+    edge_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    extracted_by varchar(16) NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_entity_edge_source PRIMARY KEY (workspace_id, edge_id, memory_id),
+    CONSTRAINT fk_entity_edge_source_entity_edge FOREIGN KEY (workspace_id, edge_id)
+        REFERENCES entity_edge (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT fk_entity_edge_source_memory FOREIGN KEY (workspace_id, memory_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_entity_edge_source_memory ON entity_edge_source (workspace_id, memory_id);
+
+CREATE TABLE entity_merge (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    entity_id uuid NOT NULL,
+    absorbed_id uuid NOT NULL,
+    absorbed jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    undone_at timestamptz,
+    CONSTRAINT pk_entity_merge PRIMARY KEY (workspace_id, id),
+    CONSTRAINT fk_entity_merge_entity FOREIGN KEY (workspace_id, entity_id)
+        REFERENCES entity (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_entity_merge_entity ON entity_merge (workspace_id, entity_id);
+
+-- tables/goals.sql
+-- Goals, the edges between them, the memories that belong to them, their history and vectors.
+
+CREATE TABLE goal (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    description text NOT NULL,
+    status varchar(16) NOT NULL DEFAULT 'active'
+        CONSTRAINT ck_goal_status CHECK (status IN ('active', 'completed', 'abandoned', 'blocked')),
+    priority integer NOT NULL DEFAULT 0,
+    deadline timestamptz,
+    result text,
+    version bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL,
+    completed_at timestamptz,
+    CONSTRAINT pk_goal PRIMARY KEY (workspace_id, id),
+    CONSTRAINT ck_goal_completed_at CHECK ((completed_at IS NOT NULL) = (status IN ('completed', 'abandoned')))
+);
+CREATE INDEX ix_goal_user ON goal (workspace_id, user_id, status, created_at DESC) WHERE user_id IS NOT NULL;
+CREATE INDEX ix_goal_agent ON goal (workspace_id, agent_id, status, created_at DESC) WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_goal_run ON goal (workspace_id, run_id, status, created_at DESC) WHERE run_id IS NOT NULL;
+CREATE INDEX ix_goal_channel ON goal (workspace_id, channel);
+
+CREATE TABLE goal_edge (
+    workspace_id uuid NOT NULL,
+    source_id uuid NOT NULL,
+    rel_type varchar(16) NOT NULL
+        CONSTRAINT ck_goal_edge_rel_type CHECK (rel_type IN ('SUBGOAL_OF', 'BLOCKED_BY')),
+    target_id uuid NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_goal_edge PRIMARY KEY (workspace_id, source_id, rel_type, target_id),
+    CONSTRAINT ck_goal_edge_ends CHECK (source_id <> target_id),
+    CONSTRAINT fk_goal_edge_source FOREIGN KEY (workspace_id, source_id)
+        REFERENCES goal (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT fk_goal_edge_target FOREIGN KEY (workspace_id, target_id)
+        REFERENCES goal (workspace_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX ix_goal_edge_parent ON goal_edge (workspace_id, source_id) WHERE (rel_type)::text = 'SUBGOAL_OF';
+CREATE INDEX ix_goal_edge_target ON goal_edge (workspace_id, target_id, rel_type, source_id);
+
+CREATE TABLE goal_memory (
+    workspace_id uuid NOT NULL,
+    goal_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_goal_memory PRIMARY KEY (workspace_id, goal_id, memory_id),
+    CONSTRAINT fk_goal_memory_goal FOREIGN KEY (workspace_id, goal_id)
+        REFERENCES goal (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT fk_goal_memory_memory FOREIGN KEY (workspace_id, memory_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_goal_memory_memory ON goal_memory (workspace_id, memory_id);
+
+CREATE TABLE goal_history (
+    workspace_id uuid NOT NULL,
+    goal_id uuid NOT NULL,
+    version bigint NOT NULL,
+    event varchar(16) NOT NULL CONSTRAINT ck_goal_history_event
+        CHECK (event IN ('ADD', 'UPDATE', 'COMPLETE', 'ABANDON', 'BLOCK', 'REOPEN')),
+    changes jsonb NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_goal_history PRIMARY KEY (workspace_id, goal_id, version),
+    CONSTRAINT fk_goal_history_goal FOREIGN KEY (workspace_id, goal_id)
+        REFERENCES goal (workspace_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE goal_vector (
+    workspace_id uuid NOT NULL,
+    goal_id uuid NOT NULL,
+    generation smallint NOT NULL,
+    embedding halfvec NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_goal_vector PRIMARY KEY (workspace_id, goal_id, generation),
+    CONSTRAINT ck_goal_vector_dimension_1 CHECK (generation <> 1 OR vector_dims(embedding) = :dimension),
+    CONSTRAINT fk_goal_vector_goal FOREIGN KEY (workspace_id, goal_id)
+        REFERENCES goal (workspace_id, id) ON DELETE CASCADE
+);
+ALTER TABLE goal_vector ALTER COLUMN embedding SET STORAGE MAIN;
+CREATE INDEX ix_goal_vector_hnsw_1 ON goal_vector
+    USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops)
+    WHERE generation = 1;
+
+-- tables/procedures.sql
+-- Tools, every use of a tool, and strategies learned from them.
+
+CREATE TABLE tool (
+    workspace_id uuid NOT NULL,
+    name varchar(100) NOT NULL,
+    usage_count bigint NOT NULL DEFAULT 0,
+    success_count bigint NOT NULL DEFAULT 0,
+    timed_count bigint NOT NULL DEFAULT 0,
+    avg_latency_ms double precision,
+    last_used_at timestamptz,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_tool PRIMARY KEY (workspace_id, name),
+    CONSTRAINT ck_tool_counts CHECK (success_count <= usage_count AND timed_count <= usage_count)
+);
+
+CREATE SEQUENCE tool_invocation_seq;
+CREATE TABLE tool_invocation (
+    workspace_id uuid NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    id bigint NOT NULL DEFAULT nextval('tool_invocation_seq'),
+    conversation_id uuid,
+    turn_id uuid,
+    turn_index integer,
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    "timestamp" timestamptz NOT NULL DEFAULT now(),
+    tool_name varchar(100) NOT NULL,
+    task_type varchar(100),
+    tool_input jsonb NOT NULL,
+    tool_output jsonb,
+    success boolean NOT NULL,
+    latency_ms double precision,
+    error_message text,
+    CONSTRAINT pk_tool_invocation PRIMARY KEY (workspace_id, recorded_at, id),
+    CONSTRAINT ck_tool_invocation_latency_ms CHECK (latency_ms >= 0)
+) PARTITION BY RANGE (recorded_at);
+CREATE INDEX ix_tool_invocation_conversation ON tool_invocation (workspace_id, conversation_id, turn_index)
+    WHERE conversation_id IS NOT NULL;
+CREATE INDEX ix_tool_invocation_turn ON tool_invocation (workspace_id, turn_id) WHERE turn_id IS NOT NULL;
+CREATE INDEX ix_tool_invocation_tool ON tool_invocation (workspace_id, tool_name, "timestamp");
+CREATE INDEX ix_tool_invocation_channel ON tool_invocation (workspace_id, channel, "timestamp");
+CREATE INDEX ix_tool_invocation_user ON tool_invocation (workspace_id, user_id, recorded_at) WHERE user_id IS NOT NULL;
+CREATE INDEX ix_tool_invocation_agent ON tool_invocation (workspace_id, agent_id, recorded_at)
+    WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_tool_invocation_run ON tool_invocation (workspace_id, run_id, recorded_at) WHERE run_id IS NOT NULL;
+CREATE INDEX ix_tool_invocation_recorded ON tool_invocation USING brin (recorded_at);
+CREATE INDEX ix_tool_invocation_timestamp ON tool_invocation USING brin ("timestamp");
+
+CREATE TABLE strategy (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    description text NOT NULL,
+    context_pattern text,
+    task_type varchar(100),
+    tool_sequence text[] NOT NULL DEFAULT '{}'::text[],
+    success_count bigint NOT NULL DEFAULT 0,
+    failure_count bigint NOT NULL DEFAULT 0,
+    version bigint NOT NULL DEFAULT 1,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    last_used_at timestamptz,
+    CONSTRAINT pk_strategy PRIMARY KEY (workspace_id, id),
+    CONSTRAINT ck_strategy_counts CHECK (success_count >= 0 AND failure_count >= 0)
+);
+CREATE INDEX ix_strategy_user ON strategy (workspace_id, user_id, created_at DESC) WHERE user_id IS NOT NULL;
+CREATE INDEX ix_strategy_agent ON strategy (workspace_id, agent_id, created_at DESC) WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_strategy_run ON strategy (workspace_id, run_id, created_at DESC) WHERE run_id IS NOT NULL;
+CREATE INDEX ix_strategy_channel ON strategy (workspace_id, channel);
+
+CREATE TABLE strategy_tool (
+    workspace_id uuid NOT NULL,
+    strategy_id uuid NOT NULL,
+    place smallint NOT NULL,
+    tool_name varchar(100) NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_strategy_tool PRIMARY KEY (workspace_id, strategy_id, place),
+    CONSTRAINT fk_strategy_tool_strategy FOREIGN KEY (workspace_id, strategy_id)
+        REFERENCES strategy (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_strategy_tool_name ON strategy_tool (workspace_id, tool_name, strategy_id);
+
+CREATE TABLE strategy_conversation (
+    workspace_id uuid NOT NULL,
+    strategy_id uuid NOT NULL,
+    conversation_id uuid NOT NULL,
+    success boolean NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_strategy_conversation PRIMARY KEY (workspace_id, strategy_id, conversation_id),
+    CONSTRAINT fk_strategy_conversation_strategy FOREIGN KEY (workspace_id, strategy_id)
+        REFERENCES strategy (workspace_id, id) ON DELETE CASCADE,
+    CONSTRAINT fk_strategy_conversation_conversation FOREIGN KEY (workspace_id, conversation_id)
+        REFERENCES conversation (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_strategy_conversation_conversation ON strategy_conversation (workspace_id, conversation_id);
+
+CREATE TABLE strategy_vector (
+    workspace_id uuid NOT NULL,
+    strategy_id uuid NOT NULL,
+    generation smallint NOT NULL,
+    embedding halfvec NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_strategy_vector PRIMARY KEY (workspace_id, strategy_id, generation),
+    CONSTRAINT ck_strategy_vector_dimension_1 CHECK (generation <> 1 OR vector_dims(embedding) = :dimension),
+    CONSTRAINT fk_strategy_vector_strategy FOREIGN KEY (workspace_id, strategy_id)
+        REFERENCES strategy (workspace_id, id) ON DELETE CASCADE
+);
+ALTER TABLE strategy_vector ALTER COLUMN embedding SET STORAGE MAIN;
+CREATE INDEX ix_strategy_vector_hnsw_1 ON strategy_vector
+    USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops)
+    WHERE generation = 1;
+
+-- tables/history.sql
+-- What happened: history of memories, audit, decisions, reviews.
+--
+-- History and audit are partitioned by the time of recording, not by the event's own time: imported conversations are
+-- years old and would all land in the DEFAULT partition.
+
+CREATE SEQUENCE memory_history_seq;
+CREATE TABLE memory_history (
+    workspace_id uuid NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    id uuid NOT NULL,
+    seq bigint NOT NULL DEFAULT nextval('memory_history_seq'),
+    memory_id uuid NOT NULL,
+    event varchar(8) NOT NULL CONSTRAINT ck_memory_history_event CHECK (event IN ('ADD', 'UPDATE', 'DELETE')),
+    old_memory text,
+    new_memory text,
+    before jsonb,
+    before_embedding halfvec,
+    before_generation smallint,
+    is_deleted boolean NOT NULL DEFAULT false,
+    user_id text,
+    agent_id text,
+    run_id text,
+    recorded_to timestamptz,
+    CONSTRAINT pk_memory_history PRIMARY KEY (workspace_id, recorded_at, id)
+) PARTITION BY RANGE (recorded_at);
+CREATE INDEX ix_memory_history_memory ON memory_history (workspace_id, memory_id, recorded_at);
+CREATE INDEX ix_memory_history_recorded ON memory_history USING brin (recorded_at);
+
+CREATE TABLE audit_log (
+    workspace_id uuid NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    id uuid NOT NULL,
+    operation varchar(50) NOT NULL,
+    memory_type varchar(50),
+    affected_ids uuid[] NOT NULL DEFAULT '{}',
+    request_id varchar(100),
+    api_key_id uuid,
+    user_id text,
+    session_id text,
+    conversation_id uuid,
+    source_channel varchar(100),
+    target_channels text[] NOT NULL DEFAULT '{}',
+    query_text text,
+    result_count integer,
+    latency_ms double precision,
+    success boolean NOT NULL DEFAULT true,
+    error_message text,
+    promoted_from_channel varchar(100),
+    promotion_confidence double precision,
+    promotion_access_count integer,
+    promotion_conversation_count integer,
+    config_snapshot jsonb NOT NULL DEFAULT '{}'::jsonb,
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+    CONSTRAINT pk_audit_log PRIMARY KEY (workspace_id, recorded_at, id)
+) PARTITION BY RANGE (recorded_at);
+CREATE INDEX ix_audit_log_user ON audit_log (workspace_id, user_id, recorded_at);
+CREATE INDEX ix_audit_log_session ON audit_log (workspace_id, session_id, recorded_at);
+CREATE INDEX ix_audit_log_operation ON audit_log (workspace_id, operation, recorded_at);
+CREATE INDEX ix_audit_log_memory_type ON audit_log (workspace_id, memory_type, recorded_at);
+CREATE INDEX ix_audit_log_source_channel ON audit_log (workspace_id, source_channel, recorded_at);
+CREATE INDEX ix_audit_log_recorded ON audit_log USING brin (recorded_at);
+
+CREATE TABLE decision (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    memory_id uuid,
+    source varchar(16) NOT NULL,
+    model text NOT NULL,
+    prompt_sha256 varchar(64),
+    candidates jsonb NOT NULL DEFAULT '[]'::jsonb,
+    reply text,
+    verdict jsonb NOT NULL,
+    state varchar(16) NOT NULL CONSTRAINT ck_decision_state CHECK (state IN ('applied', 'rejected', 'undone')),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    user_id text,
+    agent_id text,
+    run_id text,
+    event varchar(8) CONSTRAINT ck_decision_event CHECK (event IN ('ADD', 'UPDATE', 'DELETE', 'NONE')),
+    ruling_id uuid,
+    history_id uuid,
+    undone_at timestamptz,
+    undo_history_id uuid,
+    CONSTRAINT pk_decision PRIMARY KEY (workspace_id, id)
+);
+CREATE INDEX ix_decision_memory ON decision (workspace_id, memory_id);
+CREATE INDEX ix_decision_ruling ON decision (workspace_id, ruling_id) WHERE ruling_id IS NOT NULL;
+
+CREATE TABLE review (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    changes jsonb NOT NULL,
+    state varchar(8) NOT NULL DEFAULT 'pending'
+        CONSTRAINT ck_review_state CHECK (state IN ('pending', 'accepted', 'rejected')),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    resolved_at timestamptz,
+    CONSTRAINT pk_review PRIMARY KEY (workspace_id, id)
+);
+CREATE INDEX ix_review_memory ON review (workspace_id, memory_id);
+CREATE INDEX ix_review_pending ON review (workspace_id, created_at) WHERE state = 'pending';
+
+-- tables/jobs.sql
+-- The job queue, its runs and timetable, operations answered later, stored responses, caches.
+
+-- Every row is written three times within seconds: at the default of 20 % dead rows VACUUM would come after days.
+CREATE TABLE job (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    kind varchar(50) NOT NULL,
+    memory_id uuid,
+    payload jsonb NOT NULL DEFAULT '{}'::jsonb,
+    state varchar(8) NOT NULL DEFAULT 'ready'
+        CONSTRAINT ck_job_state CHECK (state IN ('ready', 'running', 'done', 'dead')),
+    priority smallint NOT NULL DEFAULT 0,
+    run_after timestamptz NOT NULL DEFAULT now(),
+    attempts integer NOT NULL DEFAULT 0,
+    max_attempts integer NOT NULL,
+    worker text,
+    lease_until timestamptz,
+    last_error text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    CONSTRAINT pk_job PRIMARY KEY (workspace_id, id)
+) WITH (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0
+);
+CREATE INDEX ix_job_ready ON job (workspace_id, kind, priority, run_after) WHERE state = 'ready';
+CREATE INDEX ix_job_running ON job (lease_until) WHERE state = 'running';
+CREATE INDEX ix_job_finished ON job (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX ix_job_memory ON job (workspace_id, memory_id, kind) WHERE memory_id IS NOT NULL;
+
+CREATE TABLE job_run (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    name varchar(50) NOT NULL,
+    reason varchar(16) NOT NULL CONSTRAINT ck_job_run_reason CHECK (reason IN ('schedule', 'request')),
+    state varchar(8) NOT NULL DEFAULT 'queued'
+        CONSTRAINT ck_job_run_state CHECK (state IN ('queued', 'running', 'done', 'failed')),
+    attempts integer NOT NULL DEFAULT 0,
+    worker text,
+    counts jsonb,
+    error text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz,
+    finished_at timestamptz,
+    CONSTRAINT pk_job_run PRIMARY KEY (workspace_id, id)
+);
+CREATE INDEX ix_job_run_name ON job_run (workspace_id, name, created_at DESC);
+
+CREATE TABLE schedule (
+    name varchar(50) CONSTRAINT pk_schedule PRIMARY KEY,
+    interval_s double precision NOT NULL CONSTRAINT ck_schedule_interval_s CHECK (interval_s > 0),
+    last_run timestamptz,
+    next_run timestamptz NOT NULL DEFAULT now(),
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE operation (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    kind varchar(50) NOT NULL,
+    state varchar(8) NOT NULL
+        CONSTRAINT ck_operation_state CHECK (state IN ('queued', 'running', 'done', 'failed')),
+    request jsonb NOT NULL DEFAULT '{}'::jsonb,
+    result jsonb,
+    error jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    progress jsonb,
+    CONSTRAINT pk_operation PRIMARY KEY (workspace_id, id)
+);
+CREATE INDEX ix_operation_finished ON operation (finished_at) WHERE finished_at IS NOT NULL;
+
+CREATE TABLE idempotency (
+    workspace_id uuid NOT NULL,
+    key varchar(255) NOT NULL,
+    fingerprint varchar(64) NOT NULL,
+    status smallint,
+    body jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL,
+    user_id text,
+    agent_id text,
+    run_id text,
+    CONSTRAINT pk_idempotency PRIMARY KEY (workspace_id, key)
+);
+CREATE INDEX ix_idempotency_expires ON idempotency (expires_at);
+
+CREATE TABLE llm_cache (
+    workspace_id uuid NOT NULL,
+    prompt_sha256 varchar(64) NOT NULL,
+    task varchar(50) NOT NULL,
+    model text NOT NULL,
+    answer jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL,
+    CONSTRAINT pk_llm_cache PRIMARY KEY (workspace_id, prompt_sha256)
+);
+CREATE INDEX ix_llm_cache_expires ON llm_cache (expires_at);
+
+CREATE TABLE embedding_cache (
+    workspace_id uuid NOT NULL,
+    model text NOT NULL,
+    text_sha256 varchar(64) NOT NULL,
+    embedding halfvec NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_embedding_cache PRIMARY KEY (workspace_id, model, text_sha256)
+);
+CREATE INDEX ix_embedding_cache_created ON embedding_cache (created_at);
+
+-- triggers.sql
+CREATE OR REPLACE TRIGGER unsaid AFTER DELETE ON entity_edge_source
+    FOR EACH ROW EXECUTE FUNCTION drop_unsaid_edge();
+
+-- policies.sql
+-- The wall between workspaces. Row-level security is forced on every table, for its owner too.
+
+-- Tables of a workspace, all of which have the column: protect() adds the policies `tenant` and `owner`.
+SELECT protect(c.oid) FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
+WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname;
+
+-- The worker sees the queue of all workspaces.
+CREATE POLICY worker ON job TO loxodon_worker USING (true);
+CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
+
+-- Terms counted over all workspaces stand under the nil workspace.
+CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app
+    USING (workspace_id = '00000000-0000-0000-0000-000000000000');
+
+-- Tables that belong to no workspace: everyone reads them.
+ALTER TABLE embedding_generation ENABLE ROW LEVEL SECURITY;
+ALTER TABLE embedding_generation FORCE ROW LEVEL SECURITY;
+CREATE POLICY everyone ON embedding_generation FOR SELECT TO loxodon_app USING (true);
+CREATE POLICY owner ON embedding_generation TO loxodon_owner USING (true);
+ALTER TABLE schedule ENABLE ROW LEVEL SECURITY;
+ALTER TABLE schedule FORCE ROW LEVEL SECURITY;
+CREATE POLICY everyone ON schedule FOR SELECT TO loxodon_app USING (true);
+CREATE POLICY worker ON schedule TO loxodon_worker USING (true);
+CREATE POLICY owner ON schedule TO loxodon_owner USING (true);
+DO $$
+BEGIN
+    IF current_setting('server_version_num')::integer >= 170000 THEN
+        GRANT MAINTAIN ON embedding_generation, schedule TO loxodon_worker;  -- as protect() does
+    END IF;
+END $$;
+
+-- grants.sql
+-- What the roles that serve may do with tables. The worker inherits the rights of the app. Functions name their callers
+-- in their own files; protect() lets the worker run VACUUM.
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity, term_stat,
+    conversation, turn, turn_vector, user_profile, working_item,
+    entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
+    goal, goal_edge, goal_memory, goal_vector,
+    tool, strategy, strategy_tool, strategy_conversation, strategy_vector,
+    decision, review, job, operation, idempotency, llm_cache, embedding_cache
+    TO loxodon_app;
+
+-- Append-only, but for the end of an interval of history and for a tool's use taken back.
+GRANT SELECT, INSERT ON audit_log, conversation_log, goal_history TO loxodon_app;
+GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_app;
+GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;
+GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_app;
+
+GRANT SELECT, UPDATE (name, settings) ON workspace TO loxodon_app;
+GRANT SELECT, INSERT, UPDATE (name, rights, expires_at, revoked_at) ON api_key TO loxodon_app;
+GRANT SELECT ON embedding_generation TO loxodon_app;
+
+GRANT SELECT, INSERT ON job_run TO loxodon_app;
+GRANT UPDATE ON job_run TO loxodon_worker;
+GRANT SELECT ON schedule TO loxodon_app;
+GRANT INSERT, UPDATE ON schedule TO loxodon_worker;
+
+-- partitions.sql
+-- Partitions: vectors by a hash of the workspace, logs by the day or month of recording.
+--
+-- A policy on the parent does not protect a partition that is read by its own name, so each is protected as it is made.
+-- `:partitions` is the number of hash partitions, chosen once for a database.
+
+CREATE TABLE partitioned_table (
+    name text CONSTRAINT pk_partitioned_table PRIMARY KEY,
+    step text NOT NULL CONSTRAINT ck_partitioned_table_step CHECK (step IN ('day', 'month'))
+);
+INSERT INTO partitioned_table (name, step) VALUES
+    ('memory_history', 'month'), ('audit_log', 'day'), ('conversation_log', 'month'), ('tool_invocation', 'month');
+
+SELECT set_config('loxodon.vector_partitions', (:partitions)::text, true);
+DO $$
+DECLARE
+    parent text;
+    child text;
+    modulus constant integer := current_setting('loxodon.vector_partitions');
+BEGIN
+    FOREACH parent IN ARRAY ARRAY['memory_vector', 'turn_vector'] LOOP
+        FOR remainder IN 0 .. modulus - 1 LOOP
+            child := parent || '_p' || remainder;
+            EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS %s, REMAINDER %s)',
+                           child, parent, modulus, remainder);
+            EXECUTE format('ALTER TABLE %I ALTER COLUMN embedding SET STORAGE MAIN', child);
+            PERFORM protect(child::regclass);
+        END LOOP;
+    END LOOP;
+    FOR parent IN SELECT name FROM partitioned_table ORDER BY name LOOP
+        child := parent || '_default';
+        EXECUTE format('CREATE TABLE %I PARTITION OF %I DEFAULT', child, parent);
+        PERFORM protect(child::regclass);
+    END LOOP;
+END $$;
+SELECT ensure_partitions(now() + interval '7 days');
+
+-- statistics.sql
+-- Plans that are kept are made without values and take every workspace for an average one. Where a hundred thousand
+-- small tenants share a database with one of a million memories, reading a whole workspace then looked cheaper than ten
+-- rows by their keys. So ANALYZE is told of ten workspaces, however many there are. make_partition() does the same for
+-- the partitions to come.
+DO $$
+DECLARE
+    target text;
+BEGIN
+    FOR target IN
+        SELECT c.oid::regclass::text FROM pg_class c
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+    LOOP
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN workspace_id SET (n_distinct = 10)', target);
+        EXECUTE format('ANALYZE %s (workspace_id)', target);
+    END LOOP;
+END $$;

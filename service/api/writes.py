@@ -1,0 +1,134 @@
+"""Writes over HTTP: done once per Idempotency-Key, however often they are sent.
+
+A write route reads from top to bottom: parse, verb, answer. `WriteOf` answers a repetition before any work is done;
+two requests at the same time meet in the database, where the key is the first insert of the write transaction and the
+answer is stored with the data (docs/decisions/007-idempotency.md). Either way `Replay` is raised, and `repeated` sends
+the first answer again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Header, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from service.api.auth import identified
+from service.api.deps import resources, session_of
+from service.db import idempotency
+from service.db.idempotency import Replay
+from service.domain.access import Caller
+from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.errors import InvalidInput
+from service.resources import Resources
+
+MAX_KEY_CHARS = 255
+
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=MAX_KEY_CHARS,
+        description="Repeat a write safely: the same key and body get the first answer again (kept 24 h).",
+    ),
+]
+
+
+async def _context(request: Request, given: KeyHeader = None) -> WriteContext:
+    who = await identified(request)
+    key = None if given is None else await _key(request, given, who)
+    return WriteContext(request.state.request_id, who.key_id, key, session_id=session_of(request))
+
+
+async def _write(request: Request, context: Annotated[WriteContext, Depends(_context)]) -> WriteContext:
+    who, res = await identified(request), await resources(request)
+    await refuse_repeated(context, who.workspace_id, res)
+    return context
+
+
+WriteOf = Annotated[WriteContext, Depends(_write)]
+"""For a route that is one write. It comes after the caller's rights: a stored answer is for who may write."""
+
+BatchOf = Annotated[WriteContext, Depends(_context)]
+"""For a batch, whose items are a write each, with a key each: see `of_item`."""
+
+
+async def refuse_repeated(context: WriteContext, workspace_id: UUID, res: Resources) -> None:
+    """Raises Replay when this request was answered before, IdempotencyMismatch when its key came with another one."""
+    if context.idempotency is None:
+        return
+    async with res.db.read(workspace_id) as session:
+        answer = await idempotency.find(session, workspace_id, context.idempotency)
+    if answer is not None:
+        raise Replay(answer)
+
+
+def of_item(batch: WriteContext, index: int) -> WriteContext:
+    """The context of one item of a batch. A long key is hashed, or cutting it would make all items one."""
+    key = batch.idempotency
+    if key is None:
+        return batch
+    name = f"{key.key}:{index}"
+    if len(name) > MAX_KEY_CHARS:
+        name = f"{hashlib.sha256(key.key.encode()).hexdigest()}:{index}"
+    return replace(batch, idempotency=replace(key, key=name))
+
+
+def answer(status: int, body: BaseModel) -> StoredAnswer:
+    return StoredAnswer(status, body.model_dump(mode="json"))
+
+
+def send(found: StoredAnswer) -> Response:
+    """With the ETag of what has a version, and the place to ask about work that was accepted."""
+    headers = {}
+    if isinstance(found.body.get("version"), int):
+        headers["ETag"] = etag(found.body["version"])
+    if "operation_id" in found.body and "url" in found.body:
+        headers["Location"] = found.body["url"]
+    return JSONResponse(found.body, found.status, headers)
+
+
+def etag(version: int) -> str:
+    return f'"{version}"'
+
+
+async def repeated(request: Request, exc: Exception) -> Response:
+    """The handler of `Replay`."""
+    assert isinstance(exc, Replay)
+    response = send(exc.answer)
+    response.headers["Idempotency-Replayed"] = "true"
+    return response
+
+
+async def _key(request: Request, given: str, who: Caller) -> IdempotencyKey:
+    """The key and the fingerprint of method, path, query and canonical body: other blanks or key order are the same."""
+    if not given.strip():
+        raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
+    res, body = await resources(request), await _canonical(request)
+    query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
+    lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
+    fingerprint = hmac.new(given.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
+    return IdempotencyKey(given, fingerprint, res.settings.idempotency_ttl_s, _owner(request, who, body))
+
+
+async def _canonical(request: Request) -> str:
+    """The body without its blanks and key order. One that is not JSON was not looked through, and is refused later."""
+    try:
+        return json.dumps(await request.json(), sort_keys=True, separators=(",", ":")) if await request.body() else ""
+    except (ValueError, RecursionError):
+        raise InvalidInput("The body is not valid JSON.", field="body") from None
+
+
+def _owner(request: Request, who: Caller, body: str) -> tuple[str | None, str | None, str | None]:
+    """User, agent and run as query or body name them, else the key's own."""
+    sent = json.loads(body) if body else {}
+    named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
+    user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
+    found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
+    return (found[0], found[1], found[2]) if any(found) else (who.user_id, who.agent_id, who.run_id)

@@ -1,0 +1,96 @@
+-- Takes up to `wanted` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
+--
+-- A lane is a kind of job in a workspace. The claim steps from lane to lane by the index and takes a fair share of
+-- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that the caller was
+-- served last (after_workspace, after_kind): else the last of many tenants would never have their turn.
+--
+-- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 stands where EXISTS would become a join
+-- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
+-- index walks and nested loops are asked for whatever the statistics say.
+CREATE OR REPLACE FUNCTION claim_jobs(
+    claimer text,
+    wanted_kinds text[],
+    wanted integer,
+    lease_s double precision,
+    after_workspace uuid,
+    after_kind text
+)
+RETURNS TABLE (
+    workspace_id uuid,
+    id uuid,
+    kind varchar,
+    memory_id uuid,
+    payload jsonb,
+    attempts integer,
+    max_attempts integer,
+    waited_s double precision
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM expire_leases();
+    RETURN QUERY
+    WITH RECURSIVE ahead AS (
+        (SELECT j.workspace_id, j.kind FROM job j
+         WHERE j.state = 'ready' AND (j.workspace_id, j.kind) > (after_workspace, after_kind)
+         ORDER BY j.workspace_id, j.kind LIMIT 1)
+        UNION ALL
+        SELECT next.* FROM ahead CROSS JOIN LATERAL (
+            SELECT j.workspace_id, j.kind FROM job j
+            WHERE j.state = 'ready' AND (j.workspace_id, j.kind) > (ahead.workspace_id, ahead.kind)
+            ORDER BY j.workspace_id, j.kind LIMIT 1) next
+    ), behind AS (
+        (SELECT j.workspace_id, j.kind FROM job j
+         WHERE j.state = 'ready' AND (j.workspace_id, j.kind) <= (after_workspace, after_kind)
+         ORDER BY j.workspace_id, j.kind LIMIT 1)
+        UNION ALL
+        SELECT next.* FROM behind CROSS JOIN LATERAL (
+            SELECT j.workspace_id, j.kind FROM job j
+            WHERE j.state = 'ready' AND (j.workspace_id, j.kind) > (behind.workspace_id, behind.kind)
+              AND (j.workspace_id, j.kind) <= (after_workspace, after_kind)
+            ORDER BY j.workspace_id, j.kind LIMIT 1) next
+    ), lanes AS MATERIALIZED (
+        SELECT lane.workspace_id, lane.kind, row_number() OVER () AS number
+        FROM (
+            SELECT walked.workspace_id, walked.kind FROM (SELECT * FROM ahead UNION ALL SELECT * FROM behind) walked
+            CROSS JOIN LATERAL (
+                SELECT FROM job j
+                WHERE j.workspace_id = walked.workspace_id AND j.kind = walked.kind
+                  AND j.state = 'ready' AND j.run_after <= now() LIMIT 1) due
+            WHERE walked.kind = ANY (wanted_kinds)
+            LIMIT wanted
+        ) lane
+    ), chosen AS MATERIALIZED (
+        SELECT found.workspace_id, found.id, lanes.number
+        FROM lanes CROSS JOIN LATERAL (
+            SELECT j.workspace_id, j.id FROM job j
+            WHERE j.workspace_id = lanes.workspace_id AND j.kind = lanes.kind
+              AND j.state = 'ready' AND j.run_after <= now()
+            ORDER BY j.priority, j.run_after
+            LIMIT (SELECT ceil(wanted::numeric / count(*)) FROM lanes) FOR UPDATE SKIP LOCKED
+        ) found
+        LIMIT wanted
+    ), taken AS (
+        UPDATE job j SET state = 'running', worker = claimer, attempts = j.attempts + 1,
+            lease_until = now() + make_interval(secs => lease_s)
+        FROM chosen WHERE j.workspace_id = chosen.workspace_id AND j.id = chosen.id
+        RETURNING j.*, chosen.number
+    ), begun AS (
+        UPDATE job_run r SET state = 'running', worker = claimer, attempts = taken.attempts,
+            started_at = coalesce(r.started_at, now()), error = NULL
+        FROM taken WHERE r.workspace_id = taken.workspace_id AND r.id = taken.id
+    )
+    SELECT t.workspace_id, t.id, t.kind, t.memory_id, t.payload, t.attempts, t.max_attempts,
+           extract(epoch FROM now() - t.run_after)::double precision
+    FROM taken t ORDER BY t.number, t.priority, t.run_after;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, uuid, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, uuid, text) TO loxodon_worker;

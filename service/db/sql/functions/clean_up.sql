@@ -1,0 +1,35 @@
+-- Deletes at most `batch` rows per table of what is over at time `at`; returns the rows removed by table. SKIP LOCKED
+-- and the limit: upkeep never waits for a request, nor a request for long.
+CREATE OR REPLACE FUNCTION clean_up(
+    at timestamptz,
+    job_days integer,
+    embedding_days integer,
+    batch integer
+)
+RETURNS TABLE (name text, removed bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    target record;
+BEGIN
+    FOR target IN SELECT * FROM (VALUES
+        ('idempotency', 'expires_at', at),
+        ('llm_cache', 'expires_at', at),
+        ('embedding_cache', 'created_at', at - make_interval(days => embedding_days)),
+        ('operation', 'finished_at', at - make_interval(days => job_days)),
+        ('job', 'finished_at', at - make_interval(days => job_days)),
+        ('job_run', 'finished_at', at - make_interval(days => job_days))
+    ) AS old (relation, since, before) LOOP
+        name := target.relation;
+        EXECUTE format('DELETE FROM %1$I WHERE ctid = ANY (ARRAY('
+                       'SELECT ctid FROM %1$I WHERE %2$I < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))',
+                       target.relation, target.since)
+        USING target.before, batch;
+        GET DIAGNOSTICS removed = ROW_COUNT;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) TO loxodon_worker;

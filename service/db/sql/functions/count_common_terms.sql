@@ -1,0 +1,22 @@
+-- Sums term_stat over all workspaces into the rows of the nil workspace; returns how many were made.
+CREATE OR REPLACE FUNCTION count_common_terms(least_workspaces integer)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    nil constant uuid := '00000000-0000-0000-0000-000000000000';
+    made bigint;
+BEGIN
+    DELETE FROM term_stat t WHERE t.workspace_id = nil OR NOT EXISTS
+        (SELECT FROM workspace w WHERE w.workspace_id = t.workspace_id);
+    -- a word of one or two tenants must not be seen in another one's scores
+    INSERT INTO term_stat (workspace_id, term, texts, contexts)
+    SELECT nil, t.term, least(sum(t.texts), 2147483647), least(sum(t.contexts), 2147483647)
+    FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= least_workspaces;
+    GET DIAGNOSTICS made = ROW_COUNT;
+    RETURN made;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION count_common_terms(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION count_common_terms(integer) TO loxodon_worker;

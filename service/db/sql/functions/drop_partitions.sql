@@ -1,0 +1,33 @@
+-- Drops the partitions of a log that end at or before `older_than`; returns how many. Only logs listed in
+-- partitioned_table.
+CREATE OR REPLACE FUNCTION drop_partitions(parent_name text, older_than timestamptz)
+RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET lock_timeout = '2s'
+SET TimeZone = 'UTC'
+AS $$
+DECLARE
+    known partitioned_table%ROWTYPE;
+    child name;
+    last timestamptz;
+    dropped integer := 0;
+BEGIN
+    SELECT * INTO STRICT known FROM partitioned_table WHERE name = parent_name;
+    FOR child IN
+        SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = known.name::regclass AND c.relname ~ ('^' || known.name || '_[0-9]+$')
+    LOOP
+        last := to_timestamp(right(child, CASE known.step WHEN 'day' THEN 8 ELSE 6 END),
+                             CASE known.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)
+                + ('1 ' || known.step)::interval;
+        IF last <= older_than THEN
+            EXECUTE format('DROP TABLE %I', child);
+            dropped := dropped + 1;
+        END IF;
+    END LOOP;
+    RETURN dropped;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION drop_partitions(text, timestamptz) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION drop_partitions(text, timestamptz) TO loxodon_worker;

@@ -1,0 +1,18 @@
+-- Trigger: drops a relation that was read out of texts with the last memory that states it, whichever way that memory
+-- goes (request, cascade, erasure). The edge is locked before its evidence is counted, so two deletes of the last two
+-- memories cannot both see the other's. Whoever deletes many memories locks their edges by ascending id first.
+CREATE OR REPLACE FUNCTION drop_unsaid_edge()
+RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    PERFORM FROM entity_edge e WHERE e.workspace_id = OLD.workspace_id AND e.id = OLD.edge_id FOR UPDATE;
+    DELETE FROM entity_edge e
+    WHERE e.workspace_id = OLD.workspace_id AND e.id = OLD.edge_id AND e.extracted_by <> 'caller'
+      AND NOT EXISTS (SELECT FROM entity_edge_source s WHERE s.workspace_id = OLD.workspace_id
+                      AND s.edge_id = OLD.edge_id);
+    RETURN NULL;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION drop_unsaid_edge() FROM PUBLIC;

@@ -1,0 +1,33 @@
+-- Makes the partitions of all logs from now until `upto`, and of every day or month the DEFAULT partition holds rows
+-- of: what stays in DEFAULT would never be dropped by retention. Returns how many were made. Safe to repeat.
+CREATE OR REPLACE FUNCTION ensure_partitions(upto timestamptz)
+RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET TimeZone = 'UTC'
+AS $$
+DECLARE
+    parent partitioned_table%ROWTYPE;
+    first timestamptz;
+    past timestamptz;
+    made integer := 0;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('loxodon:partitions', 0));
+    FOR parent IN SELECT * FROM partitioned_table ORDER BY name LOOP
+        FOR first IN EXECUTE format(
+            'SELECT date_trunc(%1$L, recorded_at) FROM %2$I UNION '
+            'SELECT generate_series(date_trunc(%1$L, now()), $1, %3$L::interval) ORDER BY 1',
+            parent.step, parent.name || '_default', '1 ' || parent.step) USING upto
+        LOOP
+            past := first + ('1 ' || parent.step)::interval;
+            IF make_partition(parent.name, first, past,
+                              to_char(first, CASE parent.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)) THEN
+                made := made + 1;
+            END IF;
+        END LOOP;
+    END LOOP;
+    RETURN made;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION ensure_partitions(timestamptz) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ensure_partitions(timestamptz) TO loxodon_worker;

@@ -1,0 +1,22 @@
+-- Deletes at most `batch` rows of the workspace's history, recorded until `until`; returns how many.
+CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch integer)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    removed bigint;
+BEGIN
+    -- repeats the wall in its body: a SECURITY DEFINER function reads past the policy
+    DELETE FROM memory_history h USING (
+        SELECT workspace_id, recorded_at, id FROM memory_history
+        WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
+        LIMIT batch
+    ) old
+    WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION erase_history(timestamptz, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION erase_history(timestamptz, integer) TO loxodon_app;

@@ -1,0 +1,14 @@
+-- Workspaces with at least `minimum` memories. In smaller ones a search counts its terms itself.
+CREATE OR REPLACE FUNCTION find_large_workspaces(minimum integer)
+RETURNS TABLE (workspace_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT w.workspace_id FROM workspace w
+    WHERE (SELECT count(*) FROM (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id LIMIT minimum) few)
+          >= minimum
+    ORDER BY w.workspace_id
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_large_workspaces(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_large_workspaces(integer) TO loxodon_worker;

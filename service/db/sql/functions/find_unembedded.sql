@@ -1,0 +1,21 @@
+-- Memories without a vector that nothing works on, untouched for `quiet`. Each dead job doubles the wait, so a text
+-- that no embedder takes is not tried for ever.
+CREATE OR REPLACE FUNCTION find_unembedded(quiet interval, wanted integer)
+RETURNS TABLE (workspace_id uuid, memory_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT m.workspace_id, m.id
+    FROM memory m CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE j.state IN ('ready', 'running')) AS pending,
+               count(*) FILTER (WHERE j.state = 'dead') AS deaths,
+               max(j.finished_at) FILTER (WHERE j.state = 'dead') AS last_death
+        FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed'
+    ) tried
+    WHERE m.embedding_status <> 'stored' AND m.updated_at < now() - quiet AND tried.pending = 0
+      AND (tried.deaths = 0 OR tried.last_death < now() - quiet * power(2, least(tried.deaths, 10)))
+    LIMIT wanted
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_unembedded(interval, integer) TO loxodon_worker;

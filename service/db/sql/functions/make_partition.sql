@@ -1,0 +1,32 @@
+-- Makes one partition of a log for [first, past): built apart, filled from DEFAULT, attached. False when it is there.
+-- The lock on the parent is short; rows that arrive meanwhile wait for at most lock_timeout.
+CREATE OR REPLACE FUNCTION make_partition(
+    parent text,
+    first timestamptz,
+    past timestamptz,
+    suffix text
+)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+    child text := parent || '_' || suffix;
+BEGIN
+    IF to_regclass(child) IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)',
+                   child, parent);
+    EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', parent);
+    EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent || '_default');
+    EXECUTE format('WITH moved AS (DELETE FROM %I WHERE recorded_at >= %L AND recorded_at < %L RETURNING *) '
+                   'INSERT INTO %I SELECT * FROM moved', parent || '_default', first, past, child);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, first, past);
+    EXECUTE format('SELECT protect(%L)', child);
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN workspace_id SET (n_distinct = 10)', child);
+    RETURN true;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION make_partition(text, timestamptz, timestamptz, text) FROM PUBLIC;

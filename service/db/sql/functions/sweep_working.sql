@@ -1,0 +1,18 @@
+-- Deletes at most `batch` working items of all workspaces that are over at time `at`; returns how many. SKIP LOCKED
+-- and the limit: the sweeper waits for no request, and none for it.
+CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch integer)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    removed bigint;
+BEGIN
+    DELETE FROM working_item WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM working_item WHERE expires_at <= at ORDER BY expires_at LIMIT batch FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    RETURN removed;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION sweep_working(timestamptz, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sweep_working(timestamptz, integer) TO loxodon_worker;

@@ -1,0 +1,12 @@
+-- Terms hashed together with the workspace: a term that is common in one tenant's texts makes no posting list longer
+-- for another. What collides is thrown out by comparing the terms themselves.
+CREATE OR REPLACE FUNCTION workspace_terms(of_workspace uuid, of_terms integer[])
+RETURNS integer[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = public, pg_temp
+AS $$
+    SELECT array_agg(term # uuid_hash(of_workspace)) FROM unnest(of_terms) term
+$$;
+
+REVOKE EXECUTE ON FUNCTION workspace_terms(uuid, integer[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION workspace_terms(uuid, integer[]) TO loxodon_app;

@@ -1,0 +1,26 @@
+-- What the roles that serve may do with tables. The worker inherits the rights of the app. Functions name their callers
+-- in their own files; protect() lets the worker run VACUUM.
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity, term_stat,
+    conversation, turn, turn_vector, user_profile, working_item,
+    entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
+    goal, goal_edge, goal_memory, goal_vector,
+    tool, strategy, strategy_tool, strategy_conversation, strategy_vector,
+    decision, review, job, operation, idempotency, llm_cache, embedding_cache
+    TO loxodon_app;
+
+-- Append-only, but for the end of an interval of history and for a tool's use taken back.
+GRANT SELECT, INSERT ON audit_log, conversation_log, goal_history TO loxodon_app;
+GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_app;
+GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;
+GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_app;
+
+GRANT SELECT, UPDATE (name, settings) ON workspace TO loxodon_app;
+GRANT SELECT, INSERT, UPDATE (name, rights, expires_at, revoked_at) ON api_key TO loxodon_app;
+GRANT SELECT ON embedding_generation TO loxodon_app;
+
+GRANT SELECT, INSERT ON job_run TO loxodon_app;
+GRANT UPDATE ON job_run TO loxodon_worker;
+GRANT SELECT ON schedule TO loxodon_app;
+GRANT INSERT, UPDATE ON schedule TO loxodon_worker;

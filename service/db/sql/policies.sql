@@ -1,0 +1,31 @@
+-- The wall between workspaces. Row-level security is forced on every table, for its owner too.
+
+-- Tables of a workspace, all of which have the column: protect() adds the policies `tenant` and `owner`.
+SELECT protect(c.oid) FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
+WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname;
+
+-- The worker sees the queue of all workspaces.
+CREATE POLICY worker ON job TO loxodon_worker USING (true);
+CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
+
+-- Terms counted over all workspaces stand under the nil workspace.
+CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app
+    USING (workspace_id = '00000000-0000-0000-0000-000000000000');
+
+-- Tables that belong to no workspace: everyone reads them.
+ALTER TABLE embedding_generation ENABLE ROW LEVEL SECURITY;
+ALTER TABLE embedding_generation FORCE ROW LEVEL SECURITY;
+CREATE POLICY everyone ON embedding_generation FOR SELECT TO loxodon_app USING (true);
+CREATE POLICY owner ON embedding_generation TO loxodon_owner USING (true);
+ALTER TABLE schedule ENABLE ROW LEVEL SECURITY;
+ALTER TABLE schedule FORCE ROW LEVEL SECURITY;
+CREATE POLICY everyone ON schedule FOR SELECT TO loxodon_app USING (true);
+CREATE POLICY worker ON schedule TO loxodon_worker USING (true);
+CREATE POLICY owner ON schedule TO loxodon_owner USING (true);
+DO $$
+BEGIN
+    IF current_setting('server_version_num')::integer >= 170000 THEN
+        GRANT MAINTAIN ON embedding_generation, schedule TO loxodon_worker;  -- as protect() does
+    END IF;
+END $$;

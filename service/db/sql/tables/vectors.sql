@@ -1,0 +1,48 @@
+-- Vectors of memories, by generation: one generation per embedding model.
+--
+-- `embedding` has no fixed length, so a new generation of another dimension fits beside the old one. Each generation
+-- has a CHECK on its length and a partial HNSW index of its own. :dimension is the length of generation 1.
+
+CREATE TABLE embedding_generation (
+    generation smallint CONSTRAINT pk_embedding_generation PRIMARY KEY,
+    model text NOT NULL,
+    dimension integer NOT NULL,
+    calibration jsonb NOT NULL DEFAULT '{}'::jsonb,
+    state text NOT NULL CONSTRAINT ck_embedding_generation_state CHECK (state IN ('active', 'building', 'retired')),
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE memory_vector (
+    workspace_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    generation smallint NOT NULL,
+    kind varchar(16) NOT NULL CONSTRAINT ck_memory_vector_kind CHECK (kind IN ('text', 'context', 'placeholder')),
+    user_id text,
+    agent_id text,
+    run_id text,
+    channel varchar(100) NOT NULL DEFAULT '_global',
+    embedding halfvec NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    signs bit varying GENERATED ALWAYS AS (binary_quantize(embedding)) STORED,
+    CONSTRAINT pk_memory_vector PRIMARY KEY (workspace_id, memory_id, generation, kind),
+    CONSTRAINT ck_memory_vector_dimension_1 CHECK (generation <> 1 OR vector_dims(embedding) = :dimension),
+    CONSTRAINT fk_memory_vector_memory FOREIGN KEY (workspace_id, memory_id)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE
+) PARTITION BY HASH (workspace_id);
+
+-- The bits of a scope's vectors without touching the table.
+CREATE INDEX ix_memory_vector_user ON memory_vector (workspace_id, user_id, kind)
+    INCLUDE (memory_id, generation, channel, agent_id, run_id, signs)
+    WHERE user_id IS NOT NULL;
+CREATE INDEX ix_memory_vector_agent ON memory_vector (workspace_id, agent_id, kind)
+    INCLUDE (memory_id, generation, channel, user_id, run_id, signs)
+    WHERE agent_id IS NOT NULL;
+CREATE INDEX ix_memory_vector_run ON memory_vector (workspace_id, run_id, kind)
+    INCLUDE (memory_id, generation, channel, user_id, agent_id, signs)
+    WHERE run_id IS NOT NULL;
+
+-- m = 24: with pgvector's 16, 3 of 60 questions among 200,000 vectors of near-equal texts found none of their ten
+-- nearest; 32 gave no more. ef_construction = 200: with 64 whole clusters had no way in (recall@10 .96, now .997).
+CREATE INDEX ix_memory_vector_hnsw_1 ON memory_vector
+    USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops) WITH (m = 24, ef_construction = 200)
+    WHERE generation = 1 AND kind = 'text';

@@ -1,0 +1,186 @@
+"""The filter keys that a row must carry to meet a caller's conditions. Pure.
+
+A row carries its tags and their prefixes, its categories, a few of its columns, every single value in its metadata
+under the last step of its path, and for numbers and times there the keys that ranges are made of (range_keys.py). A
+GIN index finds rows by their keys (`memory_filter_keys()` in the database computes them); what it finds is then held
+against the whole conditions. So a condition may be left out here, and two that differ may ask for the same key, but no
+key may be required that a row meeting the conditions could lack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from service.domain import range_keys
+from service.domain.filters import ORDER, AllOf, AnyOf, Check, Filter, Value, iso_time, kept
+from service.domain.query import Narrow
+from service.domain.range_keys import RangeKind
+
+
+@dataclass(frozen=True, slots=True)
+class FilterKey:
+    """A tag, a prefix of one or any other word, a category, or `value` in metadata under `word`."""
+
+    kind: Literal["word", "category", "metadata"]
+    word: str
+    value: Value | None = None
+
+
+KeyGroup = tuple[FilterKey, ...]
+"""One of them is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterKeys:
+    """What a row must carry: each of `all_of`, and one of each group of `any_of`, at most two groups. False where
+    nothing is required. Keys are never compared: 1 and True are equal in Python."""
+
+    all_of: KeyGroup = ()
+    any_of: tuple[KeyGroup, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.all_of or self.any_of)
+
+
+NO_FILTER_KEYS: Final = FilterKeys()
+
+MAX_GROUPS: Final = 2
+"""Groups of several keys that the index is asked for; further conditions are only asked of the rows found."""
+
+MAX_GROUP_KEYS: Final = 4_000
+"""Keys in a group. A larger group is left out: to look up each key takes a microsecond or two."""
+
+COLUMNS: Final = {
+    "type": "type",
+    "role": "role",
+    "speaker": "speaker",
+    "session_id": "session",
+    "conversation_id": "conversation",
+}
+"""Columns whose values are keys, with the prefix of the key."""
+
+_LIST_INDEX = re.compile(r"\s*[+-]?\d")
+"""A step that may choose an element of a list, which has no name to make a key of."""
+
+
+def needed(narrow: Narrow) -> FilterKeys:
+    """The keys that every row meeting the conditions carries: all single ones, and the smallest groups of several."""
+    groups = [*_tags(narrow), *_tree(narrow.filters)]
+    if narrow.categories:
+        groups.append(tuple(FilterKey("category", each) for each in narrow.categories))
+    if narrow.types:
+        groups.append(tuple(_column("type", each) for each in narrow.types))
+    several = sorted((group for group in groups if 1 < len(group) <= MAX_GROUP_KEYS), key=len)
+    return FilterKeys(tuple(group[0] for group in groups if len(group) == 1), tuple(several[:MAX_GROUPS]))
+
+
+def _tags(narrow: Narrow) -> list[KeyGroup]:
+    keys = tuple(FilterKey("word", each) for each in narrow.tags)
+    if narrow.tag_mode == "all":
+        return [(each,) for each in keys]
+    return [keys] if keys else []
+
+
+def _column(name: str, value: object) -> FilterKey:
+    return FilterKey("word", f"{COLUMNS[name]} {value}")
+
+
+def _tree(tree: Filter | None) -> Sequence[KeyGroup]:
+    """Groups of which every row that passes the filter carries a key each. A negation also passes rows without the
+    value, which carry no key, so it gives none."""
+    match tree:
+        case AllOf():
+            parts = list(flat(tree))
+            ranges = [each for each in parts if isinstance(each, Check) and each.operator in ORDER]
+            others = [each for each in parts if not isinstance(each, Check) or each.operator not in ORDER]
+            return [*_ranges(ranges), *(group for each in others for group in _tree(each))]
+        case AnyOf(parts):
+            found = [_tree(each) for each in parts]
+            return _either([min(groups, key=len) for groups in found]) if all(found) else []
+        case Check(_, "in", tuple() as values):
+            return _either([_equal(tree, each) for each in values])
+        case Check(_, "eq", value) if value is not None and not isinstance(value, tuple):
+            return _either([_equal(tree, value)])
+        case Check(_, operator) if operator in ORDER:
+            return _ranges([tree])
+    return []
+
+
+def flat(tree: Filter) -> Iterator[Filter]:
+    """The parts of an AND and of the ANDs inside it; any other filter as it is."""
+    if isinstance(tree, AllOf):
+        for each in tree.parts:
+            yield from flat(each)
+    else:
+        yield tree
+
+
+def _either(groups: Sequence[KeyGroup]) -> list[KeyGroup]:
+    """The union of the groups of an OR; nothing where one alternative has no keys."""
+    return [tuple(key for group in groups for key in group)] if groups and all(groups) else []
+
+
+def _equal(check: Check, value: Value) -> KeyGroup:
+    """The keys of which a row with this value carries one; none where the field has no keys."""
+    field = check.field
+    if field.path:
+        return (FilterKey("metadata", field.path[-1], value),) if _is_named(field.path) else ()
+    match field.name:
+        case "tag":
+            return (FilterKey("word", kept(value)), FilterKey("metadata", "tag", value))
+        case "tag_prefix":
+            return (FilterKey("word", kept(value)),)
+        case "category":
+            return (FilterKey("category", kept(value)), FilterKey("metadata", "category", value))
+        case name if name in COLUMNS:
+            return (_column(name, value),)
+    return ()
+
+
+def _is_named(path: Sequence[str]) -> bool:
+    return len(path) == 1 or not _LIST_INDEX.match(path[-1])
+
+
+# -- ranges of values in metadata -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Range:
+    """All bounds of one path and kind that must hold together."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def add(self, operator: str, value: float) -> None:
+        if operator in ("gt", "gte"):
+            self.low = value if self.low is None else max(self.low, value)
+        else:
+            self.high = value if self.high is None else min(self.high, value)
+
+
+def _ranges(checks: Sequence[Check]) -> list[KeyGroup]:
+    """A group for each path with bounds, as far as keys exist. Of a list, one element may meet the lower bound and
+    another one the upper, so a list of several values always passes."""
+    found: dict[tuple[tuple[str, ...], RangeKind], _Range] = {}
+    for check in checks:
+        place = _place(check.value)
+        if check.field.path and _is_named(check.field.path) and place is not None:
+            found.setdefault((check.field.path, place[0]), _Range()).add(check.operator, place[1])
+    groups = []
+    for (path, kind), bounds in found.items():
+        words = range_keys.covering(path[-1], kind, bounds.low, bounds.high)
+        if bounds.low is not None and bounds.high is not None:
+            words.append(range_keys.of_list(path[-1]))
+        groups.append(tuple(FilterKey("word", each) for each in words))
+    return groups
+
+
+def _place(value: object) -> tuple[RangeKind, float] | None:
+    """The kind of values that are compared with this one, and its place among them; None for a text that is no time."""
+    if isinstance(value, str):
+        moment = iso_time(value)
+        return None if moment is None else ("time", moment.timestamp())
+    return ("number", value) if isinstance(value, int | float) else None
