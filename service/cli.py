@@ -51,7 +51,7 @@ def api(
     reload: Annotated[bool, typer.Option("--reload", help="Restart when a source file changes.")] = False,
 ) -> None:
     """Serve the REST API on LOXODON_HOST and LOXODON_PORT."""
-    from service.launch.serve import serve
+    from service.launch.processes import serve
 
     with told_plainly():
         raise typer.Exit(serve(settings(), fd=_given(fd), gate=_given(gate), reload=reload))
@@ -62,7 +62,7 @@ def worker(
     nice: Annotated[int, typer.Option(min=0, max=19, help="How far to stand back when the processors are busy.")] = 0,
 ) -> None:
     """Work off the jobs: enrichment, decay, partitions."""
-    from service.launch.work import work
+    from service.launch.processes import work
 
     with told_plainly():
         raise typer.Exit(work(settings(), nice=nice))

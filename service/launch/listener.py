@@ -1,8 +1,7 @@
-"""On which socket does the API listen, and is it free?
+"""The listening TCP socket of the API.
 
-The supervisor binds it once and hands it to every API process it starts. So a busy port is told before anything runs,
-nobody can take the port during a restart, and clients that connect while the API is being restarted wait instead of
-being refused.
+The supervisor binds it once and passes it to every API process it starts. So a busy port is reported before anything
+runs, nobody can take the port during a restart, and clients that connect meanwhile wait instead of being refused.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ RETRY_S = 0.1
 
 
 def listen(host: str, port: int, *, patience_s: float = 0.0) -> socket.socket:
-    """Returns a listening TCP socket. Raises PortBusy after `patience_s`, LaunchError for a host that is not ours."""
+    """A listening TCP socket. Raises PortBusy after `patience_s`, LaunchError for a host of another machine."""
     deadline = time.monotonic() + patience_s
     while True:
         try:
@@ -60,6 +59,6 @@ def _problem(exc: OSError, host: str, port: int) -> LaunchError:
 
 
 def reachable_url(host: str, port: int) -> str:
-    """Returns the URL under which this machine reaches the socket: a wildcard address is no place to go to."""
+    """The URL under which this machine reaches the socket: a wildcard address becomes a loopback one."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104 (not bound here)
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

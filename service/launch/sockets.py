@@ -1,7 +1,7 @@
-"""Where may the Postgres socket lie?
+"""The folder of the Postgres socket.
 
-A Unix socket's path ends at 107 bytes, and the folder is the only guard of a server that trusts who enters it:
-mode 700, ours, also when it has to lie in the temp folder.
+A Unix socket's path may have at most 107 bytes. The server trusts everybody who can enter the folder, so it has mode
+700 and belongs to us, also when it has to be in the temp folder.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from service.launch.account import Account, demand_entry
+from service.launch.accounts import Account, demand_entry
 from service.launch.problems import LaunchError
 
 PORT = 5432  # only part of the socket's name: nothing listens on TCP
@@ -21,9 +21,9 @@ UNUSABLE = frozenset(',"\n')  # a comma separates folders in Postgres' setting a
 
 
 def folder(data_dir: Path, account: Account) -> Path:
-    """Returns the socket folder for `data_dir`, made and checked: beside the cluster, else in a runtime or temp folder.
+    """The socket folder for `data_dir`, made and checked: next to the cluster, else in a runtime or temp folder.
 
-    Raises LaunchError when a folder of that name belongs to somebody else.
+    Raises LaunchError when another user owns a folder of that name.
     """
     wanted = data_dir / "socket"
     path = wanted if fits(wanted) else _short(data_dir)
@@ -31,9 +31,9 @@ def folder(data_dir: Path, account: Account) -> Path:
     demand_entry(path.parent, account)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (os.geteuid(), account.uid):
-        raise LaunchError(f"{path} is not a folder of ours. Remove it, or choose a shorter LOXODON_DATA_DIR.")
+        raise LaunchError(f"{path} is not a folder of yours. Remove it, or choose a shorter LOXODON_DATA_DIR.")
     path.chmod(0o700)
-    account.own(path)
+    account.give(path)
     return path
 
 
@@ -43,13 +43,13 @@ def fits(path: Path) -> bool:
 
 
 def sweep(path: Path) -> None:
-    """Remove the socket and its lock file of a server that is gone: the pid in that lock may be a stranger's by now."""
+    """Removes socket and lock file of a server that is gone: the pid in that lock may belong to another process now."""
     for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock"):
         (path / name).unlink(missing_ok=True)
 
 
 def _short(data_dir: Path) -> Path:
-    """Returns a folder that is the same at every start on `data_dir`, so that a restart finds it again."""
+    """A folder that is the same at every start on `data_dir`, so that a restart finds it again."""
     name = f"loxodon-{os.geteuid()}-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]}"
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 (checked by folder)
         if parent and os.access(parent, os.W_OK | os.X_OK) and fits(Path(parent) / name):

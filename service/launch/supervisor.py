@@ -1,8 +1,8 @@
-"""Who keeps the service running?
+"""The supervisor: starts programs, restarts those that die, stops them in order.
 
-One thread, one loop: look at every program ten times a second, restart what died after a growing pause, at most 5 times
-in a minute. A program that dies more often and never ran well ends the service: something is wrong that a restart does
-not cure. One that did is restarted for ever: a database that is away for an hour must not end the service.
+One thread, one loop: it checks every program ten times a second and restarts a dead one after a growing pause, at most
+5 times a minute. A program that dies more often and never ran well ends the service: a restart does not cure that. One
+that once ran well is restarted for ever: a database that is away for an hour must not end the service.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from service.launch.problems import LaunchError
 from service.launch.programs import Program
 
 POLL_S = 0.1
-PROVEN_S = 10.0  # who lives that long has found its settings and its database
+PROVEN_S = 10.0  # a program that lives that long has found its settings and its database
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -33,7 +33,7 @@ class Stopped(Exception):
 
 @dataclass(slots=True)
 class Restarts:
-    """When may it be restarted? After 0.2 s, doubled with each restart in the window; at most `limit` in `window_s`."""
+    """Restart times: after 0.2 s, doubled with each restart in the window; at most `limit` in `window_s`."""
 
     limit: int = 5
     window_s: float = 60.0
@@ -41,7 +41,7 @@ class Restarts:
     planned: deque[float] = field(default_factory=deque)
 
     def plan(self, death_at: float) -> float:
-        """Returns the time of the next restart. Beyond the limit: when the oldest one leaves the window."""
+        """The time of the next restart. Beyond the limit: when the oldest one leaves the window."""
         if self.exhausted(death_at):
             at = self.planned[0] + self.window_s
         else:
@@ -57,7 +57,7 @@ class Restarts:
 
 
 @dataclass(slots=True)
-class _Watched:
+class _Supervised:
     program: Program
     started_at: float
     restarts: Restarts
@@ -68,7 +68,7 @@ class _Watched:
 class Supervisor:
     """Starts programs, keeps them alive, stops them in the order of `stop_order`, their names.
 
-    `say` tells a human, one line at a time.
+    `say` prints one line for the user.
     """
 
     def __init__(
@@ -81,18 +81,18 @@ class Supervisor:
         self._stop_order = stop_order
         self._say = say
         self._clock = clock
-        self._watched: list[_Watched] = []
+        self._programs: list[_Supervised] = []
         self._stopping = False
-        self._settled = False
+        self._ready = False
 
     def start(self, program: Program) -> None:
-        """Start it and watch it from now on. Raises Stopped when we are on our way out."""
+        """Starts it and watches it from now on. Raises Stopped when a stop was requested."""
         self._check_stopping()
-        self._watched.append(_Watched(program, self._clock(), Restarts()))
+        self._programs.append(_Supervised(program, self._clock(), Restarts()))
         program.start()
 
     def run_once(self, program: Program) -> int:
-        """Returns the exit code of a program that ends by itself, while the others are kept alive."""
+        """The exit code of a program that ends by itself; the others are kept alive meanwhile."""
         self._check_stopping()
         program.start()
         try:
@@ -112,38 +112,38 @@ class Supervisor:
         return True
 
     def run(self) -> None:
-        """Keep everything alive until a stop signal."""
+        """Keeps everything alive until a stop signal."""
         try:
             while True:
                 self.pause()
         except Stopped:
             pass
 
-    def settle(self) -> None:
-        """The service is ready: from now on a long life proves a program."""
-        self._settled = True
+    def mark_ready(self) -> None:
+        """The service is ready: from now on a program that lives for PROVEN_S counts as proven."""
+        self._ready = True
 
     def pause(self) -> None:
-        """One look at everything, then a short sleep. Raises Stopped after a stop signal, GaveUp."""
+        """Checks every program, then sleeps shortly. Raises Stopped after a stop signal, GaveUp."""
         self._check_stopping()
         self.revive()
         time.sleep(POLL_S)
 
     def revive(self) -> None:
-        """Restart what died and has waited long enough. Raises GaveUp."""
-        for watched in self._watched:
-            if watched.restart_at is None:
-                code = watched.program.exit_code()
+        """Restarts programs that died and have waited long enough. Raises GaveUp."""
+        for supervised in self._programs:
+            if supervised.restart_at is None:
+                code = supervised.program.exit_code()
                 if code is not None:
-                    self._plan(watched, how_it_ended(code))
-            elif self._clock() >= watched.restart_at:
-                self._restart(watched)
+                    self._plan(supervised, how_it_ended(code))
+            elif self._clock() >= supervised.restart_at:
+                self._restart(supervised)
 
     def stop(self) -> None:
-        """Stop everything in order. Safe to repeat."""
-        running, self._watched = self._watched, []
-        for watched in sorted(running, key=lambda each: self._stop_order.index(each.program.name)):
-            watched.program.stop()
+        """Stops everything in order. Safe to repeat."""
+        running, self._programs = self._programs, []
+        for supervised in sorted(running, key=lambda each: self._stop_order.index(each.program.name)):
+            supervised.program.stop()
 
     @contextmanager
     def signals(self) -> Iterator[None]:
@@ -162,21 +162,21 @@ class Supervisor:
         if self._stopping:
             raise Stopped
 
-    def _restart(self, watched: _Watched) -> None:
-        watched.restart_at = None
-        watched.started_at = self._clock()
+    def _restart(self, supervised: _Supervised) -> None:
+        supervised.restart_at = None
+        supervised.started_at = self._clock()
         try:
-            watched.program.start()
+            supervised.program.start()
         except LaunchError as exc:
-            self._plan(watched, str(exc))
+            self._plan(supervised, str(exc))
 
-    def _plan(self, watched: _Watched, why: str) -> None:
+    def _plan(self, supervised: _Supervised, why: str) -> None:
         now = self._clock()
-        watched.proven |= self._settled and now - watched.started_at >= PROVEN_S
-        if watched.restarts.exhausted(now) and not watched.proven:
-            raise GaveUp(f"{watched.program.name} keeps dying ({why}). Its messages stand above; giving up.")
-        watched.restart_at = watched.restarts.plan(now)
-        self._say(f"{watched.program.name} ended ({why}); starting it again in {watched.restart_at - now:.1f} s")
+        supervised.proven |= self._ready and now - supervised.started_at >= PROVEN_S
+        if supervised.restarts.exhausted(now) and not supervised.proven:
+            raise GaveUp(f"{supervised.program.name} keeps dying ({why}). Its messages stand above; giving up.")
+        supervised.restart_at = supervised.restarts.plan(now)
+        self._say(f"{supervised.program.name} ended ({why}); starting it again in {supervised.restart_at - now:.1f} s")
 
 
 def how_it_ended(code: int) -> str:

@@ -16,7 +16,7 @@ from service.launch.postgres import EmbeddedPostgres, Server
 
 ROOT = Path(__file__).parents[2]
 UNSAFE = {"fsync": "off", "shared_buffers": "16MB"}
-Ask = Callable[[Server, str], str]
+RunSql = Callable[[Server, str], str]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def postgres(data_dir: Path, made_cluster: Path) -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture
-def ask() -> Ask:
+def run_sql() -> RunSql:
     """Returns what a statement answers in the superuser's own database."""
     binaries = find_binaries()
     return lambda server, statement: psql(binaries, server.socket_dir, server.port, statement)

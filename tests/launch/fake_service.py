@@ -43,7 +43,7 @@ def worker() -> None:
 def api(fd: int, gate: int) -> None:
     os.read(gate, 1)
 
-    class Answer(BaseHTTPRequestHandler):
+    class PidHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
@@ -52,7 +52,7 @@ def api(fd: int, gate: int) -> None:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class names it)
             pass
 
-    server = HTTPServer(("", 0), Answer, bind_and_activate=False)
+    server = HTTPServer(("", 0), PidHandler, bind_and_activate=False)
     server.socket = socket.socket(fileno=fd)
     on_stop("API", float(os.environ.get("FAKE_API_STOP_S", "0")))
     note(f"API {os.getpid()} {'has' if 'LOXODON_BOOTSTRAP_API_KEY' in os.environ else 'has no'} key")

@@ -7,8 +7,8 @@ import shlex
 
 import pytest
 
-from service.launch.banner import banner, curl
 from service.launch.listener import reachable_url
+from service.launch.run import banner, curl
 
 
 def test_the_lines_survive_a_shell() -> None:

@@ -14,12 +14,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from service.launch import account as accounts
-from service.launch import clusterdir
+from service.launch import accounts, cluster
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import AlreadyRunning, LaunchError
 
-Ask = Callable[[Server, str], str]
+RunSql = Callable[[Server, str], str]
 Python = Callable[..., "subprocess.Popen[str]"]
 UNSAFE = {"fsync": "off", "shared_buffers": "16MB"}
 OWNER = """
@@ -57,34 +56,34 @@ async def _use(url: str) -> None:
     await direct.close()
 
 
-def test_stop_is_clean_and_a_second_start_finds_the_data(postgres: EmbeddedPostgres, ask: Ask) -> None:
-    ask(postgres.start(), "CREATE TABLE kept AS SELECT 7 AS seven")
+def test_stop_is_clean_and_a_second_start_finds_the_data(postgres: EmbeddedPostgres, run_sql: RunSql) -> None:
+    run_sql(postgres.start(), "CREATE TABLE kept AS SELECT 7 AS seven")
     postgres.stop()
     assert postgres.pid is None
-    assert clusterdir.members(postgres.cluster) == []
-    assert ask(postgres.start(), "SELECT seven FROM kept") == "7"
+    assert cluster.members(postgres.cluster) == []
+    assert run_sql(postgres.start(), "SELECT seven FROM kept") == "7"
     postgres.stop()
     postgres.stop()
 
 
-def test_only_the_socket_and_only_the_owner(postgres: EmbeddedPostgres, ask: Ask) -> None:
+def test_only_the_socket_and_only_the_owner(postgres: EmbeddedPostgres, run_sql: RunSql) -> None:
     server = postgres.start()
-    assert ask(server, "SHOW listen_addresses") == ""
+    assert run_sql(server, "SHOW listen_addresses") == ""
     assert server.socket_dir.stat().st_mode & 0o777 == 0o700
     assert postgres.cluster.stat().st_mode & 0o777 == 0o700
-    assert ask(server, "SHOW fsync") == "off", "settings of the caller win"
+    assert run_sql(server, "SHOW fsync") == "off", "settings of the caller win"
 
 
-def test_a_path_too_long_for_a_socket(tmp_path: Path, ask: Ask) -> None:
+def test_a_path_too_long_for_a_socket(tmp_path: Path, run_sql: RunSql) -> None:
     postgres = EmbeddedPostgres(tmp_path / ("deep " * 25) / "data", settings=UNSAFE)
     with postgres as server:
         assert len(str(server.socket_dir)) < 90
-        assert ask(server, "SELECT 1") == "1"
+        assert run_sql(server, "SELECT 1") == "1"
     server.socket_dir.rmdir()
 
 
 def test_first_start_after_a_killed_one_in_a_hostile_environment(
-    data_dir: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+    data_dir: Path, run_sql: RunSql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leftover = data_dir / "postgres.new"
     leftover.mkdir(parents=True)
@@ -92,34 +91,34 @@ def test_first_start_after_a_killed_one_in_a_hostile_environment(
     for name, value in {"LC_ALL": "xx_XX.none", "PGDATA": "/nowhere", "PGPORT": "1", "PGOPTIONS": "-c x=y"}.items():
         monkeypatch.setenv(name, value)
     with EmbeddedPostgres(data_dir, settings=UNSAFE) as server:
-        assert ask(server, "SHOW server_encoding") == "UTF8"
+        assert run_sql(server, "SHOW server_encoding") == "UTF8"
 
 
-def test_killed_postmaster_is_restarted_with_all_committed_rows(postgres: EmbeddedPostgres, ask: Ask) -> None:
-    ask(postgres.start(), "CREATE TABLE kept AS SELECT generate_series(1, 1000)")
+def test_killed_postmaster_is_restarted_with_all_committed_rows(postgres: EmbeddedPostgres, run_sql: RunSql) -> None:
+    run_sql(postgres.start(), "CREATE TABLE kept AS SELECT generate_series(1, 1000)")
     pid = postgres.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     _until(lambda: postgres.pid is None)
-    assert ask(postgres.start(), "SELECT count(*) FROM kept") == "1000"
+    assert run_sql(postgres.start(), "SELECT count(*) FROM kept") == "1000"
     assert postgres.pid != pid
 
 
-def test_all_processes_killed_at_once(postgres: EmbeddedPostgres, ask: Ask) -> None:
-    ask(postgres.start(), "CREATE TABLE kept AS SELECT 1")
-    clusterdir.kill_members(postgres.cluster)
-    assert ask(postgres.start(), "SELECT count(*) FROM kept") == "1"
+def test_all_processes_killed_at_once(postgres: EmbeddedPostgres, run_sql: RunSql) -> None:
+    run_sql(postgres.start(), "CREATE TABLE kept AS SELECT 1")
+    cluster.kill_members(postgres.cluster)
+    assert run_sql(postgres.start(), "SELECT count(*) FROM kept") == "1"
 
 
-def test_the_server_dies_with_its_killed_owner(python: Python, data_dir: Path, ask: Ask) -> None:
+def test_the_server_dies_with_its_killed_owner(python: Python, data_dir: Path, run_sql: RunSql) -> None:
     owner = python(OWNER, str(data_dir), "leashed")
     pid = _first_number(owner)
     owner.kill()
     _until(lambda: not _alive(pid))
-    assert clusterdir.written_pid(data_dir / "postgres") is None, "it went down cleanly"
+    assert cluster.written_pid(data_dir / "postgres") is None, "it went down cleanly"
 
 
-def test_an_orphan_server_is_taken_over(python: Python, data_dir: Path, ask: Ask) -> None:
+def test_an_orphan_server_is_taken_over(python: Python, data_dir: Path, run_sql: RunSql) -> None:
     owner = python(OWNER, str(data_dir), "unleashed")
     orphan = _first_number(owner)
     owner.kill()
@@ -127,7 +126,7 @@ def test_an_orphan_server_is_taken_over(python: Python, data_dir: Path, ask: Ask
     assert _alive(orphan)
     with EmbeddedPostgres(data_dir, settings=UNSAFE) as server:
         assert not _alive(orphan)
-        assert ask(server, "SELECT 1") == "1"
+        assert run_sql(server, "SELECT 1") == "1"
 
 
 def test_a_living_owner_is_respected(python: Python, data_dir: Path) -> None:
@@ -140,23 +139,23 @@ def test_a_living_owner_is_respected(python: Python, data_dir: Path) -> None:
     assert out == "stopped\n"
 
 
-def test_a_reused_pid_is_neither_believed_nor_harmed(postgres: EmbeddedPostgres, ask: Ask) -> None:
+def test_a_reused_pid_is_neither_believed_nor_harmed(postgres: EmbeddedPostgres, run_sql: RunSql) -> None:
     postgres.start()
     postgres.stop()
     with subprocess.Popen(["sleep", "60"]) as stranger:
         _write_stale_pid(postgres, stranger.pid)
-        assert ask(postgres.start(), "SELECT 1") == "1"
+        assert run_sql(postgres.start(), "SELECT 1") == "1"
         assert stranger.poll() is None
         stranger.kill()
 
 
-def test_a_zombie_does_not_count_as_running(postgres: EmbeddedPostgres, ask: Ask) -> None:
+def test_a_zombie_does_not_count_as_running(postgres: EmbeddedPostgres, run_sql: RunSql) -> None:
     postgres.start()
     postgres.stop()
     with subprocess.Popen(["true"]) as zombie:
         time.sleep(0.1)
         _write_stale_pid(postgres, zombie.pid)
-        assert ask(postgres.start(), "SELECT 1") == "1"
+        assert run_sql(postgres.start(), "SELECT 1") == "1"
 
 
 def test_another_major_version_is_refused_with_advice(postgres: EmbeddedPostgres) -> None:
@@ -182,14 +181,14 @@ def test_as_root_without_namespaces_the_closed_folder_is_named(data_dir: Path, m
 
 @as_root
 def test_as_root_without_namespaces_nobody_runs_it(
-    open_folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+    open_folder: Path, run_sql: RunSql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accounts, "namespaces_allowed", lambda: False)
     with EmbeddedPostgres(open_folder / "data", settings=UNSAFE) as server:
-        assert ask(server, "SELECT 1") == "1"
+        assert run_sql(server, "SELECT 1") == "1"
     monkeypatch.undo()
     with EmbeddedPostgres(open_folder / "data", settings=UNSAFE) as server:  # the owner of the folder is kept
-        assert ask(server, "SELECT 1") == "1"
+        assert run_sql(server, "SELECT 1") == "1"
 
 
 @as_root

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.launch import sockets
-from service.launch.account import Account
+from service.launch.accounts import Account
 from service.launch.postgres import Server
 from service.launch.problems import LaunchError
 

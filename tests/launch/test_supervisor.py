@@ -15,7 +15,7 @@ from service.launch.supervisor import GaveUp, Restarts, Stopped, Supervisor, how
 ORDER = ("API", "worker", "postgres")
 
 
-class Fake:
+class FakeProgram:
     """A program that lives until told otherwise, and writes down what is done to it."""
 
     def __init__(self, name: str, diary: list[str]) -> None:
@@ -37,7 +37,7 @@ class Fake:
         self.diary.append(f"stop {self.name}")
 
 
-class Watch:
+class FakeClock:
     def __init__(self) -> None:
         self.now = 1000.0
 
@@ -46,8 +46,8 @@ class Watch:
 
 
 @pytest.fixture
-def watch() -> Watch:
-    return Watch()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def supervisor(said: list[str], watch: Watch) -> Supervisor:
-    return Supervisor(stop_order=ORDER, say=said.append, clock=watch)
+def supervisor(said: list[str], clock: FakeClock) -> Supervisor:
+    return Supervisor(stop_order=ORDER, say=said.append, clock=clock)
 
 
 def test_five_restarts_in_a_minute_then_a_long_pause() -> None:
@@ -79,28 +79,28 @@ def test_a_rare_death_costs_little() -> None:
 
 
 def test_a_dead_program_is_restarted_after_its_pause(
-    supervisor: Supervisor, watch: Watch, diary: list[str], said: list[str]
+    supervisor: Supervisor, clock: FakeClock, diary: list[str], said: list[str]
 ) -> None:
-    program = Fake("worker", diary)
+    program = FakeProgram("worker", diary)
     supervisor.start(program)
     program.code = -signal.SIGKILL
     supervisor.revive()
     assert diary == ["start worker"], "not at once"
     assert "worker ended (killed by SIGKILL)" in said[0]
-    watch.now += 0.2
+    clock.now += 0.2
     supervisor.revive()
     assert diary == ["start worker", "start worker"]
 
 
-def test_a_program_that_keeps_dying_is_given_up(supervisor: Supervisor, watch: Watch, diary: list[str]) -> None:
-    program = Fake("worker", diary)
+def test_a_program_that_keeps_dying_is_given_up(supervisor: Supervisor, clock: FakeClock, diary: list[str]) -> None:
+    program = FakeProgram("worker", diary)
     supervisor.start(program)
 
     def die_often() -> None:
         for _ in range(50):
             program.code = 3
             supervisor.revive()
-            watch.now += 0.5
+            clock.now += 0.5
 
     with pytest.raises(GaveUp, match=r"worker keeps dying \(exit code 3\)"):
         die_often()
@@ -108,44 +108,44 @@ def test_a_program_that_keeps_dying_is_given_up(supervisor: Supervisor, watch: W
 
 
 def test_a_slow_death_before_the_service_is_ready_proves_nothing(
-    supervisor: Supervisor, watch: Watch, diary: list[str]
+    supervisor: Supervisor, clock: FakeClock, diary: list[str]
 ) -> None:
-    program = Fake("API", diary)
+    program = FakeProgram("API", diary)
     supervisor.start(program)
 
     def die_slowly() -> None:
         for _ in range(20):
-            watch.now += 10
+            clock.now += 10
             program.code = 1
             while program.code is not None:
                 supervisor.revive()
-                watch.now += 0.1
+                clock.now += 0.1
 
     with pytest.raises(GaveUp, match="API keeps dying"):
         die_slowly()
 
 
-def test_a_service_that_ran_well_is_never_given_up(supervisor: Supervisor, watch: Watch, diary: list[str]) -> None:
-    program = Fake("worker", diary)
+def test_a_service_that_ran_well_is_never_given_up(supervisor: Supervisor, clock: FakeClock, diary: list[str]) -> None:
+    program = FakeProgram("worker", diary)
     supervisor.start(program)
-    supervisor.settle()
-    watch.now += 10
+    supervisor.mark_ready()
+    clock.now += 10
     for _ in range(1200):
         program.code = 3
         supervisor.revive()
-        watch.now += 0.5
+        clock.now += 0.5
     assert 40 <= diary.count("start worker") - 1 <= 5 * 10, "ten minutes, at most five in each"
 
 
-def test_a_failed_restart_counts_as_a_death(supervisor: Supervisor, watch: Watch, diary: list[str]) -> None:
-    program = Fake("postgres", diary)
+def test_a_failed_restart_counts_as_a_death(supervisor: Supervisor, clock: FakeClock, diary: list[str]) -> None:
+    program = FakeProgram("postgres", diary)
     supervisor.start(program)
     program.code, program.trouble = 1, "disk full"
     supervisor.revive()
 
     def wait_long() -> None:
         for _ in range(50):
-            watch.now += 0.5
+            clock.now += 0.5
             supervisor.revive()
 
     with pytest.raises(GaveUp, match="disk full"):
@@ -154,7 +154,7 @@ def test_a_failed_restart_counts_as_a_death(supervisor: Supervisor, watch: Watch
 
 def test_stop_goes_in_order_and_only_once(supervisor: Supervisor, diary: list[str]) -> None:
     for name in ("postgres", "API", "worker"):
-        supervisor.start(Fake(name, diary))
+        supervisor.start(FakeProgram(name, diary))
     supervisor.stop()
     supervisor.stop()
     assert diary[3:] == ["stop API", "stop worker", "stop postgres"]
@@ -168,7 +168,7 @@ def test_a_stop_signal_ends_the_run(supervisor: Supervisor, number: signal.Signa
         os.kill(os.getpid(), number)
         supervisor.run()
         with pytest.raises(Stopped):
-            supervisor.start(Fake("late", diary))
+            supervisor.start(FakeProgram("late", diary))
     assert signal.getsignal(number) is before
     assert diary == []
 

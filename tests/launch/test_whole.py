@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from service.launch import clusterdir
+from service.launch import cluster
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(300)
@@ -97,8 +97,8 @@ def test_the_whole_service(whole: Whole) -> None:
         _until(lambda: whole.finds(find))
     whole.process.send_signal(signal.SIGTERM)
     assert whole.process.wait(PATIENCE_S) == 0
-    assert clusterdir.members(whole.data_dir / "postgres") == []
-    assert clusterdir.written_pid(whole.data_dir / "postgres") is None, "Postgres was shut down cleanly"
+    assert cluster.members(whole.data_dir / "postgres") == []
+    assert cluster.written_pid(whole.data_dir / "postgres") is None, "Postgres was shut down cleanly"
 
 
 def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from service.launch.locks import FolderLock
+from service.launch.data_dir import FolderLock
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
-"""As whom does Postgres run when we are root, which it refuses to be?
+"""The operating system account that Postgres runs as: it refuses to run as root.
 
-1. As the owner of an existing data folder, when that is not root.
-2. In a user namespace where root's files appear as uid 1000's: no chmod, no useradd, works inside 700 folders.
-3. As `nobody`, where user namespaces are forbidden (most containers). Then every parent folder must let it through.
+When the launcher is root, the first of these that works:
+
+1. The owner of an existing data folder, when that is not root.
+2. A user namespace where root's files appear as uid 1000's: no chmod, no useradd, works inside folders of mode 700.
+3. `nobody`, where user namespaces are forbidden (most containers). Then it must be able to enter every parent folder.
 """
 
 from __future__ import annotations
@@ -22,20 +24,20 @@ NAMESPACE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """`prefix` goes before every Postgres command; `uid`, `gid` are -1 when it runs as ourselves."""
+    """`prefix` goes before every Postgres command; `uid`, `gid` are -1 for the current user."""
 
     prefix: tuple[str, ...] = ()
     uid: int = -1
     gid: int = -1
 
-    def own(self, path: Path) -> None:
-        """Give `path`, which we just made, to the account."""
+    def give(self, path: Path) -> None:
+        """Makes the account the owner of `path`, which was just made."""
         if self.uid >= 0:
             os.chown(path, self.uid, self.gid)
 
 
 def choose(cluster: Path) -> Account:
-    """Returns the account for the cluster folder, existing or not. Raises LaunchError when it belongs to a stranger."""
+    """The account for the cluster folder, existing or not. Raises LaunchError when another user owns it."""
     owner = cluster.stat().st_uid if cluster.exists() else None
     if os.geteuid() != 0:
         if owner is not None and owner != os.geteuid():
@@ -60,7 +62,7 @@ def namespaces_allowed() -> bool:
 
 
 def closed_folder(path: Path, account: Account) -> Path | None:
-    """Returns the first folder on the way to `path` that the account cannot enter, by mode bits; None: all are open."""
+    """The first folder on the way to `path` that the account cannot enter, by mode bits; None when it can enter all."""
     if account.uid < 0:
         return None
     for folder in (*reversed(path.parents), path):
@@ -89,7 +91,7 @@ def demand_entry(data_dir: Path, account: Account) -> None:
 
 
 def reachable_binaries(binaries: Path, data_dir: Path, account: Account) -> Path:
-    """Returns `binaries`, or a copy of the installation (41 MB) beside the data when the account cannot enter them."""
+    """`binaries`, or a copy of the installation (41 MB) next to the data when the account cannot enter them."""
     if closed_folder(binaries, account) is None:
         return binaries
     install = binaries.parent  # <package>/pginstall, with its libraries in <package>.libs, found by a relative rpath

@@ -1,0 +1,160 @@
+"""The data folder: making it, locking it, the note of who runs on it, and the first API key kept in it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+
+from service.launch.problems import AlreadyRunning, LaunchError
+
+RUN_LOCK = "run.lock"
+STOPPING_S = 60.0  # as long as a drain may take
+KILLED_S = 1.0  # a supervisor whose make was killed needs a moment to note that it stops
+RETRY_S = 0.1
+KEY_FILE = "first-key"
+KEY_PREFIX = "lox_"
+
+
+def prepare(data_dir: Path) -> None:
+    """Make the folder when it is missing. Raises LaunchError naming LOXODON_DATA_DIR when that cannot be.
+
+    Root's folder lets others pass through without listing it: Postgres may have to run as nobody inside (accounts.py).
+    """
+    mode = 0o711 if os.geteuid() == 0 else 0o700
+    try:
+        data_dir.mkdir(mode=mode, parents=True, exist_ok=True)
+    except OSError as exc:
+        raise LaunchError(
+            f"Cannot make the data folder {data_dir}: {exc.strerror}. Set LOXODON_DATA_DIR to a folder of yours."
+        ) from exc
+    if not os.access(data_dir, os.R_OK | os.W_OK | os.X_OK):
+        raise LaunchError(f"You may not write into {data_dir}. Set LOXODON_DATA_DIR to a folder of yours.")
+
+
+class FolderLock:
+    """An exclusive flock on `path`, rather than a pid in a file: the kernel drops it on kill -9, and pids are reused.
+
+    The file stays behind: deleting it would let two owners hold two inodes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd: int | None = None
+
+    def acquire(self) -> bool:
+        """True when this object holds the lock now, also when it did before; never waits."""
+        if self._fd is not None:
+            return True
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        self._fd = fd
+        return True
+
+    def note(self, text: str) -> None:
+        """Writes a line for the process that did not get the lock, e.g. the URL. Only the holder may call it."""
+        if self._fd is None:
+            raise RuntimeError("the lock is not held")
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, text.encode(), 0)
+
+    def read_note(self) -> str:
+        """The holder's note, "" when there is none."""
+        try:
+            return self.path.read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+class Ownership:
+    """The right to run on `data_dir`, held until `release`.
+
+    The lock decides; its note tells a second process what the first one is doing. A note without a lock was left by a
+    supervisor that was killed.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._lock = FolderLock(data_dir / RUN_LOCK)
+
+    def take(self) -> bool:
+        """True when the last owner was killed, False when it stopped normally. Waits for one that is stopping.
+
+        Raises AlreadyRunning with the URL of the running one.
+        """
+        started = time.monotonic()
+        while not self._lock.acquire():
+            other = self._other()
+            patience_s = STOPPING_S if other.get("state") == "stopping" else KILLED_S
+            if time.monotonic() - started > patience_s:
+                where = f" at {other['url']}" if "url" in other else ""
+                raise AlreadyRunning(
+                    f"Loxodon runs already{where} on the data folder {self._data_dir}.\n"
+                    "Use that one, stop it, or give this one its own folder and port: LOXODON_DATA_DIR, LOXODON_PORT."
+                )
+            time.sleep(RETRY_S)
+        return bool(self._other())
+
+    def note(self, state: str, url: str) -> None:
+        self._lock.note(json.dumps({"state": state, "url": url}))
+
+    def release(self) -> None:
+        """Releases after a normal stop: the next owner finds no note."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self._lock.note("")
+        self._lock.release()
+
+    def _other(self) -> dict[str, str]:
+        try:
+            found = json.loads(self._lock.read_note() or "{}")
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def first_key(data_dir: Path, given: str | None) -> str:
+    """The key that shall have admin rights: the given one, the stored one, or a new one, which is stored.
+
+    The database holds hashes only, so the first key is kept in a file of mode 600: the printed curl command works at
+    every start.
+    """
+    if given:
+        return given
+    path = data_dir / KEY_FILE
+    return _stored_key(path) or _new_key(path)
+
+
+def _stored_key(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as exc:
+        raise LaunchError(f"Cannot read the first key in {path}. Set LOXODON_BOOTSTRAP_API_KEY.") from exc
+
+
+def _new_key(path: Path) -> str:
+    """Written to a second file and renamed: a crash leaves a whole key or none."""
+    key = KEY_PREFIX + secrets.token_urlsafe(32)
+    temporary = path.with_name(path.name + ".new")
+    temporary.unlink(missing_ok=True)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "w") as handle:
+        handle.write(key + "\n")
+        handle.flush()
+        os.fsync(handle.fileno())
+    temporary.rename(path)
+    return key

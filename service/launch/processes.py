@@ -1,0 +1,72 @@
+"""The long-running processes: one API process, one worker process."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import socket
+from typing import Any
+
+import uvicorn
+
+from service import garbage, logs
+from service.launch import listener
+from service.settings import Settings
+
+MAIN = "service.main"
+APP = f"{MAIN}:app_from_env"
+DRAIN_MARGIN_S = 1  # a request at its deadline still answers
+
+
+def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None, reload: bool = False) -> int:
+    """Serves until SIGTERM; running requests may end, at most until their deadline. Returns the exit code.
+
+    `fd`: the supervisor's listening socket; None binds one. `gate`: a pipe that the supervisor closes when the
+    migrations are through. Until then the process only imports, which takes as long as the migrations.
+    """
+    if gate is not None:
+        _wait_at(gate)
+    options: dict[str, Any] = {
+        "factory": True,
+        "access_log": False,  # it would print ?q= and ?api_key=
+        "log_config": None,  # ours is structlog, set up by the application
+        "server_header": False,
+        "timeout_graceful_shutdown": int(settings.request_deadline_s) + DRAIN_MARGIN_S,
+    }
+    if reload:
+        where = {"fd": fd} if fd is not None else {"host": settings.host, "port": settings.port}
+        uvicorn.run(APP, reload=True, reload_dirs=["service"], **where, **options)
+        return 0
+    listening = socket.socket(fileno=fd) if fd is not None else listener.listen(settings.host, settings.port)
+    server = uvicorn.Server(uvicorn.Config(APP, **options))
+    server.run(sockets=[listening])
+    return 0 if server.started else 1
+
+
+def _wait_at(gate: int) -> None:
+    importlib.import_module(MAIN)
+    os.read(gate, 1)  # returns at end of file: when the supervisor has closed its end
+    os.close(gate)
+
+
+def work(settings: Settings, *, nice: int = 0) -> int:
+    """Works until SIGTERM or Ctrl-C, then returns 0: running jobs end or are given back. `nice`: 0..19."""
+    from service.jobs.loop import run_worker
+
+    os.nice(nice)
+    logs.set_up(settings.log_level)
+    garbage.look_rarely()
+    with asyncio.Runner(loop_factory=_loop) as runner:
+        runner.run(run_worker(settings))
+    return 0
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """uvloop, as in the API, where it is installed: uvicorn does not bring it on every system."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
