@@ -1,4 +1,4 @@
-"""Is the service quiet: no connection beyond this machine, no long work on the event loop, no telemetry?"""
+"""The service is quiet: no connection beyond this machine, no long work on the event loop, no telemetry."""
 
 from __future__ import annotations
 

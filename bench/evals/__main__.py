@@ -1,6 +1,6 @@
-"""How good is everything that can be measured on labelled data? `make eval DATA=folder`: every report, in turn.
+"""Every report on labelled data, in turn: `make eval DATA=folder`.
 
-A set that is not in the folder is named and left out, and so is a report that fails: the others are printed.
+A missing set is named and skipped; a report that fails does not hide the others.
 """
 
 from __future__ import annotations

@@ -1,38 +1,21 @@
-"""What do the dedup guard and the offline pair decision do to labelled pairs?
+"""The dedup guard and the offline pair decision on labelled pairs.
 
-No embedder takes part: every pair is put to the guard as if its similarity were 0.98 or more, and to the decision as
-if it lay in the band. So the figures are the words' own share, on pairs harder than vectors would let through.
+No embedder takes part: the guard sees every pair as if its similarity were 0.98 or more, the decision as if it were in
+the band. So the figures show what the text rules contribute, on harder pairs than vectors would pass on.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
+from bench.evals.pairs import LABELS, Pair, read
 from service.curator.rules import PairAction, decide_pair
 from service.language import contrast
 
 BAND = (0.75, 0.85, 0.97)
-LABELS = ("duplicate", "paraphrase", "contradiction", "different")
 OPPOSED = ("contradiction", "different")
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two texts and how people call the pair."""
-
-    a: str
-    b: str
-    label: str
-
-
-def pairs(path: Path) -> list[Pair]:
-    """Returns the labelled pairs of a file with one JSON object a line (a, b, label)."""
-    rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    return [Pair(row["a"], row["b"], row["label"]) for row in rows]
 
 
 def guarded(pair: Pair) -> bool:
@@ -51,7 +34,7 @@ def verdicts(labelled: list[Pair], similarity: float) -> Counter[tuple[str, Pair
 
 def report(path: Path) -> str:
     """Returns the guard's table, the decision's tables at three similarities, and the shares that matter."""
-    labelled = pairs(path)
+    labelled = read(path)
     lines = ["guard at 0.98                 pairs  held back  by reason"]
     for label in LABELS:
         chosen = [pair for pair in labelled if pair.label == label]

@@ -1,13 +1,13 @@
-"""How often do the published patterns name the right memory type, and what do the rules after them add?"""
+"""Memory types: accuracy of the published patterns, and what the rules after them add."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.evals.scoring import read_rows
 from service.domain.kinds import Kind, KindSource, MemoryType
 from service.language import kinds
 
@@ -15,7 +15,7 @@ Classifier = Callable[[str], Kind]
 
 
 def with_default(text: str) -> Kind:
-    """Returns what the published patterns say, else Context (R4.18, R4.23)."""
+    """Returns what the published patterns say, else Context."""
     return kinds.classify(text) or kinds.UNCLASSIFIED_UNASKED
 
 
@@ -26,8 +26,7 @@ def with_rules(text: str) -> Kind:
 
 def rows(path: Path) -> list[tuple[str, MemoryType]]:
     """Returns text and labelled type of each line of a JSON lines file."""
-    parsed = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    return [(row["text"], MemoryType(row["type"])) for row in parsed]
+    return [(row["text"], MemoryType(row["type"])) for row in read_rows(path)]
 
 
 def report(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Does `similarity` tell duplicates, paraphrases, contradictions and different texts apart?
+"""Calibrated similarity on labelled pairs of texts: duplicates, paraphrases, contradictions, different texts.
 
     python -m bench.evals.pairs PAIRS.jsonl
 
@@ -8,7 +8,6 @@ One JSON object a line: `a`, `b` and `label` (duplicate, paraphrase, contradicti
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.evals.scoring import read_rows
 from service.domain.text import CleanText
 from service.providers.calibration import Curve
 from service.providers.local import LocalEmbedder
@@ -35,7 +35,7 @@ COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts and what a reader called them; `licence` of the source, empty where the file names none."""
+    """Two texts and their label; `licence` of the source, empty where the file names none."""
 
     a: CleanText
     b: CleanText
@@ -45,8 +45,9 @@ class Pair:
 
 def read(path: Path) -> list[Pair]:
     """Returns the labelled pairs of a JSON lines file."""
-    rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    return [Pair(CleanText(row["a"]), CleanText(row["b"]), row["label"], row.get("licence", "")) for row in rows]
+    return [
+        Pair(CleanText(row["a"]), CleanText(row["b"]), row["label"], row.get("licence", "")) for row in read_rows(path)
+    ]
 
 
 async def vectors(embedder: LocalEmbedder, texts: Sequence[CleanText]) -> Numbers:

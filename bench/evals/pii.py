@@ -1,4 +1,4 @@
-"""How many secrets does the detector find, and what does it take away that it should leave?
+"""The PII detector: recall, precision, and texts touched by mistake.
 
 A gold span is *covered* when every character of it lies in findings, of whatever label: then nothing of it is stored.
 It is *labelled* when findings of the gold label alone cover it. Recall counts labelled spans, the stricter figure, and
@@ -11,12 +11,12 @@ Rows: {"kind": "positive" | "negative" | "hard_negative", "text": ..., "spans": 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from bench.evals.scoring import read_rows
 from service.errors import PiiRejected
 from service.language import pii
 
@@ -26,7 +26,7 @@ SHOWN = (*GATED, "PASSWORD")
 
 def report(path: Path) -> str:
     """Recall per label and overall, texts wrongly touched, precision and time, as lines of text."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    rows = read_rows(path)
     began_s = time.process_time()
     found = [pii.find(row["text"]) for row in rows]
     micros = (time.process_time() - began_s) / max(len(rows), 1) * 1e6

@@ -1,4 +1,4 @@
-"""How often does a temporal expression resolve to the labelled time, and how often is one seen where none is?
+"""Temporal expressions: how often they resolve to the labelled time, and how often one is seen where none is.
 
 A text is right when every labelled expression is met by a mention of its own that overlaps the labelled words and
 has the labelled start, and the labelled end where there is one. Gold lists one or more accepted readings of an
@@ -16,7 +16,6 @@ Everything is read in UTC, as the labels are.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from bench.evals.scoring import read_rows
 from service.domain.temporal import Mention
 from service.language import temporal
 from service.language.temporal import recogniser, tense
@@ -38,7 +38,7 @@ _UTC = ZoneInfo("UTC")
 
 def report(path: Path) -> str:
     """The figures of a labelled file, as lines of text."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = read_rows(path)
     recogniser.warm()
     timed = [(row, *_timed(row)) for row in rows]
     positives = [(row, found) for row, found, _ in timed if row["kind"] == "positive"]
@@ -57,8 +57,7 @@ def report(path: Path) -> str:
 
 def wrong(path: Path) -> Iterable[tuple[Row, tuple[Mention, ...]]]:
     """The positives that are not right under `any`, with what was found."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in read_rows(path):
         found, _ = _timed(row)
         if row["kind"] == "positive" and not right(row, found, exact):
             yield row, found

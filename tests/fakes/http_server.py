@@ -1,4 +1,4 @@
-"""How does a test meet a server that misbehaves as real ones do?
+"""A real HTTP server for tests, which can misbehave as real ones do.
 
 HTTP/1.1 over a loopback socket, by hand: an ASGI server would protect its clients from exactly what is wanted here,
 a body shorter than promised and a connection that is cut. It runs in a thread with a loop of its own, so that it

@@ -1,4 +1,4 @@
-"""Servers in their own folders: no fsync, because nothing here outlives the test."""
+"""Fixtures for embedded servers in folders of their own, without fsync, because nothing outlives the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stands in for `python -m service`: the same commands, no database. What happens is written to $FAKE_LOG.
+"""A stand-in for `python -m service`: the same commands, no database. What happens is written to $FAKE_LOG.
 
 $FAKE_WORKER=dies makes the worker exit at once; $FAKE_API_STOP_S is how long the API drains.
 """

@@ -1,4 +1,4 @@
-"""Do the printed commands mean to a shell what they should?"""
+"""The printed commands survive a shell, and the banner names what matters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does exactly one owner hold a folder, and does a dead one hold nothing?"""
+"""The folder lock has one holder at a time, and a dead process holds nothing."""
 
 from __future__ import annotations
 

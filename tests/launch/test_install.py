@@ -1,4 +1,4 @@
-"""Is installed again exactly what changed, and is a wrong Python told?"""
+"""Only changed requirement files are installed again, and an unsupported Python is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the embedded server come up, stay ours, and come back after every kind of death?"""
+"""The embedded server starts, belongs to one owner, and comes back after every kind of death."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the whole start behave: banner, restarts, stop order, busy port, second start, takeover?
+"""The whole start: banner, restarts, stop order, busy port, second start, takeover.
 
 The programs are stand-ins (fake_service.py), so that only the launcher is tested; one test runs the embedded Postgres.
 """

@@ -1,4 +1,4 @@
-"""Does the socket folder fit into a socket address, and is it ours?"""
+"""The socket folder fits into a socket address and belongs to us."""
 
 from __future__ import annotations
 

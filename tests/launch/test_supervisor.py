@@ -1,4 +1,4 @@
-"""Are dead programs restarted, with growing pauses, and not for ever; do they stop in order?"""
+"""Dead programs are restarted with growing pauses, not for ever, and stop in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the real thing start, answer the printed commands, survive kill -9 of each part, and leave nothing behind?"""
+"""The real service: it starts, answers the printed commands, survives kill -9 of each part, and leaves nothing behind."""
 
 from __future__ import annotations
 

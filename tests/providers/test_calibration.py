@@ -1,4 +1,4 @@
-"""Is the curve monotone, rounded and recorded without loss?"""
+"""The curve is monotone, rounded, and recorded without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the local model give one vector per text, in bounded time and space, whoever else is asking?"""
+"""The local model gives one vector per text, in bounded time and space, whatever else is running."""
 
 from __future__ import annotations
 

