@@ -44,7 +44,7 @@ def test_a_planted_link_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     planted.rmdir()
     planted.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     (tmp_path / "elsewhere").mkdir()
-    with pytest.raises(LaunchError, match="not a folder of ours"):
+    with pytest.raises(LaunchError, match="not a folder of yours"):
         sockets.folder(long, Account())
 
 

@@ -1,4 +1,4 @@
-"""The real service: it starts, answers the printed commands, survives kill -9 of each part, and leaves nothing behind."""
+"""The real service starts, answers the printed commands, survives kill -9 of each part, and leaves nothing behind."""
 
 from __future__ import annotations
 
