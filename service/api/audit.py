@@ -11,7 +11,7 @@ from pydantic import Field
 from service.api import cursors, errors
 from service.api.auth import Auditor
 from service.api.deps import ResourcesOf
-from service.api.wire import Id, NextCursor, OfUser, Reply, Time
+from service.api.schemas import Id, NextCursor, OfUser, ResponseModel, Time
 from service.db.tenants import audit
 from service.db.tenants.audit import Filter, Logged
 from service.domain.audit import Operation, Subject
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/audit", tags=["audit"])
 Text = Annotated[str | None, Query(min_length=1, max_length=255)]
 
 
-class AuditItem(Reply):
+class AuditItem(ResponseModel):
     """One operation. Memory text is never in it."""
 
     id: Id = Field(description="UUID of the entry")
@@ -74,7 +74,7 @@ class AuditItem(Reply):
     )
 
 
-class AuditPage(Reply):
+class AuditPage(ResponseModel):
     """Newest first; hand `next_cursor` back to read on."""
 
     results: list[AuditItem] = Field(description="At most `limit` entries")

@@ -9,11 +9,22 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from service.api import change_models as wire
 from service.api import errors, shapes
 from service.api.auth import Deleter, Reader, Writer
+from service.api.change_models import (
+    DeletedMemoriesResponse,
+    DeletedMemoryItem,
+    MemoriesByIdResponse,
+    MemoriesExistResponse,
+    MemoryExistsItem,
+    MemoryIdsRequest,
+    PatchedMemoryItem,
+    PatchMemoriesRequest,
+    PatchMemoriesResponse,
+    PatchMemoryInput,
+)
 from service.api.deps import ResourcesOf
-from service.api.memory_models import ItemErrorOut, MemoryOut
+from service.api.memory_models import BatchItemError, MemoryResponse
 from service.api.reads import NoteOf
 from service.api.revising import revision, shown
 from service.api.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
@@ -38,39 +49,39 @@ AT_ONCE = 4
     "/get",
     operation_id="get_memories",
     summary="Read memories by their ids",
-    response_model=wire.GotOut,
+    response_model=MemoriesByIdResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def get_memories(body: wire.IdsIn, who: Reader, res: ResourcesOf, note: NoteOf) -> wire.GotOut:
+async def get_memories(body: MemoryIdsRequest, who: Reader, res: ResourcesOf, note: NoteOf) -> MemoriesByIdResponse:
     """Archived ones too, not those that have expired; counts as no use."""
     found = await _found(body.ids, who, res)
     listed = [found[each] for each in dict.fromkeys(body.ids) if each in found]
     note("batch/get", Scope(who.workspace_id), listed, ids=len(body.ids))
     missing = [each for each in dict.fromkeys(body.ids) if each not in found]
-    return wire.GotOut(results=[shapes.memory(each) for each in listed], missing=missing)
+    return MemoriesByIdResponse(results=[shapes.memory(each) for each in listed], missing=missing)
 
 
 @router.post(
     "/exists",
     operation_id="memories_exist",
     summary="Which of these ids are memories?",
-    response_model=wire.ExistsOut,
+    response_model=MemoriesExistResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def memories_exist(body: wire.IdsIn, who: Reader, res: ResourcesOf) -> wire.ExistsOut:
+async def memories_exist(body: MemoryIdsRequest, who: Reader, res: ResourcesOf) -> MemoriesExistResponse:
     """Archived ones do, those that have expired do not."""
     found = await _found(body.ids, who, res)
-    return wire.ExistsOut(results=[wire.ExistsItem(id=each, exists=each in found) for each in body.ids])
+    return MemoriesExistResponse(results=[MemoryExistsItem(id=each, exists=each in found) for each in body.ids])
 
 
 @router.post(
     "/delete",
     operation_id="delete_memories_by_id",
     summary="Delete memories by their ids",
-    response_model=wire.DeletedItemsOut,
+    response_model=DeletedMemoriesResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def delete_memories_by_id(body: wire.IdsIn, who: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
+async def delete_memories_by_id(body: MemoryIdsRequest, who: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
     """All in one transaction. An id that was never seen says 404 and costs the others nothing."""
     known = _known(body.ids, res)
     shown = partial(deleted, ids=body.ids, known=known)
@@ -82,12 +93,12 @@ async def delete_memories_by_id(body: wire.IdsIn, who: Deleter, res: ResourcesOf
     "/update",
     operation_id="patch_memories",
     summary="Change parts of several memories",
-    response_model=wire.PatchedItemsOut,
+    response_model=PatchMemoriesResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def patch_memories(
-    body: wire.BatchPatchIn, who: Writer, res: ResourcesOf, write: BatchOf
-) -> wire.PatchedItemsOut:
+    body: PatchMemoriesRequest, who: Writer, res: ResourcesOf, write: BatchOf
+) -> PatchMemoriesResponse:
     """Each item is its own transaction: one that fails costs the others nothing. With an Idempotency-Key every item has
     the key `key:index`, so a repeated batch completes what is missing."""
     if len(body.items) > res.settings.batch_max_items:
@@ -97,18 +108,18 @@ async def patch_memories(
         )
     turn = asyncio.Semaphore(AT_ONCE)
 
-    async def item(index: int, one: wire.BatchPatch) -> wire.PatchedItem:
+    async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:
         async with turn:
             return await _patched(index, one, who, res, of_item(write, index))
 
     found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
-    return wire.PatchedItemsOut(results=found, succeeded=good, failed=len(found) - good)
+    return PatchMemoriesResponse(results=found, succeeded=good, failed=len(found) - good)
 
 
 async def _patched(
-    index: int, one: wire.BatchPatch, who: Caller, res: Resources, write: WriteContext
-) -> wire.PatchedItem:
+    index: int, one: PatchMemoryInput, who: Caller, res: Resources, write: WriteContext
+) -> PatchedMemoryItem:
     try:
         await refuse_repeated(write, who.workspace_id, res)
         change = revision(one, who, res.clock())
@@ -116,9 +127,9 @@ async def _patched(
     except Replay as replay:
         found = replay.answer
     except ServiceError as exc:
-        problem = ItemErrorOut(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
-        return wire.PatchedItem(index=index, status=problem.status, error=problem)
-    return wire.PatchedItem(index=index, status=found.status, memory=MemoryOut.model_validate(found.body))
+        problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
+        return PatchedMemoryItem(index=index, status=problem.status, error=problem)
+    return PatchedMemoryItem(index=index, status=found.status, memory=MemoryResponse.model_validate(found.body))
 
 
 async def _found(ids: Sequence[str], who: Caller, res: Resources) -> dict[str, Memory]:
@@ -148,10 +159,10 @@ def deleted(found: Sequence[One], *, ids: Sequence[str], known: Mapping[str, UUI
     by_id = {one.id: one for one in found}
     items = [_gone(each, by_id.get(known[each]) if each in known else None) for each in ids]
     count = sum(one.deleted for one in by_id.values())
-    return answer(200, wire.DeletedItemsOut(results=items, deleted=count))
+    return answer(200, DeletedMemoriesResponse(results=items, deleted=count))
 
 
-def _gone(written: str, one: One | None) -> wire.DeletedItem:
+def _gone(written: str, one: One | None) -> DeletedMemoryItem:
     deleted, before = (one.deleted, one.already_deleted) if one else (False, False)
     status = 200 if deleted or before else 404
-    return wire.DeletedItem(id=written, status=status, deleted=deleted or before, already_deleted=before)
+    return DeletedMemoryItem(id=written, status=status, deleted=deleted or before, already_deleted=before)

@@ -10,13 +10,13 @@ from pydantic import ConfigDict, Field, model_validator
 from service.api import goal_models, shapes
 from service.api.conversation_models import TurnResponse, turn_fields
 from service.api.goals import shown as shown_goal
-from service.api.memory_models import SCOPE_SCHEMA, MemoryOut, ScopedBody
+from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse, ScopeFields
 from service.api.procedure_models import StrategySearchHit
 from service.api.profiles import ProfileResponse
 from service.api.profiles import shown as shown_profile
 from service.api.ranking import TechniqueOut
+from service.api.schemas import Channel, Filled, Id, RequestModel, ResponseModel, Unit
 from service.api.strategies import fitting as shown_strategy
-from service.api.wire import Body, Channel, Filled, Id, Reply, Unit
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.ranking import Techniques
 
@@ -25,7 +25,7 @@ MAX_TOKENS = 200_000
 MAX_HOURS = 24 * 366 * 100
 
 
-class SharesIn(Body):
+class SharesIn(RequestModel):
     """What each part counts where they compete for room; only proportions matter."""
 
     turns: float = Field(default=0.3, ge=0, le=100, allow_inf_nan=False, description="Of what was said")
@@ -45,7 +45,7 @@ class SharesIn(Body):
         return self
 
 
-class IncludeIn(Body):
+class IncludeIn(RequestModel):
     """Parts that are left out are not read."""
 
     turns: bool = Field(default=True, description="What was said")
@@ -56,7 +56,7 @@ class IncludeIn(Body):
     user_context: bool = Field(default=True, description="The profile of the user")
 
 
-class RecallIn(ScopedBody):
+class RecallIn(ScopeFields):
     """A question, whose memory to ask, and how much may come back."""
 
     model_config = ConfigDict(
@@ -130,7 +130,7 @@ class BundleTurnOut(TurnResponse):
     around: bool = Field(description="It does not answer, but stands next to one that does, whose score it has")
 
 
-class BundleFactOut(MemoryOut):
+class BundleFactOut(MemoryResponse):
     """A memory that answers."""
 
     score: float = Field(description="By this parts compete for room: share times `match`, and its share of recency")
@@ -138,7 +138,7 @@ class BundleFactOut(MemoryOut):
     similarity: float | None = Field(description="The calibrated cosine to the question, 0..1; null without a vector")
 
 
-class BundleEntityOut(Reply):
+class BundleEntityOut(ResponseModel):
     """An entity that the question names."""
 
     id: Id = Field(description="UUID")
@@ -150,7 +150,7 @@ class BundleEntityOut(Reply):
     score: float = Field(description="Always 1: the question names it")
 
 
-class BundleRelationOut(Reply):
+class BundleRelationOut(ResponseModel):
     """An edge of the graph around these entities: read it from source to target."""
 
     source: str = Field(description="Name of the entity that it begins at")
@@ -159,7 +159,7 @@ class BundleRelationOut(Reply):
     strength: float = Field(description="0..1")
 
 
-class PartOut(Reply):
+class PartOut(ResponseModel):
     """What one part took and gave."""
 
     found: int = Field(description="What could have been told, from 0")
@@ -168,7 +168,7 @@ class PartOut(Reply):
     ms: float = Field(description="Milliseconds to read it")
 
 
-class BundleMetricsOut(Reply):
+class BundleMetricsOut(ResponseModel):
     """What each part took and gave."""
 
     parts: dict[str, PartOut] = Field(description="By the name of the part; only those that were wanted")
@@ -181,7 +181,7 @@ class BundleMetricsOut(Reply):
     ms: float = Field(description="Milliseconds from the request to the answer")
 
 
-class BundleOut(Reply):
+class BundleOut(ResponseModel):
     """What is remembered that helps to answer, each part best first, as much as fits."""
 
     turns: list[BundleTurnOut] = Field(description="What was said")

@@ -10,13 +10,13 @@ from service.api.memory_models import (
     MAX_TAGS,
     MAX_TEXT,
     MAX_TTL_S,
-    ItemErrorOut,
-    MemoryOut,
+    BatchItemError,
+    MemoryResponse,
     Tag,
     TypeName,
     refuse_reserved,
 )
-from service.api.wire import Body, Id, Metadata, Name, OnePage, Reply, Time, Unit
+from service.api.schemas import Id, Metadata, Name, OnePage, RequestModel, ResponseModel, Time, Unit
 from service.domain.relation import RelationType
 from service.domain.text import is_blank
 
@@ -40,7 +40,7 @@ NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
 """What a PATCH may set to null: it is empty afterwards."""
 
 
-class PatchFields(Body):
+class PatchFields(RequestModel):
     """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
 
     content: str | None = Field(
@@ -97,13 +97,13 @@ class PatchFields(Body):
         return self
 
 
-class PatchIn(PatchFields):
+class PatchMemoryRequest(PatchFields):
     """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"importance": 0.9, "metadata": {"reviewed": True}}]})
 
 
-class PutIn(Body):
+class PutMemoryRequest(RequestModel):
     """The new text, under either name."""
 
     model_config = ConfigDict(
@@ -125,7 +125,7 @@ class PutIn(Body):
         return self
 
 
-class PromoteIn(Body):
+class PromoteMemoryRequest(RequestModel):
     """Why a memory is to be known in every channel."""
 
     reason: str | None = Field(
@@ -133,7 +133,7 @@ class PromoteIn(Body):
     )
 
 
-class RelationIn(Body):
+class CreateRelationRequest(RequestModel):
     """An edge from the memory of the path to `target_id`."""
 
     model_config = ConfigDict(
@@ -159,7 +159,7 @@ class RelationIn(Body):
         return self
 
 
-class IdsIn(Body):
+class MemoryIdsRequest(RequestModel):
     """Ids of memories; one that is no UUID is simply not found."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]}]})
@@ -171,7 +171,7 @@ class IdsIn(Body):
     )
 
 
-class BatchPatch(PatchFields):
+class PatchMemoryInput(PatchFields):
     """One change of a batch. Only what is named changes."""
 
     id: Name = Field(description="UUID of the memory to change")
@@ -182,12 +182,12 @@ BATCH_EXAMPLE: dict[str, JsonValue] = {
 }
 
 
-class BatchPatchIn(Body):
+class PatchMemoriesRequest(RequestModel):
     """Each item is its own transaction."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [BATCH_EXAMPLE]})
 
-    items: list[BatchPatch] = Field(
+    items: list[PatchMemoryInput] = Field(
         min_length=1, description="Each like the body of PATCH /v1/memories/{id}, with its id; 100 at most"
     )
 
@@ -195,7 +195,7 @@ class BatchPatchIn(Body):
 # -- answers ------------------------------------------------------------------------------------------------------
 
 
-class DeletedOut(Reply):
+class DeletedMemoryResponse(ResponseModel):
     """What became of a memory that was to be deleted."""
 
     id: Id = Field(description="UUID of the memory")
@@ -206,19 +206,13 @@ class DeletedOut(Reply):
     )
 
 
-class DeletedManyOut(Reply):
-    """How many memories a deletion took."""
-
-    deleted: int = Field(description="How many memories went, from 0")
-
-
-class PromotedOut(MemoryOut):
+class PromotedMemoryResponse(MemoryResponse):
     """The memory in `_global`."""
 
     promoted_from: Id = Field(description="UUID of the original, which stays in its channel")
 
 
-class RelationOut(Reply):
+class RelationResponse(ResponseModel):
     """An edge between two memories, seen from the one that was asked about."""
 
     source_id: Id = Field(description="UUID of the memory that the edge begins at")
@@ -234,59 +228,53 @@ class RelationOut(Reply):
     )
 
 
-class RelationsOut(Reply):
+class RelationPage(ResponseModel):
     """The strongest first."""
 
-    results: list[RelationOut] = Field(description="At most `limit` edges")
+    results: list[RelationResponse] = Field(description="At most `limit` edges")
     next_cursor: OnePage = None
 
 
-class UntiedOut(Reply):
-    """How many edges between memories an untying took."""
-
-    deleted: int = Field(description="How many edges went, from 0")
-
-
-class RelatedOut(MemoryOut):
+class RelatedMemoryItem(MemoryResponse):
     """A memory that a walk came to."""
 
     depth: int = Field(description="Edges from the memory that was asked about: 1..3")
-    relation: RelationOut = Field(description="The edge by which the walk came, seen from the memory before it")
+    relation: RelationResponse = Field(description="The edge by which the walk came, seen from the memory before it")
 
 
-class RelatedPage(Reply):
+class RelatedMemoryPage(ResponseModel):
     """The nearest first, then the strongest."""
 
-    results: list[RelatedOut] = Field(description="At most `limit` memories, each once")
+    results: list[RelatedMemoryItem] = Field(description="At most `limit` memories, each once")
     truncated: bool = Field(
         description="true: a memory had more than its 50 strongest edges, or more memories were found than `limit`"
     )
     next_cursor: OnePage = None
 
 
-class GotOut(Reply):
+class MemoriesByIdResponse(ResponseModel):
     """The memories in the order of their ids."""
 
-    results: list[MemoryOut] = Field(description="The memories there are, each once")
+    results: list[MemoryResponse] = Field(description="The memories there are, each once")
     missing: list[str] = Field(description="Ids without a memory, as they were sent")
     next_cursor: OnePage = None
 
 
-class ExistsItem(Reply):
+class MemoryExistsItem(ResponseModel):
     """Whether one id is that of a memory."""
 
     id: str = Field(description="As it was sent")
     exists: bool = Field(description="Whether there is such a memory, archived ones included")
 
 
-class ExistsOut(Reply):
+class MemoriesExistResponse(ResponseModel):
     """Whether each id is that of a memory."""
 
-    results: list[ExistsItem] = Field(description="One for each id, in order")
+    results: list[MemoryExistsItem] = Field(description="One for each id, in order")
     next_cursor: OnePage = None
 
 
-class DeletedItem(Reply):
+class DeletedMemoryItem(ResponseModel):
     """What became of one id."""
 
     id: str = Field(description="As it was sent")
@@ -295,25 +283,25 @@ class DeletedItem(Reply):
     already_deleted: bool = Field(description="true: it had been deleted before")
 
 
-class DeletedItemsOut(Reply):
+class DeletedMemoriesResponse(ResponseModel):
     """What became of each id."""
 
-    results: list[DeletedItem] = Field(description="One for each id, in order")
+    results: list[DeletedMemoryItem] = Field(description="One for each id, in order")
     deleted: int = Field(description="How many went with this request, from 0")
 
 
-class PatchedItem(Reply):
+class PatchedMemoryItem(ResponseModel):
     """How one item fared: the memory or its error."""
 
     index: int = Field(description="Its place in the request, from 0")
     status: int = Field(description="The HTTP status it would have alone")
-    memory: MemoryOut | None = Field(default=None, description="The memory as it is now; null when it failed")
-    error: ItemErrorOut | None = Field(default=None, description="Why it failed; null when it did not")
+    memory: MemoryResponse | None = Field(default=None, description="The memory as it is now; null when it failed")
+    error: BatchItemError | None = Field(default=None, description="Why it failed; null when it did not")
 
 
-class PatchedItemsOut(Reply):
+class PatchMemoriesResponse(ResponseModel):
     """How each item fared."""
 
-    results: list[PatchedItem] = Field(description="One for each item, in order")
+    results: list[PatchedMemoryItem] = Field(description="One for each item, in order")
     succeeded: int = Field(description="So many were changed, or stayed as they were asked to be")
     failed: int = Field(description="So many were not")

@@ -12,7 +12,7 @@ from pydantic import Field
 from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import AgentId, ResourcesOf, RunId, UserId
-from service.api.wire import NextCursor, Reply, Time
+from service.api.schemas import NextCursor, ResponseModel, Time
 from service.db.tenants import channels
 from service.domain.scope import Scope
 from service.errors import InvalidInput
@@ -20,7 +20,7 @@ from service.errors import InvalidInput
 router = APIRouter(prefix="/v1/channels", tags=["scopes"])
 
 
-class ChannelItem(Reply):
+class ChannelItem(ResponseModel):
     """What a search of this channel can find; every search also looks at `_global`."""
 
     channel: str = Field(description="Its name")
@@ -30,7 +30,7 @@ class ChannelItem(Reply):
     last_used: Time = Field(description="Last write of such a memory or turn")
 
 
-class ChannelPage(Reply):
+class ChannelPage(ResponseModel):
     """By name; hand `next_cursor` back to read on."""
 
     results: list[ChannelItem] = Field(description="At most `limit` channels")

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from pydantic import Field
 
-from service.api.wire import Id, Reply
+from service.api.schemas import Id, ResponseModel
 from service.domain.memory import Memory
 from service.domain.relation import RelationType, Step
 
 
-class ConnectedOut(Reply):
+class ConnectedOut(ResponseModel):
     """A memory at the other end of an edge."""
 
     id: Id = Field(description="UUID of the memory there")

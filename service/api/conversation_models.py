@@ -6,15 +6,27 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.memory_models import MAX_TEXT, SCOPE_SCHEMA, MemoryOut, RedactionOut, ScopedBody
-from service.api.wire import Body, Filled, Id, Metadata, Name, NextCursor, OfAgent, OfChannel, OfUser, Reply, Time
+from service.api.memory_models import MAX_TEXT, SCOPE_SCHEMA, MemoryResponse, RedactionCount, ScopeFields
+from service.api.schemas import (
+    Filled,
+    Id,
+    Metadata,
+    Name,
+    NextCursor,
+    OfAgent,
+    OfChannel,
+    OfUser,
+    RequestModel,
+    ResponseModel,
+    Time,
+)
 from service.domain.conversation import Conversation, Turn, TurnHit
 
 MAX_TITLE = 500
 MAX_INDEX = 2**31 - 2
 
 
-class CreateConversationRequest(ScopedBody):
+class CreateConversationRequest(ScopeFields):
     """A conversation to open. Its name is `external_id` (or `run_id`, which is the same); without one it gets one."""
 
     model_config = ConfigDict(
@@ -36,7 +48,7 @@ class CreateConversationRequest(ScopedBody):
         return self
 
 
-class PatchConversationRequest(Body):
+class PatchConversationRequest(RequestModel):
     """What is named changes, nothing else. `title` takes null; a metadata key sent as null is removed."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
@@ -48,7 +60,7 @@ class PatchConversationRequest(Body):
     metadata: Metadata = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
 
 
-class StoreTurnRequest(Body):
+class StoreTurnRequest(RequestModel):
     """One turn. With `turn_index` a repetition is the same turn (200) and another text there a conflict (409)."""
 
     model_config = ConfigDict(
@@ -71,7 +83,7 @@ class StoreTurnRequest(Body):
     embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
 
 
-class ConversationResponse(Reply):
+class ConversationResponse(ResponseModel):
     """A conversation without its turns."""
 
     id: Id = Field(description="UUID")
@@ -96,7 +108,7 @@ class ConversationResponse(Reply):
     updated_at: Time = Field(description="When it or its turns last changed")
 
 
-class TurnResponse(Reply):
+class TurnResponse(ResponseModel):
     """A turn as it is kept."""
 
     id: Id = Field(description="UUID")
@@ -126,7 +138,7 @@ class TurnResponse(Reply):
 class StoreTurnResponse(TurnResponse):
     """The turn, with what was cut out of it."""
 
-    redactions: list[RedactionOut] = Field(
+    redactions: list[RedactionCount] = Field(
         description="What was cut out of it, by kind; empty for nothing", default_factory=list
     )
     warnings: list[str] = Field(
@@ -141,14 +153,14 @@ class ConversationDetailsResponse(ConversationResponse):
     next_cursor: NextCursor = None
 
 
-class ConversationPage(Reply):
+class ConversationPage(ResponseModel):
     """Newest first."""
 
     results: list[ConversationResponse] = Field(description="At most `limit` conversations")
     next_cursor: NextCursor = None
 
 
-class TurnList(Reply):
+class TurnList(ResponseModel):
     """Newest first."""
 
     results: list[TurnResponse] = Field(description="At most `limit` turns")
@@ -163,21 +175,21 @@ class TurnSearchHit(TurnResponse):
     )
 
 
-class TurnSearchResponse(Reply):
+class TurnSearchResponse(ResponseModel):
     """Best first."""
 
     results: list[TurnSearchHit] = Field(description="At most `limit` turns")
     warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
 
 
-class ContextMemoryItem(MemoryOut):
+class ContextMemoryItem(MemoryResponse):
     """A memory that bears on the conversation."""
 
     score: float = Field(description="As of a hit of a search: 0..1, times the factors")
     similarity: float | None = Field(description="The calibrated cosine to the question, 0..1; null without a vector")
 
 
-class ConversationContextResponse(Reply):
+class ConversationContextResponse(ResponseModel):
     """What goes into the prompt: both lists, and the two as one block."""
 
     conversation_id: Id = Field(description="UUID")

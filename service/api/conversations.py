@@ -36,7 +36,7 @@ from service.api.deps import (
     scope_of,
 )
 from service.api.limits import LIMITED
-from service.api.memory_models import RedactionOut
+from service.api.memory_models import RedactionCount
 from service.api.preconditions import ExpectedOf
 from service.api.reads import NoteOf, ReinforceOf
 from service.api.writes import WriteOf, answer, etag, send
@@ -290,7 +290,7 @@ def _opened(found: OpenedConversation) -> StoredAnswer:
 def _said(found: TurnOutcome) -> StoredAnswer:
     body = StoreTurnResponse(
         **turn_fields(found.turn),
-        redactions=[RedactionOut(label=each.label, count=each.count) for each in found.redactions],
+        redactions=[RedactionCount(label=each.label, count=each.count) for each in found.redactions],
         warnings=list(found.warnings),
     )
     return answer(201 if found.is_new else 200, body)

@@ -11,9 +11,9 @@ from pydantic import Field
 from service.api import errors, shapes
 from service.api.auth import Reader, Writer
 from service.api.deps import ResourcesOf
-from service.api.memory_models import MemoryOut
+from service.api.memory_models import MemoryResponse
 from service.api.preconditions import OWN
-from service.api.wire import Id, OnePage, Reply, Time
+from service.api.schemas import Id, OnePage, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.memories import decisions, history
 from service.db.memories.decisions import StoredDecision
@@ -26,7 +26,7 @@ from service.memory.transactions import missing
 router = APIRouter(prefix="/v1", tags=["decisions"])
 
 
-class DecisionOut(Reply):
+class DecisionResponse(ResponseModel):
     """A verdict with its evidence."""
 
     id: Id = Field(description="UUID, to undo it by")
@@ -53,21 +53,21 @@ class DecisionOut(Reply):
     undone_at: Time | None = Field(description="When it was taken back; null: it stands")
 
 
-class DecisionsOut(Reply):
+class DecisionPage(ResponseModel):
     """Oldest first."""
 
-    results: list[DecisionOut] = Field(description="At most `limit` decisions")
+    results: list[DecisionResponse] = Field(description="At most `limit` decisions")
     next_cursor: OnePage = None
 
 
-class UndoneOut(Reply):
+class UndoDecisionResponse(ResponseModel):
     """A decision that was taken back, with all of its ruling."""
 
     id: Id = Field(description="UUID of the decision")
     state: Literal["undone"] = Field(description="Always undone")
     undone_at: Time = Field(description="When it was taken back, the first time")
     decisions: list[Id] = Field(description="UUIDs of all decisions of the ruling, this one included")
-    memories: list[MemoryOut] = Field(description="Those that came back, as they are now")
+    memories: list[MemoryResponse] = Field(description="Those that came back, as they are now")
     removed: list[Id] = Field(description="UUIDs of memories that the ruling had made, and that are gone")
 
 
@@ -75,27 +75,27 @@ class UndoneOut(Reply):
     "/memories/{id}/decisions",
     operation_id="get_memory_decisions",
     summary="Every decision about a memory, with its evidence",
-    response_model=DecisionsOut,
+    response_model=DecisionPage,
     responses=errors.documented(401, 403, 404, 503),
     dependencies=OWN,
 )
 async def get_memory_decisions(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
-) -> DecisionsOut:
+) -> DecisionPage:
     """There also after the memory is gone, until it is purged; 404 only for an id that was never seen."""
     wanted = memory_id(id)
     async with res.db.read(who.workspace_id) as session:
         found = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
         if not found and not await history.of_memory(session, who.workspace_id, wanted):
             raise missing()
-    return DecisionsOut(results=[shown(each) for each in found])
+    return DecisionPage(results=[shown(each) for each in found])
 
 
 @router.post(
     "/decisions/{id}/undo",
     operation_id="undo_decision",
     summary="Take a decision back",
-    response_model=UndoneOut,
+    response_model=UndoDecisionResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
 async def undo_decision(id: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
@@ -109,9 +109,9 @@ async def undo_decision(id: str, who: Writer, res: ResourcesOf, write: WriteOf) 
     return send(undone(result))
 
 
-def shown(found: StoredDecision) -> DecisionOut:
+def shown(found: StoredDecision) -> DecisionResponse:
     verdict = found.verdict
-    return DecisionOut(
+    return DecisionResponse(
         id=found.id,
         memory_id=found.memory_id,
         event=Action(found.event) if found.event else None,
@@ -135,7 +135,7 @@ def shown(found: StoredDecision) -> DecisionOut:
 
 def undone(found: verb.Undone) -> StoredAnswer:
     assert found.decision.undone_at is not None, "it was just undone"
-    body = UndoneOut(
+    body = UndoDecisionResponse(
         id=found.decision.id,
         state="undone",
         undone_at=found.decision.undone_at,

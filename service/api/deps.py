@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 
 from service.api.auth import CallerOf, identified
-from service.api.wire import Channel, Name
+from service.api.schemas import Channel, Name
 from service.domain.access import Caller
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.errors import ClientGone, DeadlineExceeded

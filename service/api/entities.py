@@ -36,7 +36,7 @@ from service.api.entity_models import (
 from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
 from service.api.reads import CountsOf, NoteOf
-from service.api.wire import Channel
+from service.api.schemas import Channel
 from service.api.writes import WriteOf, answer, send
 from service.db.graph import entities
 from service.db.graph.entities import Found, Seen

@@ -29,7 +29,7 @@ from service.api.entity_models import (
 )
 from service.api.narrowing import split
 from service.api.reads import CountsOf
-from service.api.wire import DeletedCountResponse, Time
+from service.api.schemas import DeletedCountResponse, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.engine import Session
 from service.db.graph import entities, entity_relations

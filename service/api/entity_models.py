@@ -7,8 +7,20 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.memory_models import SCOPE_SCHEMA, ScopedBody
-from service.api.wire import Body, Filled, Id, Metadata, Name, NextCursor, OfChannel, OnePage, Reply, Time, Unit
+from service.api.memory_models import SCOPE_SCHEMA, ScopeFields
+from service.api.schemas import (
+    Filled,
+    Id,
+    Metadata,
+    Name,
+    NextCursor,
+    OfChannel,
+    OnePage,
+    RequestModel,
+    ResponseModel,
+    Time,
+    Unit,
+)
 from service.domain.entity import Entity, EntityRelation
 
 MAX_ALIASES = 50
@@ -16,7 +28,7 @@ TypeWord = Annotated[Filled, Field(min_length=1, max_length=50, examples=["perso
 Label = Annotated[Filled, Field(min_length=1, max_length=200, examples=["works_at"])]
 
 
-class UpsertEntityRequest(ScopedBody):
+class UpsertEntityRequest(ScopeFields):
     """An entity by its name. What is left out stays as it is; aliases and properties are added to those there are."""
 
     model_config = ConfigDict(
@@ -49,7 +61,7 @@ class UpsertEntityRequest(ScopedBody):
     embedding: list[float] | None = Field(None, description="Left out: made of name and description")
 
 
-class ListEntitiesRequest(ScopedBody):
+class ListEntitiesRequest(ScopeFields):
     """A scope whose entities are wanted. At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
@@ -63,7 +75,7 @@ class ListEntitiesRequest(ScopedBody):
     cursor: str | None = Field(None, max_length=2_000, description="next_cursor of the page before")
 
 
-class CreateEntityRelationRequest(Body):
+class CreateEntityRelationRequest(RequestModel):
     """A relation between two entities that there are."""
 
     model_config = ConfigDict(
@@ -95,7 +107,7 @@ class CreateEntityRelationRequest(Body):
         return self
 
 
-class MergeEntitiesRequest(Body):
+class MergeEntitiesRequest(RequestModel):
     """`source_id` becomes part of `target_id`."""
 
     model_config = ConfigDict(
@@ -116,7 +128,7 @@ class MergeEntitiesRequest(Body):
 # -- answers ------------------------------------------------------------------------------------------------------
 
 
-class EntityResponse(Reply):
+class EntityResponse(ResponseModel):
     """A name that memories speak of."""
 
     id: Id = Field(description="UUID")
@@ -140,7 +152,7 @@ class EntityResponse(Reply):
     updated_at: Time = Field(description="When it was last changed")
 
 
-class EntityPage(Reply):
+class EntityPage(ResponseModel):
     """By name; hand `next_cursor` back to read on."""
 
     results: list[EntityResponse] = Field(description="At most `limit` entities")
@@ -156,7 +168,7 @@ class EntitySearchHit(EntityResponse):
     )
 
 
-class EntitySearchResponse(Reply):
+class EntitySearchResponse(ResponseModel):
     """Best first."""
 
     results: list[EntitySearchHit] = Field(description="At most `limit` entities")
@@ -166,7 +178,7 @@ class EntitySearchResponse(Reply):
     )
 
 
-class EntityRelationResponse(Reply):
+class EntityRelationResponse(ResponseModel):
     """How an entity stands to another: read it from source to target."""
 
     id: Id = Field(description="UUID")
@@ -187,7 +199,7 @@ class EntityRelationResponse(Reply):
     updated_at: Time | None = Field(description="When it was last changed; null: not known")
 
 
-class EntityRelationPage(Reply):
+class EntityRelationPage(ResponseModel):
     """The strongest first. The name may mean several entities: one per channel and user it is known in."""
 
     entities: list[EntityResponse] = Field(description="Those that the name means")
@@ -201,7 +213,7 @@ class EntityGraphNode(EntityResponse):
     depth: int = Field(description="Edges from the nearest start, 0..3; 0: it is a start")
 
 
-class EntityGraphResponse(Reply):
+class EntityGraphResponse(ResponseModel):
     """The near ones first, then by the strength of the edge that leads to them."""
 
     nodes: list[EntityGraphNode] = Field(description="Each once, the starts included")
@@ -211,7 +223,7 @@ class EntityGraphResponse(Reply):
     )
 
 
-class EntityPathResponse(Reply):
+class EntityPathResponse(ResponseModel):
     """A shortest way, whatever the direction of its edges."""
 
     found: bool = Field(description="Whether there is a way of at most `max_depth` edges")
@@ -223,14 +235,14 @@ class EntityPathResponse(Reply):
     truncated: bool = Field(description="true: a node had more edges than were looked at, so a shorter way may exist")
 
 
-class DeletedEntityResponse(Reply):
+class DeletedEntityResponse(ResponseModel):
     """The entity that is gone."""
 
     id: Id = Field(description="UUID of the entity")
     deleted: bool = Field(description="Always true")
 
 
-class EntityMergeResponse(Reply):
+class EntityMergeResponse(ResponseModel):
     """One entity made part of another, or the two of them again."""
 
     id: Id = Field(description="UUID of the merge, to undo it by")

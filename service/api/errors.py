@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from service import errors
 from service.api import hints
-from service.api.wire import Reply
+from service.api.schemas import ResponseModel
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +37,7 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
 """The nearest class in an error's ancestry counts."""
 
 
-class Problem(Reply):
+class Problem(ResponseModel):
     """Every error, whatever the route."""
 
     type: str = Field(description="Always about:blank: `code` tells errors apart", examples=["about:blank"])

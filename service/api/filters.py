@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
-from service.api.wire import Body
+from service.api.schemas import RequestModel
 from service.domain import filters
 from service.errors import InvalidInput, PiiRejected
 from service.language import pii
@@ -31,7 +31,7 @@ SEVERAL: JsonValue = {"type": "array", "items": {"anyOf": SCALARS}, "maxItems": 
 VALUE: dict[str, JsonValue] = {"anyOf": [*SCALARS, {"type": "null"}, SEVERAL]}
 
 
-class FilterIn(Body):
+class FilterIn(RequestModel):
     """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters.
 
     Fields are the columns of a memory, `tag`, `category`, or a path into its metadata (`metadata.project.name`; names

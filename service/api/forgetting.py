@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
-from service.api import change_models as wire
 from service.api import errors, operations
 from service.api.auth import Admin, CallerOf, Deleter
+from service.api.change_models import DeletedMemoryResponse
 from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, scope_of
 from service.api.preconditions import OWN, ExpectedOf
-from service.api.wire import Reply, Time
+from service.api.schemas import DeletedCountResponse, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.erasure.erase import Extent
 from service.domain.access import Right
@@ -25,11 +25,14 @@ from service.memory.purge import Receipt, Vacuum, purge_memory, purge_scope
 router = APIRouter(prefix="/v1", tags=["memories"])
 
 MANY: dict[int | str, dict[str, Any]] = {
-    202: {"model": operations.Accepted, "description": "So many that it takes a while: ask the operation how far it is"}
+    202: {
+        "model": operations.AcceptedResponse,
+        "description": "So many that it takes a while: ask the operation how far it is",
+    }
 }
 
 
-class ReceiptOut(Reply):
+class PurgeReceiptResponse(ResponseModel):
     """What an erasure did. The subject's name stands nowhere, only a digest of it."""
 
     purged: bool = Field(description="Always true")
@@ -77,7 +80,7 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     "/memories",
     operation_id="delete_memories",
     summary="Delete every memory of a scope",
-    response_model=wire.DeletedManyOut | ReceiptOut,
+    response_model=DeletedCountResponse | PurgeReceiptResponse,
     responses={**MANY, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_memories(
@@ -98,7 +101,7 @@ async def delete_memories(
     "/memories/{id}",
     operation_id="delete_memory",
     summary="Delete a memory for good",
-    response_model=wire.DeletedOut | ReceiptOut,
+    response_model=DeletedMemoryResponse | PurgeReceiptResponse,
     responses=errors.documented(401, 403, 404, 412, 503),
     dependencies=OWN,
 )
@@ -128,7 +131,7 @@ async def delete_memory(
     "/reset",
     operation_id="reset_workspace",
     summary="Forget everything",
-    response_model=wire.DeletedManyOut,
+    response_model=DeletedCountResponse,
     responses={**MANY, **errors.documented(401, 403, 503)},
 )
 async def reset_workspace(who: Admin, res: ResourcesOf, write: WriteOf) -> Response:
@@ -138,7 +141,7 @@ async def reset_workspace(who: Admin, res: ResourcesOf, write: WriteOf) -> Respo
 
 
 def receipt(found: Receipt) -> StoredAnswer:
-    body = ReceiptOut(
+    body = PurgeReceiptResponse(
         purged=True,
         counts=dict(found.counts),
         subject_sha256=found.subject_sha256,
@@ -153,10 +156,10 @@ def many(found: Forgotten) -> StoredAnswer:
     """200 with the count, or 202 with the operation."""
     if found.operation_id is not None:
         return operations.accepted(found.operation_id)
-    return answer(200, wire.DeletedManyOut(deleted=found.deleted))
+    return answer(200, DeletedCountResponse(deleted=found.deleted))
 
 
 def one(found: One) -> StoredAnswer:
     said = f"Memory {found.id} deleted"
-    body = wire.DeletedOut(id=found.id, deleted=True, already_deleted=found.already_deleted, message=said)
+    body = DeletedMemoryResponse(id=found.id, deleted=True, already_deleted=found.already_deleted, message=said)
     return answer(200, body)

@@ -6,8 +6,19 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.memory_models import ScopedBody
-from service.api.wire import Body, Filled, Id, NextCursor, OfAgent, OfChannel, OfRun, OfUser, Reply, Time
+from service.api.memory_models import ScopeFields
+from service.api.schemas import (
+    Filled,
+    Id,
+    NextCursor,
+    OfAgent,
+    OfChannel,
+    OfRun,
+    OfUser,
+    RequestModel,
+    ResponseModel,
+    Time,
+)
 
 Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="The greater comes first")]
@@ -15,7 +26,7 @@ Ids = Annotated[list[Id], Field(max_length=100)]
 StatusName = Literal["active", "completed", "abandoned", "blocked"]
 
 
-class CreateGoalRequest(ScopedBody):
+class CreateGoalRequest(ScopeFields):
     """At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
@@ -35,7 +46,7 @@ class CreateGoalRequest(ScopedBody):
     memory_ids: Ids = Field(default_factory=list, description="Memories that belong to it: they rank higher")
 
 
-class UpdateGoalRequest(Body):
+class UpdateGoalRequest(RequestModel):
     """Only what is named changes. `blocked_by` replaces the list; deadline and parent_id take null."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"priority": 9, "deadline": None}]})
@@ -55,7 +66,7 @@ class UpdateGoalRequest(Body):
         return self
 
 
-class CompleteGoalRequest(Body):
+class CompleteGoalRequest(RequestModel):
     """How a goal ended."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The lease is signed."}]})
@@ -64,7 +75,7 @@ class CompleteGoalRequest(Body):
     result: Words | None = Field(None, description="How it ended, in words")
 
 
-class AbandonGoalRequest(Body):
+class AbandonGoalRequest(RequestModel):
     """How a goal that is given up ended."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The offer was withdrawn."}]})
@@ -72,7 +83,7 @@ class AbandonGoalRequest(Body):
     result: Words | None = Field(None, description="How it ended, in words")
 
 
-class BlockGoalRequest(Body):
+class BlockGoalRequest(RequestModel):
     """`blocked_by` adds to what the goal waits for."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "Waits for the visa."}]})
@@ -81,7 +92,7 @@ class BlockGoalRequest(Body):
     blocked_by: Ids = Field(default_factory=list, description="Goals that it waits for, beside those it had")
 
 
-class TieMemoriesRequest(Body):
+class TieMemoriesRequest(RequestModel):
     """Memories to tie to a goal."""
 
     model_config = ConfigDict(
@@ -99,7 +110,7 @@ class TieMemoriesRequest(Body):
     ]
 
 
-class GoalResponse(Reply):
+class GoalResponse(ResponseModel):
     """A goal by itself."""
 
     id: Id = Field(description="UUID")
@@ -130,14 +141,14 @@ class GoalDetailsResponse(GoalResponse):
     memory_ids: list[Id] = Field(description="UUIDs of the memories tied to it")
 
 
-class GoalPage(Reply):
+class GoalPage(ResponseModel):
     """Newest first; hand `next_cursor` back to read on."""
 
     results: list[GoalResponse] = Field(description="At most `limit` goals")
     next_cursor: NextCursor = None
 
 
-class GoalHistoryItem(Reply):
+class GoalHistoryItem(ResponseModel):
     """One change of a goal."""
 
     version: int = Field(description="Of the goal, since this change")
@@ -148,7 +159,7 @@ class GoalHistoryItem(Reply):
     timestamp: Time = Field(description="When")
 
 
-class GoalHistoryResponse(Reply):
+class GoalHistoryResponse(ResponseModel):
     """Oldest first."""
 
     results: list[GoalHistoryItem] = Field(description="At most `limit` changes")

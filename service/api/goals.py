@@ -26,7 +26,7 @@ from service.api.goal_models import (
     UpdateGoalRequest,
 )
 from service.api.preconditions import ExpectedOf
-from service.api.wire import DeletedCountResponse, Id, Time
+from service.api.schemas import DeletedCountResponse, Id, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.cognition import goals as rows
 from service.domain.access import Caller

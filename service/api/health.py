@@ -14,7 +14,7 @@ from pydantic import Field
 from service import __version__
 from service.api import errors
 from service.api.auth import needs
-from service.api.wire import Reply
+from service.api.schemas import ResponseModel
 from service.db import status
 from service.db.cognition import working
 from service.domain.access import Caller, Right
@@ -27,7 +27,7 @@ READY_TIMEOUT_S = 2.0
 WORKING_BYTES = Gauge("working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
 
 
-class Health(Reply):
+class HealthResponse(ResponseModel):
     """200 with `ok`, 503 with `unavailable`."""
 
     status: Literal["ok", "unavailable"] = Field(
@@ -66,11 +66,15 @@ async def readyz(request: Request) -> Response:
     "/health",
     operation_id="health_unversioned",
     summary="How is the service?",
-    response_model=Health,
+    response_model=HealthResponse,
     include_in_schema=False,
 )
 @router.get(
-    "/v1/health", operation_id="health", summary="How is the service?", response_model=Health, responses={503: {}}
+    "/v1/health",
+    operation_id="health",
+    summary="How is the service?",
+    response_model=HealthResponse,
+    responses={503: {}},
 )
 async def health(request: Request) -> Response:
     """Versions, models and the length of the queue; 503 while the database does not answer within 2 s. Needs no
@@ -89,13 +93,13 @@ async def metrics(request: Request, who: Annotated[Caller, Depends(needs(Right.M
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
-async def _look(request: Request) -> Health:
+async def _look(request: Request) -> HealthResponse:
     res: Resources = request.app.state.resources
     try:
         found = await asyncio.wait_for(status.read(res.db), READY_TIMEOUT_S)
     except (ServiceError, TimeoutError):
-        return Health(status="unavailable", version=__version__, database="down")
-    return Health(
+        return HealthResponse(status="unavailable", version=__version__, database="down")
+    return HealthResponse(
         status="ok",
         version=__version__,
         database="up",

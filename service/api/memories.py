@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from service.api import cursors, errors, narrowing, operations, shapes, storing
-from service.api import memory_models as wire
 from service.api.auth import Reader, Writer
 from service.api.deps import (
     AgentId,
@@ -20,6 +19,18 @@ from service.api.deps import (
     scope_of,
 )
 from service.api.limits import of_page
+from service.api.memory_models import (
+    BatchItemError,
+    MemoryHistoryResponse,
+    MemoryPage,
+    MemoryResponse,
+    StoreBatchItem,
+    StoreBatchRequest,
+    StoreBatchResponse,
+    StoreRequest,
+    StoreResponse,
+    TotalCount,
+)
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
@@ -52,15 +63,15 @@ Prefer = Annotated[str | None, Header(description="`respond-async`: answer befor
     operation_id="store_memory",
     summary="Store a text or a conversation",
     status_code=201,
-    response_model=wire.StoreOut,
+    response_model=StoreResponse,
     responses={
-        200: {"model": wire.StoreOut, "description": "Nothing new: a duplicate, an update, or a dry run"},
-        202: {"model": operations.Accepted, "description": "Accepted with Prefer: respond-async"},
+        200: {"model": StoreResponse, "description": "Nothing new: a duplicate, an update, or a dry run"},
+        202: {"model": operations.AcceptedResponse, "description": "AcceptedResponse with Prefer: respond-async"},
         **errors.documented(400, 401, 403, 409, 413, 422, 503),
     },
 )
 async def store_memory(
-    body: wire.StoreIn,
+    body: StoreRequest,
     who: Writer,
     res: ResourcesOf,
     write: WriteOf,
@@ -86,7 +97,7 @@ async def store_memory(
 
 
 async def _stored(
-    body: wire.StoreIn, who: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
+    body: StoreRequest, who: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
 ) -> StoredAnswer:
     """The answer of the verb that the body wants: store for `content`, curate or record for `messages`."""
     if body.messages is None:
@@ -104,10 +115,10 @@ async def _stored(
     "/batch",
     operation_id="store_memories",
     summary="Store several texts, each in its own transaction",
-    response_model=wire.BatchOut,
+    response_model=StoreBatchResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def store_memories(body: wire.BatchIn, who: Writer, res: ResourcesOf, write: BatchOf) -> wire.BatchOut:
+async def store_memories(body: StoreBatchRequest, who: Writer, res: ResourcesOf, write: BatchOf) -> StoreBatchResponse:
     """One item failing costs the others nothing: each says how it fared. With an Idempotency-Key every item has the key
     `key:index`, so a repeated batch completes what is missing."""
     if len(body.items) > res.settings.batch_max_items:
@@ -117,36 +128,38 @@ async def store_memories(body: wire.BatchIn, who: Writer, res: ResourcesOf, writ
         )
     turn = asyncio.Semaphore(BATCH_AT_ONCE)
 
-    async def item(index: int, one: wire.StoreIn) -> wire.BatchItemOut:
+    async def item(index: int, one: StoreRequest) -> StoreBatchItem:
         async with turn:
             return await _item(index, one, who, res, of_item(write, index), spending)
 
     with budget(res) as spending, caches.holding():
         found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
-    return wire.BatchOut(results=found, succeeded=good, failed=len(found) - good, usage=shapes.usage(spending.used))
+    return StoreBatchResponse(
+        results=found, succeeded=good, failed=len(found) - good, usage=shapes.usage(spending.used)
+    )
 
 
 async def _item(
-    index: int, one: wire.StoreIn, who: Caller, res: Resources, write: WriteContext, spending: Budget
-) -> wire.BatchItemOut:
+    index: int, one: StoreRequest, who: Caller, res: Resources, write: WriteContext, spending: Budget
+) -> StoreBatchItem:
     try:
         await refuse_repeated(write, who.workspace_id, res)
         found = await _stored(one, who, res, write, spending)
     except Replay as replay:
         found = replay.answer
     except ServiceError as exc:
-        problem = wire.ItemErrorOut(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
-        return wire.BatchItemOut(index=index, status=problem.status, error=problem)
-    stored = wire.StoreOut.model_validate(found.body)
-    return wire.BatchItemOut(index=index, status=found.status, results=stored.results)
+        problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
+        return StoreBatchItem(index=index, status=problem.status, error=problem)
+    stored = StoreResponse.model_validate(found.body)
+    return StoreBatchItem(index=index, status=found.status, results=stored.results)
 
 
 @router.get(
     "",
     operation_id="list_memories",
     summary="List the memories of a scope, newest first",
-    response_model=wire.MemoryPage,
+    response_model=MemoryPage,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_memories(
@@ -164,7 +177,7 @@ async def list_memories(
     sort: Annotated[memories.SortField, Query(description="Equal ones go by their id")] = "created_at",
     order: Annotated[Literal["desc", "asc"], Query(description="desc: the newest or most important first")] = "desc",
     count: Annotated[bool, Query(description="Say in `total` how many there are")] = False,
-) -> wire.MemoryPage:
+) -> MemoryPage:
     """Everything of the scope that has not expired, valid now or not, or what it is narrowed to."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = of_page(limit, res, given="limit" in request.query_params)
@@ -183,10 +196,10 @@ async def list_memories(
     page = [found[each.id] for each in places[:limit]]
     asked = {"limit": limit, "include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     note("list", scope, page, channels=body.channels or (), **asked)
-    return wire.MemoryPage(
+    return MemoryPage(
         results=[shapes.memory(each) for each in page],
         next_cursor=cursors.encode_place(ordered, places[limit - 1]) if len(places) > limit else None,
-        total=wire.TotalOut(value=total.value, is_exact=total.is_exact) if total else None,
+        total=TotalCount(value=total.value, is_exact=total.is_exact) if total else None,
         warnings=list(warnings),
     )
 
@@ -195,13 +208,13 @@ async def list_memories(
     "/{id}",
     operation_id="get_memory",
     summary="Read one memory",
-    response_model=wire.MemoryOut,
+    response_model=MemoryResponse,
     responses=errors.documented(401, 403, 404, 503),
     dependencies=OWN,
 )
 async def get_memory(
     id: str, who: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf, counts: CountsOf, response: Response
-) -> wire.MemoryOut:
+) -> MemoryResponse:
     """Archived ones too. An id that is no UUID is simply not found. The ETag is what If-Match wants."""
     wanted = memory_id(id)
     async with res.db.read(who.workspace_id) as session:
@@ -219,15 +232,15 @@ async def get_memory(
     "/{id}/history",
     operation_id="get_memory_history",
     summary="Every change of a memory, oldest first",
-    response_model=wire.HistoryOut,
+    response_model=MemoryHistoryResponse,
     responses=errors.documented(401, 403, 404, 503),
     dependencies=OWN,
 )
-async def get_memory_history(id: str, who: Reader, res: ResourcesOf) -> wire.HistoryOut:
+async def get_memory_history(id: str, who: Reader, res: ResourcesOf) -> MemoryHistoryResponse:
     """There also after the memory is gone; 404 only for an id that was never seen."""
     wanted = memory_id(id)
     async with res.db.read(who.workspace_id) as session:
         entries = await history.of_memory(session, who.workspace_id, wanted)
     if not entries:
         raise NotFound("There is no memory with this id.", field="id")
-    return wire.HistoryOut(results=[shapes.entry(each) for each in entries])
+    return MemoryHistoryResponse(results=[shapes.entry(each) for each in entries])

@@ -7,8 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from service.api.filters import FilterIn
-from service.api.wire import (
-    Body,
+from service.api.schemas import (
     Channel,
     Filled,
     Id,
@@ -19,7 +18,8 @@ from service.api.wire import (
     OfRun,
     OfUser,
     OnePage,
-    Reply,
+    RequestModel,
+    ResponseModel,
     Time,
     Unit,
     Zone,
@@ -55,7 +55,7 @@ def refuse_reserved(metadata: Metadata | None) -> None:
             raise ValueError(f"metadata.{name}: is the name of a field of the memory, not of its metadata")
 
 
-class MessageIn(Body):
+class MessageInput(RequestModel):
     """One message of a conversation, as clients send them: parts without text are left out with a warning."""
 
     role: str = Field(
@@ -73,7 +73,7 @@ class MessageIn(Body):
     timestamp: Time | None = Field(None, description="When it was said; default the request's")
 
 
-class ScopedBody(Body):
+class ScopeFields(RequestModel):
     """A request that names a scope: at least one of the three ids, here or as the key's default."""
 
     user_id: Name | None = Field(None, description="End user; a hard filter", examples=["alice"])
@@ -82,7 +82,7 @@ class ScopedBody(Body):
     channel: Channel | None = Field(None, description="Soft scope such as a project; default _global")
 
 
-class MemoryFields(ScopedBody):
+class MemoryFields(ScopeFields):
     """What a caller may set by hand; everything left out is found out."""
 
     session_id: Name | None = Field(
@@ -135,7 +135,7 @@ class MemoryFields(ScopedBody):
         return self
 
 
-class StoreIn(MemoryFields):
+class StoreRequest(MemoryFields):
     """Exactly one of `content` (one memory) and `messages` (a conversation)."""
 
     model_config = ConfigDict(
@@ -153,7 +153,7 @@ class StoreIn(MemoryFields):
         description="One memory, as a text",
         examples=["Prefers tea over coffee in the morning."],
     )
-    messages: list[MessageIn] | str | None = Field(
+    messages: list[MessageInput] | str | None = Field(
         None,
         description="A conversation that facts are read from; a string is one message of the user",
         examples=[[{"role": "user", "content": "I moved to Lisbon last week."}]],
@@ -188,20 +188,20 @@ class StoreIn(MemoryFields):
         return self
 
 
-class BatchIn(Body):
+class StoreBatchRequest(RequestModel):
     """Several single memories; each is its own transaction."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"items": [{"content": "Parks in bay 12.", "user_id": "alice"}]}]}
     )
 
-    items: list[StoreIn] = Field(min_length=1, description="Each like the body of POST /v1/memories; 100 at most")
+    items: list[StoreRequest] = Field(min_length=1, description="Each like the body of POST /v1/memories; 100 at most")
 
 
 # -- replies ------------------------------------------------------------------------------------------------------
 
 
-class MentionOut(Reply):
+class TimeMention(ResponseModel):
     """A temporal expression in the text."""
 
     text: str = Field(description="As it stands there", examples=["last week"])
@@ -214,16 +214,16 @@ class MentionOut(Reply):
     )
 
 
-class TemporalOut(Reply):
+class TemporalDetails(ResponseModel):
     """When a text speaks of."""
 
     type: TemporalType = Field(description="temporal: it counts until valid_until", examples=["persistent"])
     valid_until: Time | None = Field(None, description="With type temporal: it counts until then; else null")
     tag: TemporalTag | None = Field(None, description="Whether it speaks of now, of what was or will be; null: unset")
-    mentions: list[MentionOut] = Field(default_factory=list, description="In the order of the text")
+    mentions: list[TimeMention] = Field(default_factory=list, description="In the order of the text")
 
 
-class DedupOut(Reply):
+class DedupOutcome(ResponseModel):
     """`similarity`: calibrated cosine 0..1 to the nearest memory of the scope; null when nothing was compared."""
 
     action: DedupAction = Field(description="Stored as new, merged into one there was, or known already")
@@ -237,22 +237,22 @@ class DedupOut(Reply):
     )
 
 
-class RedactionOut(Reply):
+class RedactionCount(ResponseModel):
     """One kind of secret or personal data that was cut out."""
 
     label: str = Field(description="What was cut out", examples=["API_KEY"])
     count: int = Field(description="How often", examples=[1])
 
 
-class PiiOut(Reply):
+class PiiSummary(ResponseModel):
     """What was cut out of a text before it was kept."""
 
-    redactions: list[RedactionOut] = Field(
+    redactions: list[RedactionCount] = Field(
         default_factory=list, description="Secrets and personal data that were cut out, by kind"
     )
 
 
-class JudgementOut(Reply):
+class DecisionEvidence(ResponseModel):
     """Who decided about a near neighbour, and why."""
 
     source: str = Field(examples=["rules"], description="rules or llm")
@@ -262,7 +262,7 @@ class JudgementOut(Reply):
     rejected: bool = Field(description="The model's answer could not be used, and the rules decided")
 
 
-class ResultOut(Reply):
+class StoreOutcome(ResponseModel):
     """What became of one text. `event` says it in one word: ADD, UPDATE, NONE."""
 
     event: Action = Field(
@@ -274,8 +274,8 @@ class ResultOut(Reply):
         examples=["Prefers tea over coffee in the morning"],
     )
     old_memory: str | None = Field(default=None, description="Its text before an UPDATE; else null")
-    dedup: DedupOut = Field(description="What it was compared with")
-    decision: JudgementOut | None = Field(
+    dedup: DedupOutcome = Field(description="What it was compared with")
+    decision: DecisionEvidence | None = Field(
         default=None, description="Who decided about a near neighbour; null when nobody had to"
     )
     importance: float | None = Field(
@@ -285,7 +285,7 @@ class ResultOut(Reply):
     importance_band: str | None = Field(
         description="Critical, Important, Standard, Minor or Low; null: not looked for", examples=["Standard"]
     )
-    temporal: TemporalOut | None = Field(
+    temporal: TemporalDetails | None = Field(
         description="Which times it names, and until when it counts; null: not looked for"
     )
     categories: list[str] = Field(description="What it is about", examples=[["food"]])
@@ -298,7 +298,7 @@ class ResultOut(Reply):
     classification_source: KindSource | None = Field(
         description="Who named the type; null: not looked for", examples=["regex"]
     )
-    pii: PiiOut = Field(description="What was cut out")
+    pii: PiiSummary = Field(description="What was cut out")
     entities: dict[str, list[str]] = Field(default_factory=dict, description="Found by enrichment, shortly after")
     embedding: EmbeddingStatus = Field(description="stored, or queued: found by its words until its vector is made")
     enrichment: Literal["queued", "none"] = Field(
@@ -316,7 +316,7 @@ class ResultOut(Reply):
     timings_ms: dict[str, float] = Field(default_factory=dict, description="Per stage")
 
 
-class UsageOut(Reply):
+class LlmUsage(ResponseModel):
     """What models were asked for."""
 
     llm_calls: int = Field(default=0, description="Questions to the language model")
@@ -326,21 +326,21 @@ class UsageOut(Reply):
     cached: int = Field(default=0, description="Answers that were known from before")
 
 
-class StoreOut(Reply):
+class StoreResponse(ResponseModel):
     """One result per text, in the order they were sent."""
 
-    results: list[ResultOut] = Field(description="What became of each text or fact, in order")
+    results: list[StoreOutcome] = Field(description="What became of each text or fact, in order")
     warnings: list[str] = Field(
         default_factory=list, description="Of the request as a whole; no_facts says why nothing was stored"
     )
-    usage: UsageOut = Field(description="What models were asked for")
+    usage: LlmUsage = Field(description="What models were asked for")
     timings_ms: dict[str, float] = Field(
         description="By stage, and the total", examples=[{"embed": 7.8, "total": 34.1}]
     )
     dry_run: bool = Field(default=False, description="Nothing was stored")
 
 
-class ItemErrorOut(Reply):
+class BatchItemError(ResponseModel):
     """Why one item of a batch failed."""
 
     status: int = Field(description="The HTTP status it would have alone", examples=[400])
@@ -349,25 +349,25 @@ class ItemErrorOut(Reply):
     field: str | None = Field(default=None, description="Where, inside the item; null: no field is to blame")
 
 
-class BatchItemOut(Reply):
+class StoreBatchItem(ResponseModel):
     """How one item of a batch fared: its results or its error."""
 
     index: int = Field(description="Its place in the request, from 0")
     status: int = Field(description="The HTTP status it would have alone", examples=[201])
-    results: list[ResultOut] = Field(default_factory=list, description="As of a single store; none when it failed")
-    error: ItemErrorOut | None = Field(default=None, description="Why it failed; null when it did not")
+    results: list[StoreOutcome] = Field(default_factory=list, description="As of a single store; none when it failed")
+    error: BatchItemError | None = Field(default=None, description="Why it failed; null when it did not")
 
 
-class BatchOut(Reply):
+class StoreBatchResponse(ResponseModel):
     """One item for each that was sent."""
 
-    results: list[BatchItemOut] = Field(description="One for each item, in order")
+    results: list[StoreBatchItem] = Field(description="One for each item, in order")
     succeeded: int = Field(description="So many were stored, or known already")
     failed: int = Field(description="So many were not")
-    usage: UsageOut = Field(description="What models were asked for, all items together")
+    usage: LlmUsage = Field(description="What models were asked for, all items together")
 
 
-class MemoryOut(Reply):
+class MemoryResponse(ResponseModel):
     """A stored memory."""
 
     id: Id = Field(description="UUID")
@@ -388,7 +388,7 @@ class MemoryOut(Reply):
     )
     categories: list[str] = Field(description="What it is about, in lower case", examples=[["food"]])
     metadata: Metadata = Field(description="Yours", examples=[{"project": "atlas"}])
-    temporal: TemporalOut = Field(description="The times that its text names, and until when it counts")
+    temporal: TemporalDetails = Field(description="The times that its text names, and until when it counts")
     entities: dict[str, list[str]] = Field(
         description="Names in it by kind, found shortly after storing", examples=[{"people": ["Ana"]}]
     )
@@ -433,23 +433,23 @@ class MemoryOut(Reply):
     expires_at: Time | None = Field(description="From this moment on it is gone; null: never")
 
 
-class TotalOut(Reply):
+class TotalCount(ResponseModel):
     """How many there are: counted up to 10,000, an estimate above."""
 
     value: int = Field(description="How many, from 0")
     is_exact: bool = Field(description="true: counted; false: above 10,000, estimated by the planner")
 
 
-class MemoryPage(Reply):
+class MemoryPage(ResponseModel):
     """Newest first unless asked otherwise; hand `next_cursor` back with the same order to read on."""
 
-    results: list[MemoryOut] = Field(description="At most `limit` memories")
+    results: list[MemoryResponse] = Field(description="At most `limit` memories")
     next_cursor: NextCursor = None
-    total: TotalOut | None = Field(None, description="With count=true; else null")
+    total: TotalCount | None = Field(None, description="With count=true; else null")
     warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
 
 
-class HistoryEntryOut(Reply):
+class MemoryHistoryItem(ResponseModel):
     """One change of a memory, known in the half-open [recorded_from, recorded_to)."""
 
     id: Id = Field(description="UUID of the entry")
@@ -466,8 +466,8 @@ class HistoryEntryOut(Reply):
     recorded_to: Time | None = Field(description="The moment of the next change; null: it still is so")
 
 
-class HistoryOut(Reply):
+class MemoryHistoryResponse(ResponseModel):
     """Oldest first; there also after the memory is gone."""
 
-    results: list[HistoryEntryOut] = Field(description="Every entry there is")
+    results: list[MemoryHistoryItem] = Field(description="Every entry there is")
     next_cursor: OnePage = None

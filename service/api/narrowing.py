@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from service.api import errors, middleware
 from service.api.filters import FilterIn, tree
-from service.api.memory_models import ScopedBody, TypeName
-from service.api.wire import Channel, Time, Unit, Zone
+from service.api.memory_models import ScopeFields, TypeName
+from service.api.schemas import Channel, Time, Unit, Zone
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
 from service.errors import InvalidInput
@@ -36,7 +36,7 @@ ARCHIVED = "Archived memories, too"
 SCOPE_MODE = "given: an id that is left out does not filter; exact: memories must not have it"
 
 
-class NarrowIn(ScopedBody):
+class NarrowIn(ScopeFields):
     """A scope and what of it is wanted. Everything that is given must hold."""
 
     channels: list[Channel] | None = Field(
@@ -100,7 +100,7 @@ class NarrowIn(ScopedBody):
     def narrowed_by(self) -> list[str] | None:
         """The names of the options that were used, for the audit: their values may hold what a user wrote."""
         given = [
-            name for name in NarrowIn.model_fields if name in self.model_fields_set - ScopedBody.model_fields.keys()
+            name for name in NarrowIn.model_fields if name in self.model_fields_set - ScopeFields.model_fields.keys()
         ]
         fields = NarrowIn.model_fields
         used = [name for name in given if getattr(self, name) != fields[name].get_default(call_default_factory=True)]

@@ -11,7 +11,7 @@ from pydantic import Field
 from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import ResourcesOf
-from service.api.wire import Id, Reply, Time
+from service.api.schemas import Id, ResponseModel, Time
 from service.api.writes import answer
 from service.db.jobs import operations
 from service.domain.request import StoredAnswer
@@ -20,7 +20,7 @@ from service.errors import NotFound
 router = APIRouter(prefix="/v1/operations", tags=["operations"])
 
 
-class Accepted(Reply):
+class AcceptedResponse(ResponseModel):
     """The work is safe and will be done; ask `url` how far it is."""
 
     operation_id: Id = Field(description="UUID to ask by")
@@ -29,17 +29,17 @@ class Accepted(Reply):
 
 
 def accepted(operation_id: UUID) -> StoredAnswer:
-    return answer(202, Accepted(operation_id=operation_id, url=f"/v1/operations/{operation_id}"))
+    return answer(202, AcceptedResponse(operation_id=operation_id, url=f"/v1/operations/{operation_id}"))
 
 
-class ProgressOut(Reply):
+class OperationProgress(ResponseModel):
     """How far a deletion is."""
 
     done: int = Field(description="So many memories are deleted, from 0")
     total: int = Field(description="Out of so many")
 
 
-class OperationOut(Reply):
+class OperationResponse(ResponseModel):
     """How far a request is that was answered with 202."""
 
     id: Id = Field(description="UUID")
@@ -49,7 +49,7 @@ class OperationOut(Reply):
     status: Literal["queued", "running", "done", "failed"] = Field(
         description="queued and running go on; done and failed are final"
     )
-    progress: ProgressOut | None = Field(description="How far a deletion is; null where that cannot be told")
+    progress: OperationProgress | None = Field(description="How far a deletion is; null where that cannot be told")
     result: dict[str, Any] | None = Field(
         description="With status done: event and id of each message, in order, or how many were deleted; null otherwise"
     )
@@ -64,10 +64,10 @@ class OperationOut(Reply):
     "/{id}",
     operation_id="get_operation",
     summary="How far is it?",
-    response_model=OperationOut,
+    response_model=OperationResponse,
     responses=errors.documented(401, 403, 404, 503),
 )
-async def get_operation(id: str, who: Reader, res: ResourcesOf) -> OperationOut:
+async def get_operation(id: str, who: Reader, res: ResourcesOf) -> OperationResponse:
     """Of a request that was answered with 202. Once finished it is there as long as finished jobs
     are, 7 days by default."""
     try:
@@ -78,11 +78,13 @@ async def get_operation(id: str, who: Reader, res: ResourcesOf) -> OperationOut:
         found = await operations.get(session, who.workspace_id, wanted)
     if found is None:
         raise NotFound("There is no operation with this id.", field="id")
-    return OperationOut(
+    return OperationResponse(
         id=found.id,
         kind=found.kind,
         status=found.state,
-        progress=ProgressOut(done=found.progress["done"], total=found.progress["total"]) if found.progress else None,
+        progress=OperationProgress(done=found.progress["done"], total=found.progress["total"])
+        if found.progress
+        else None,
         result=dict(found.result) if found.result else None,
         error=dict(found.error) if found.error else None,
         created_at=found.created_at,

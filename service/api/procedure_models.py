@@ -6,14 +6,26 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from service.api.memory_models import RedactionOut, ScopedBody
-from service.api.wire import Body, Filled, Id, NextCursor, OfAgent, OfChannel, OfRun, OfUser, Reply, Time, Unit
+from service.api.memory_models import RedactionCount, ScopeFields
+from service.api.schemas import (
+    Filled,
+    Id,
+    NextCursor,
+    OfAgent,
+    OfChannel,
+    OfRun,
+    OfUser,
+    RequestModel,
+    ResponseModel,
+    Time,
+    Unit,
+)
 
 Label = Annotated[Filled, Field(min_length=1, max_length=100)]
 Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 
 
-class RecordToolInvocationRequest(ScopedBody):
+class RecordToolInvocationRequest(ScopeFields):
     """One use of a tool. Of user_id, agent_id, run_id and conversation_id at least one; what is left out is the
     conversation's."""
 
@@ -50,7 +62,7 @@ class RecordToolInvocationRequest(ScopedBody):
     timestamp: Time | None = Field(None, description="When it was used; left out: now")
 
 
-class _Use(Reply):
+class _Use(ResponseModel):
     """What every account of a use of a tool tells."""
 
     id: int = Field(description="Its number in the log")
@@ -71,7 +83,7 @@ class _Use(Reply):
 class RecordedToolInvocationResponse(_Use):
     """What was noted, without what went in and came out."""
 
-    redactions: list[RedactionOut] = Field(
+    redactions: list[RedactionCount] = Field(
         description="What was cut out of what went in and came out, by kind; empty for nothing"
     )
 
@@ -85,14 +97,14 @@ class ToolInvocationResponse(_Use):
     recorded_at: Time = Field(description="When it was noted")
 
 
-class ToolInvocationPage(Reply):
+class ToolInvocationPage(ResponseModel):
     """By the time of recording, the latest first; hand `next_cursor` back to read on."""
 
     results: list[ToolInvocationResponse] = Field(description="At most `limit` uses")
     next_cursor: NextCursor = None
 
 
-class ToolResponse(Reply):
+class ToolResponse(ResponseModel):
     """A tool over all its uses in the workspace; a running total that stays when the log's old parts go."""
 
     name: str = Field(description="As it was noted")
@@ -105,7 +117,7 @@ class ToolResponse(Reply):
     last_used_at: Time | None = Field(description="When it was last used, by the time of the use; null: never")
 
 
-class ToolPage(Reply):
+class ToolPage(ResponseModel):
     """By name; hand `next_cursor` back to read on."""
 
     results: list[ToolResponse] = Field(description="At most `limit` tools")
@@ -123,13 +135,13 @@ class ToolStatsItem(ToolResponse):
     )
 
 
-class ToolStatsResponse(Reply):
+class ToolStatsResponse(ResponseModel):
     """The most used first."""
 
     results: list[ToolStatsItem] = Field(description="One for each tool that was used")
 
 
-class LearnStrategyRequest(ScopedBody):
+class LearnStrategyRequest(ScopeFields):
     """At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
@@ -160,7 +172,7 @@ class LearnStrategyRequest(ScopedBody):
     success: bool | None = Field(True, description="How it went there; null: nobody tried it yet")
 
 
-class ReinforceStrategyRequest(Body):
+class ReinforceStrategyRequest(RequestModel):
     """How a strategy went this time."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"success": True}]})
@@ -169,7 +181,7 @@ class ReinforceStrategyRequest(Body):
     conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in, which it remembers")
 
 
-class StrategyResponse(Reply):
+class StrategyResponse(ResponseModel):
     """A way of doing things, and how often it went well."""
 
     id: Id = Field(description="UUID")
@@ -189,7 +201,7 @@ class StrategyResponse(Reply):
     last_used_at: Time | None = Field(description="When a use was last counted; null: never")
 
 
-class StrategyUseItem(Reply):
+class StrategyUseItem(ResponseModel):
     """A conversation it was used in, and whether it went well there."""
 
     conversation_id: Id = Field(description="UUID")
@@ -208,7 +220,7 @@ class LearnStrategyResponse(StrategyDetailsResponse):
     event: Literal["ADD", "REINFORCE"] = Field(description="ADD: it is new; REINFORCE: one as good as it was known")
 
 
-class StrategyPage(Reply):
+class StrategyPage(ResponseModel):
     """Newest first; hand `next_cursor` back to read on."""
 
     results: list[StrategyResponse] = Field(description="At most `limit` strategies")
@@ -225,7 +237,7 @@ class StrategySearchHit(StrategyResponse):
     score: float = Field(description="`similarity` times `smoothed_rate`; without a similarity the rate alone")
 
 
-class StrategySearchResponse(Reply):
+class StrategySearchResponse(ResponseModel):
     """The best first."""
 
     results: list[StrategySearchHit] = Field(description="At most `top_k` strategies")

@@ -11,7 +11,7 @@ from service.api import errors
 from service.api.auth import Reader, Writer
 from service.api.deps import ResourcesOf
 from service.api.preconditions import ExpectedOf
-from service.api.wire import Body, Reply, Time
+from service.api.schemas import RequestModel, ResponseModel, Time
 from service.api.writes import WriteOf, answer, etag, send
 from service.db.tenants import profiles
 from service.domain.profile import Profile, Traits
@@ -35,7 +35,7 @@ def _not_too_many(areas: list[Any]) -> list[Any]:
 Areas = Annotated[list[Any], AfterValidator(_not_too_many)]
 
 
-class PutUserProfileRequest(Body):
+class PutUserProfileRequest(RequestModel):
     """The whole profile: what is left out becomes empty."""
 
     model_config = ConfigDict(
@@ -58,7 +58,7 @@ class PutUserProfileRequest(Body):
     metadata: dict[str, Any] = Field(default_factory=dict, description="Whatever else you like to keep")
 
 
-class PatchUserProfileRequest(Body):
+class PatchUserProfileRequest(RequestModel):
     """What is named changes: objects are merged key by key, null in them removes the key; the list is replaced."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
@@ -71,7 +71,7 @@ class PatchUserProfileRequest(Body):
     metadata: dict[str, Any] | None = Field(None, description="Whatever else you like to keep")
 
 
-class ProfileResponse(Reply):
+class ProfileResponse(ResponseModel):
     """What is known of a user."""
 
     user_id: str = Field(description="Whose profile")

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 from pydantic import Field
 
-from service.api.wire import Body, Id, Reply, Unit
+from service.api.schemas import Id, RequestModel, ResponseModel, Unit
 from service.domain.query import SearchResult
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 
 
-class RankIn(Body):
+class RankIn(RequestModel):
     """What ranks, for this request; what it leaves out is the workspace's."""
 
     fusion: Fusion | None = Field(
@@ -53,7 +53,7 @@ class RankIn(Body):
         )
 
 
-class TechniqueOut(Reply):
+class TechniqueOut(ResponseModel):
     """A technique that was on: what it took, how many candidates, texts or filters it gave, and how."""
 
     ms: float = Field(description="Milliseconds it took", examples=[3.4])
@@ -63,7 +63,7 @@ class TechniqueOut(Reply):
     )
 
 
-class MetricsOut(Reply):
+class MetricsOut(ResponseModel):
     """What a search was made of."""
 
     techniques: dict[str, TechniqueOut] = Field(description="By name; only those that were on")

@@ -10,7 +10,7 @@ from pydantic import Field
 from service.api import errors
 from service.api.auth import Admin, CallerOf, Reader
 from service.api.deps import ResourcesOf, ScopeOf
-from service.api.wire import OnePage, Reply
+from service.api.schemas import OnePage, ResponseModel
 from service.db.memories import stats
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
@@ -19,7 +19,7 @@ from service.language import relation_labels
 router = APIRouter(prefix="/v1", tags=["reference"])
 
 
-class ConfigResponse(Reply):  # R15.01
+class ConfigResponse(ResponseModel):  # R15.01
     """The settings in force in the caller's workspace, secrets masked."""
 
     version: str = Field(description="Of this service")
@@ -47,7 +47,7 @@ class ConfigResponse(Reply):  # R15.01
     service: dict[str, Any] = Field(description="Everything that belongs to none of the above")
 
 
-class StatsResponse(Reply):  # R15.03
+class StatsResponse(ResponseModel):  # R15.03
     """Counts of the workspace."""
 
     name: str = Field(description="Always memories", examples=["memories"])
@@ -61,21 +61,21 @@ class StatsResponse(Reply):  # R15.03
     entities: int = Field(description="Entities of all users together, from 0")
 
 
-class CategoryItem(Reply):
+class CategoryItem(ResponseModel):
     """A category, and how often it is used."""
 
     category: str = Field(description="In lower case")
     count: int = Field(description="Live memories of the scope that bear it, from 1")
 
 
-class CategoryStatsResponse(Reply):  # R4.14
+class CategoryStatsResponse(ResponseModel):  # R4.14
     """Most used first."""
 
     results: list[CategoryItem] = Field(description="The first 100")
     next_cursor: OnePage = None
 
 
-class MemoryTypeItem(Reply):
+class MemoryTypeItem(ResponseModel):
     """A kind of memory. Its importance is guidance for people and for the offline rating, never enforced."""
 
     type: MemoryType = Field(description="Its name, case-sensitive")
@@ -83,28 +83,28 @@ class MemoryTypeItem(Reply):
     typical_importance: tuple[float, float] = Field(description="From and to, 0..1")
 
 
-class MemoryTypesResponse(Reply):
+class MemoryTypesResponse(ResponseModel):
     """The seven kinds of memory."""
 
     results: list[MemoryTypeItem] = Field(description="All seven")
     next_cursor: OnePage = None
 
 
-class RelationTypesResponse(Reply):
+class RelationTypesResponse(ResponseModel):
     """Types of edges and of relations."""
 
     memories: list[RelationType] = Field(description="All types that an edge between memories can have")
     entities: dict[str, list[str]] = Field(description="By normalised type, the labels that are taken as it")
 
 
-class TagConventionItem(Reply):
+class TagConventionItem(ResponseModel):
     """Tags for one use."""
 
     use: str = Field(description="What the memory is")
     tags: list[str] = Field(description="The tags it should bear, your own words for those in <>")
 
 
-class TagConventionsResponse(Reply):  # R5.05
+class TagConventionsResponse(ResponseModel):  # R5.05
     """Suggestions, not rules; dates like 2025-01."""
 
     results: list[TagConventionItem] = Field(description="One for each use")

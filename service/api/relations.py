@@ -7,13 +7,21 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 
-from service.api import change_models as wire
 from service.api import errors, shapes
 from service.api.auth import Reader, Writer
+from service.api.change_models import (
+    CreateRelationRequest,
+    RelatedMemoryItem,
+    RelatedMemoryPage,
+    RelationName,
+    RelationPage,
+    RelationResponse,
+)
 from service.api.deps import ResourcesOf
 from service.api.narrowing import split
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.reads import NoteOf
+from service.api.schemas import DeletedCountResponse
 from service.api.writes import WriteOf, answer, send
 from service.db.engine import Session
 from service.db.graph import edges
@@ -34,7 +42,7 @@ router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=
     "/related",
     operation_id="get_related_memories",
     summary="The memories around a memory",
-    response_model=wire.RelatedPage,
+    response_model=RelatedMemoryPage,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def get_related_memories(
@@ -46,7 +54,7 @@ async def get_related_memories(
     types: Annotated[list[str] | None, Query(description="Repeatable, or one comma-separated list")] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     include_archived: bool = False,
-) -> wire.RelatedPage:
+) -> RelatedMemoryPage:
     """The nearest first, then by the strength of the edge; each once. At most the 50 strongest edges of a memory are
     walked; `truncated` says when there was more."""
     way = edges.Way(depth, limit, types=_types(types), include_archived=include_archived)
@@ -57,29 +65,29 @@ async def get_related_memories(
         found = await memories.get_many(session, who.workspace_id, [step.memory_id for step in walk.steps])
     note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
-        wire.RelatedOut(
+        RelatedMemoryItem(
             **shapes.fields(found[step.memory_id]), depth=step.depth, relation=_relation(step.by, _near(step))
         )
         for step in walk.steps
     ]
-    return wire.RelatedPage(results=results, truncated=walk.truncated)
+    return RelatedMemoryPage(results=results, truncated=walk.truncated)
 
 
 @router.get(
     "/relations",
     operation_id="list_relations",
     summary="The edges of a memory, in both directions",
-    response_model=wire.RelationsOut,
+    response_model=RelationPage,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def list_relations(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
-) -> wire.RelationsOut:
+) -> RelationPage:
     """The strongest first, whether they hold now or not."""
     async with res.db.snapshot(who.workspace_id) as session:
         start = await _start(session, who.workspace_id, memory_id(id), res)
         found = await edges.of_memory(session, who.workspace_id, start.id, limit=limit)
-    return wire.RelationsOut(results=[_relation(each, start.id) for each in found])
+    return RelationPage(results=[_relation(each, start.id) for each in found])
 
 
 @router.post(
@@ -87,15 +95,15 @@ async def list_relations(
     operation_id="create_relation",
     summary="Tie a memory to another",
     status_code=201,
-    response_model=wire.RelationOut,
+    response_model=RelationResponse,
     responses={
-        200: {"model": wire.RelationOut, "description": "The edge was there and has the new values"},
+        200: {"model": RelationResponse, "description": "The edge was there and has the new values"},
         **errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503),
     },
 )
 async def create_relation(
     id: str,
-    body: wire.RelationIn,
+    body: CreateRelationRequest,
     who: Writer,
     res: ResourcesOf,
     write: WriteOf,
@@ -122,7 +130,7 @@ async def create_relation(
     "/relations",
     operation_id="delete_relation",
     summary="Untie a memory from another",
-    response_model=wire.UntiedOut,
+    response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 412, 503),
 )
 async def delete_relation(
@@ -132,7 +140,7 @@ async def delete_relation(
     write: WriteOf,
     expected: ExpectedOf,
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
-    type: Annotated[wire.RelationName | None, Query(description="Left out: every type")] = None,
+    type: Annotated[RelationName | None, Query(description="Left out: every type")] = None,
 ) -> Response:
     """Edges from here to the target; when there is none, that is fine."""
     source, target = memory_id(id), memory_id(target_id)
@@ -148,7 +156,7 @@ def created(result: tuple[Relation, bool]) -> StoredAnswer:
 
 
 def deleted(count: int) -> StoredAnswer:
-    return answer(200, wire.UntiedOut(deleted=count))
+    return answer(200, DeletedCountResponse(deleted=count))
 
 
 async def _start(session: Session, workspace_id: UUID, wanted: UUID, res: Resources) -> Memory:
@@ -171,8 +179,8 @@ def _types(given: list[str] | None) -> tuple[RelationType, ...]:
     return tuple(dict.fromkeys(RelationType(name) for name in named))
 
 
-def _relation(found: Relation, seen_from: UUID) -> wire.RelationOut:
-    return wire.RelationOut(
+def _relation(found: Relation, seen_from: UUID) -> RelationResponse:
+    return RelationResponse(
         source_id=found.source_id,
         target_id=found.target_id,
         type=found.type,

@@ -11,9 +11,9 @@ from pydantic import Field
 from service.api import cursors, errors, shapes
 from service.api.auth import Reader, Writer
 from service.api.deps import ResourcesOf, ScopeOf
-from service.api.memory_models import MemoryOut
+from service.api.memory_models import MemoryResponse
 from service.api.preconditions import ExpectedOf
-from service.api.wire import Id, NextCursor, Reply, Time
+from service.api.schemas import Id, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.memories import reviews
 from service.domain.request import StoredAnswer
@@ -26,7 +26,7 @@ router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 RESOLVED = errors.documented(401, 403, 404, 409, 412, 503)
 
 
-class ChangeOut(Reply):
+class ReviewChange(ResponseModel):
     """What acceptance does to one memory."""
 
     verb: Literal["UPDATE", "DELETE"] = Field(
@@ -35,15 +35,15 @@ class ChangeOut(Reply):
     target_id: Id = Field(description="UUID of the memory that it happens to")
 
 
-class ReviewOut(Reply):
+class ReviewResponse(ResponseModel):
     """A memory that waits for a person's word, and reads as archived until then."""
 
     id: Id = Field(description="UUID, to accept or reject it by")
     state: Literal["pending", "accepted", "rejected"] = Field(description="accepted and rejected are final")
     memory_id: Id = Field(description="UUID of the memory that waits")
-    memory: MemoryOut | None = Field(description="The memory that waits; null: it is gone")
-    changes: list[ChangeOut] = Field(description="What acceptance does, in order")
-    contradicts: list[MemoryOut] = Field(
+    memory: MemoryResponse | None = Field(description="The memory that waits; null: it is gone")
+    changes: list[ReviewChange] = Field(description="What acceptance does, in order")
+    contradicts: list[MemoryResponse] = Field(
         description="The memories that acceptance changes; those that are gone are left out"
     )
     created_at: Time = Field(description="When it was flagged")
@@ -51,10 +51,10 @@ class ReviewOut(Reply):
     version: int = Field(description="What If-Match wants: another number, not a greater one, after any change")
 
 
-class ReviewPage(Reply):
+class ReviewPage(ResponseModel):
     """Oldest first."""
 
-    results: list[ReviewOut] = Field(description="At most `limit` reviews")
+    results: list[ReviewResponse] = Field(description="At most `limit` reviews")
     next_cursor: NextCursor = None
 
 
@@ -85,7 +85,7 @@ async def list_reviews(
     "/{id}/accept",
     operation_id="accept_review",
     summary="Let a flagged memory count",
-    response_model=ReviewOut,
+    response_model=ReviewResponse,
     responses=RESOLVED,
 )
 async def accept_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
@@ -98,7 +98,7 @@ async def accept_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, 
     "/{id}/reject",
     operation_id="reject_review",
     summary="Remove a flagged memory",
-    response_model=ReviewOut,
+    response_model=ReviewResponse,
     responses=RESOLVED,
 )
 async def reject_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
@@ -118,14 +118,14 @@ def _id(text: str) -> UUID:
         raise NotFound("There is no review with this id.", field="id") from None
 
 
-def _out(found: Reviewed) -> ReviewOut:
+def _out(found: Reviewed) -> ReviewResponse:
     review = found.review
-    return ReviewOut(
+    return ReviewResponse(
         id=review.id,
         state=review.state,
         memory_id=review.memory_id,
         memory=shapes.memory(found.memory) if found.memory else None,
-        changes=[ChangeOut(verb=each.verb, target_id=each.target_id) for each in review.changes],
+        changes=[ReviewChange(verb=each.verb, target_id=each.target_id) for each in review.changes],
         contradicts=[shapes.memory(each) for each in found.contradicts],
         created_at=review.created_at,
         resolved_at=review.resolved_at,

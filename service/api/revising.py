@@ -6,11 +6,17 @@ from datetime import datetime
 
 from fastapi import APIRouter, Response
 
-from service.api import change_models as wire
 from service.api import errors, shapes
 from service.api.auth import Writer
+from service.api.change_models import (
+    PatchFields,
+    PatchMemoryRequest,
+    PromotedMemoryResponse,
+    PromoteMemoryRequest,
+    PutMemoryRequest,
+)
 from service.api.deps import ResourcesOf
-from service.api.memory_models import MemoryOut
+from service.api.memory_models import MemoryResponse
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.writes import WriteOf, answer, send
 from service.domain.access import Caller, Right
@@ -36,13 +42,13 @@ MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
     "/{id}",
     operation_id="patch_memory",
     summary="Change parts of a memory",
-    response_model=MemoryOut,
+    response_model=MemoryResponse,
     responses=CHANGED,
     dependencies=OWN,
 )
 async def patch_memory(
     id: str,
-    body: wire.PatchIn,
+    body: PatchMemoryRequest,
     who: Writer,
     res: ResourcesOf,
     write: WriteOf,
@@ -60,12 +66,12 @@ async def patch_memory(
     "/{id}",
     operation_id="put_memory",
     summary="Give a memory another text",
-    response_model=MemoryOut,
+    response_model=MemoryResponse,
     responses=CHANGED,
     dependencies=OWN,
 )
 async def put_memory(
-    id: str, body: wire.PutIn, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: PutMemoryRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Embedded before the answer, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.text or body.content, embed_now=True)
@@ -78,7 +84,7 @@ async def put_memory(
     "/{id}/restore",
     operation_id="restore_memory",
     summary="Bring an archived memory back",
-    response_model=MemoryOut,
+    response_model=MemoryResponse,
     responses=errors.documented(401, 403, 404, 409, 412, 503),
     dependencies=OWN,
 )
@@ -93,9 +99,9 @@ async def restore_memory(id: str, who: Writer, res: ResourcesOf, write: WriteOf,
     operation_id="promote_memory",
     summary="Make a project's memory known in every channel",
     status_code=201,
-    response_model=wire.PromotedOut,
+    response_model=PromotedMemoryResponse,
     responses={
-        200: {"model": wire.PromotedOut, "description": "It was known already"},
+        200: {"model": PromotedMemoryResponse, "description": "It was known already"},
         **errors.documented(400, 401, 403, 404, 409, 412, 422, 503),
     },
     dependencies=OWN,
@@ -106,7 +112,7 @@ async def promote_memory(
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,
-    body: wire.PromoteIn | None = None,
+    body: PromoteMemoryRequest | None = None,
 ) -> Response:
     """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM. Twice is the same as once."""
     reason, context = body.reason if body else None, write.answered_by(promoted)
@@ -114,7 +120,7 @@ async def promote_memory(
     return send(promoted(copy))
 
 
-def revision(body: wire.PatchFields, who: Caller, now: datetime) -> Revision:
+def revision(body: PatchFields, who: Caller, now: datetime) -> Revision:
     """What a PATCH asks for; raises InvalidInput or Forbidden for fields that the service keeps (C11)."""
     given = body.model_fields_set
     for name in SYSTEM:
@@ -143,5 +149,5 @@ def shown(found: Memory) -> StoredAnswer:
 
 
 def promoted(found: Promoted) -> StoredAnswer:
-    body = wire.PromotedOut(**shapes.fields(found.memory), promoted_from=found.original_id)
+    body = PromotedMemoryResponse(**shapes.fields(found.memory), promoted_from=found.original_id)
     return answer(201 if found.is_new else 200, body)

@@ -9,12 +9,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from service.api import change_models as changes
 from service.api import errors
 from service.api.auth import Deleter, Reader
 from service.api.deps import ChannelName, ResourcesOf
 from service.api.forgetting import MANY, many
-from service.api.wire import NextCursor, Reply, Time
+from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, send
 from service.db.erasure.erase import Extent
 from service.db.tenants import usage
@@ -28,7 +27,7 @@ router = APIRouter(prefix="/v1/scopes", tags=["scopes"])
 KindName = Literal["user", "agent", "run"]
 
 
-class ScopeItem(Reply):
+class ScopeItem(ResponseModel):
     """One user, agent or run."""
 
     type: KindName = Field(description="Which of the three")
@@ -39,7 +38,7 @@ class ScopeItem(Reply):
     last_used: Time = Field(description="When one of them was last changed or found")
 
 
-class ScopePage(Reply):
+class ScopePage(ResponseModel):
     """Users, then agents, then runs, each by name; hand `next_cursor` back to read on."""
 
     results: list[ScopeItem] = Field(description="At most `limit`")
@@ -80,7 +79,7 @@ async def list_scopes(
     "/{type}/{id:path}",
     operation_id="delete_scope",
     summary="Delete every memory of a user, an agent or a run",
-    response_model=changes.DeletedManyOut,
+    response_model=DeletedCountResponse,
     responses={**MANY, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_scope(

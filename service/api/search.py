@@ -14,11 +14,11 @@ from service.api.auth import Reader
 from service.api.connected import ConnectedOut, connected
 from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, in_time, scope_of
 from service.api.limits import LIMITED, of_page
-from service.api.memory_models import SCOPE_SCHEMA, MemoryOut
+from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
 from service.api.ranking import MetricsOut, RankIn, Ranks
 from service.api.reads import Note, NoteOf, Reinforce, ReinforceOf
-from service.api.wire import Id, Reply, Time, Unit
+from service.api.schemas import Id, ResponseModel, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit, Term
 from service.domain.query import Explanation, SearchResult
@@ -103,7 +103,7 @@ class SearchIn(NarrowIn, RankIn):
         return (self.query or self.q or "").strip()
 
 
-class TermOut(Reply):
+class TermOut(ResponseModel):
     """A signal of a hit."""
 
     raw: float | None = Field(description="What was measured; null: nothing", examples=[0.83])
@@ -111,14 +111,14 @@ class TermOut(Reply):
     weight: float = Field(description="Its share of the score, 0..1; the weights of a hit sum to 1", examples=[0.24])
 
 
-class ExplainOut(Reply):
+class ExplainOut(ResponseModel):
     """The score is the sum of value times weight over `terms`, times each of `factors`."""
 
     terms: dict[str, TermOut] = Field(description="By signal; what has no weight is left out")
     factors: dict[str, float] = Field(description="By name", examples=[{"validity": 1.0, "temporal_tag": 1.2}])
 
 
-class FoundOut(Reply):
+class FoundOut(ResponseModel):
     """`reasons`, none when it was found: unknown (no such memory in the scope), archived, expired, awaits_review,
     not_yet_valid, no_longer_valid, before_window, after_window, filtered_out (by tags, filters or what else narrows),
     not_a_candidate (no arm brought it), below_min_score, below_limit, moved_down (by diversity or the reranker), and
@@ -132,7 +132,7 @@ class FoundOut(Reply):
     explain: ExplainOut | None = Field(None, description="How that score came about; null when it was not ranked")
 
 
-class HitOut(MemoryOut):
+class HitOut(MemoryResponse):
     """A memory that answers."""
 
     score: float = Field(description="Ranks: 0..1, times the factors, which may lift it above 1", examples=[0.72])
@@ -145,7 +145,7 @@ class HitOut(MemoryOut):
     )
 
 
-class WindowOut(Reply):
+class WindowOut(ResponseModel):
     """A half-open interval."""
 
     start: Time | None = Field(description="Its first moment; null: open", examples=["2026-02-23T00:00:00+00:00"])
@@ -154,7 +154,7 @@ class WindowOut(Reply):
     )
 
 
-class SearchOut(Reply):
+class SearchOut(ResponseModel):
     """What was found, and how."""
 
     results: list[HitOut] = Field(description="Best first, as many as `limit` or as match")

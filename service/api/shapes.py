@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from service.api import memory_models as wire
+from service.api.memory_models import (
+    DecisionEvidence,
+    DedupOutcome,
+    LlmUsage,
+    MemoryFields,
+    MemoryHistoryItem,
+    MemoryResponse,
+    MessageInput,
+    PiiSummary,
+    RedactionCount,
+    StoreOutcome,
+    TemporalDetails,
+    TimeMention,
+)
 from service.domain.decision import Action, Evidence
 from service.domain.draft import Asked, Draft, Speech
 from service.domain.kinds import Importance, MemoryType
@@ -22,7 +35,7 @@ from service.providers.budget import RequestUsage
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
 
 
-def asked(body: wire.MemoryFields, *, dimension: int, timezone: str, now: datetime) -> Asked:
+def asked(body: MemoryFields, *, dimension: int, timezone: str, now: datetime) -> Asked:
     """What the caller set by hand; raises InvalidInput for a vector of the wrong length or an end in the past."""
     level, value = body.importance_level, body.importance
     return Asked(
@@ -67,7 +80,7 @@ def vector(numbers: Sequence[float] | None, dimension: int) -> Any:
     return found
 
 
-def speech(message: wire.MessageIn, place: int) -> tuple[str | None, Speech, tuple[str, ...]]:
+def speech(message: MessageInput, place: int) -> tuple[str | None, Speech, tuple[str, ...]]:
     """A message's text (None when it has none), who says it, and warnings about what was left out (D3)."""
     where = f"messages[{place}]"
     warnings: tuple[str, ...] = (
@@ -84,24 +97,22 @@ def speech(message: wire.MessageIn, place: int) -> tuple[str | None, Speech, tup
     return text, Speech(message.role, message.name, message.timestamp), warnings
 
 
-def result(outcome: Outcome) -> wire.ResultOut:
+def result(outcome: Outcome) -> StoreOutcome:
     """One outcome. A duplicate shows the memory there is; what was not found out about the new text is null."""
     draft = outcome.draft
-    return wire.ResultOut(
+    return StoreOutcome(
         event=outcome.event,
         id=outcome.memory_id,
         memory=outcome.memory,
         old_memory=outcome.old_memory,
-        dedup=wire.DedupOut(
+        dedup=DedupOutcome(
             action=outcome.dedup.action, existing_id=outcome.dedup.existing_id, similarity=outcome.dedup.similarity
         ),
         decision=decision(draft.evidence) if draft.evidence else None,
         **_annotation(draft),
         tags=list(draft.tags),
         tag_prefixes=list(draft.tag_prefixes),
-        pii=wire.PiiOut(
-            redactions=[wire.RedactionOut(label=each.label, count=each.count) for each in draft.redactions]
-        ),
+        pii=PiiSummary(redactions=[RedactionCount(label=each.label, count=each.count) for each in draft.redactions]),
         embedding=draft.embedding_status,
         enrichment="queued" if outcome.event is not Action.NONE and not draft.options.dry_run else "none",
         summarized=draft.original_length is not None,
@@ -129,8 +140,8 @@ def _annotation(draft: Draft) -> dict[str, Any]:
     }
 
 
-def decision(judged: Evidence) -> wire.JudgementOut:
-    return wire.JudgementOut(
+def decision(judged: Evidence) -> DecisionEvidence:
+    return DecisionEvidence(
         source=judged.source,
         model=judged.model,
         verdict=judged.verdict,
@@ -139,8 +150,8 @@ def decision(judged: Evidence) -> wire.JudgementOut:
     )
 
 
-def temporal(found: Temporal) -> wire.TemporalOut:
-    return wire.TemporalOut(
+def temporal(found: Temporal) -> TemporalDetails:
+    return TemporalDetails(
         type=found.type,
         valid_until=found.valid_until,
         tag=found.tag,
@@ -148,8 +159,8 @@ def temporal(found: Temporal) -> wire.TemporalOut:
     )
 
 
-def mention(found: Mention) -> wire.MentionOut:
-    return wire.MentionOut(
+def mention(found: Mention) -> TimeMention:
+    return TimeMention(
         text=found.text,
         start=found.start,
         end=found.end,
@@ -159,8 +170,8 @@ def mention(found: Mention) -> wire.MentionOut:
     )
 
 
-def memory(found: Memory) -> wire.MemoryOut:
-    return wire.MemoryOut(**fields(found))
+def memory(found: Memory) -> MemoryResponse:
+    return MemoryResponse(**fields(found))
 
 
 def fields(found: Memory) -> dict[str, Any]:
@@ -222,8 +233,8 @@ def fields(found: Memory) -> dict[str, Any]:
     }
 
 
-def entry(found: HistoryEntry) -> wire.HistoryEntryOut:
-    return wire.HistoryEntryOut(
+def entry(found: HistoryEntry) -> MemoryHistoryItem:
+    return MemoryHistoryItem(
         id=found.id,
         memory_id=found.memory_id,
         event=found.event,
@@ -239,8 +250,8 @@ def entry(found: HistoryEntry) -> wire.HistoryEntryOut:
     )
 
 
-def usage(spent: RequestUsage) -> wire.UsageOut:
-    return wire.UsageOut(**spent.as_dict())
+def usage(spent: RequestUsage) -> LlmUsage:
+    return LlmUsage(**spent.as_dict())
 
 
 def stages(drafts: Sequence[Draft]) -> dict[str, float]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from service.api import filters, shapes
-from service.api import memory_models as wire
 from service.api.deps import scope_of
+from service.api.memory_models import MessageInput, ScopeFields, StoreRequest, StoreResponse
 from service.api.writes import answer
 from service.domain.access import Caller, Right
 from service.domain.decision import Action
@@ -25,11 +25,11 @@ from service.resources import Resources
 ONLY_INFERRED = "{}: is used with messages and infer=true only."
 
 
-def scope(body: wire.ScopedBody, who: Caller) -> Scope:
+def scope(body: ScopeFields, who: Caller) -> Scope:
     return scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
 
 
-def draft(body: wire.StoreIn, who: Caller, res: Resources, *, later: bool = False) -> Draft:
+def draft(body: StoreRequest, who: Caller, res: Resources, *, later: bool = False) -> Draft:
     """The draft of a `content` request; raises InvalidInput for fields that only a conversation uses."""
     assert body.content is not None
     _refuse_system_fields(body, who)
@@ -39,7 +39,7 @@ def draft(body: wire.StoreIn, who: Caller, res: Resources, *, later: bool = Fals
     return _draft(body, body.content, None, scope(body, who), res, record=False, later=later)
 
 
-async def conversation(body: wire.StoreIn, who: Caller, res: Resources) -> tuple[Conversation, list[str]]:
+async def conversation(body: StoreRequest, who: Caller, res: Resources) -> tuple[Conversation, list[str]]:
     """The drafts of a `messages` request, and warnings about what was left out."""
     refuse_single_fields(body)
     if body.filters is not None and not body.infer:
@@ -53,13 +53,11 @@ async def conversation(body: wire.StoreIn, who: Caller, res: Resources) -> tuple
     return Conversation(where, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
 
 
-def messages(body: wire.StoreIn, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
+def messages(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
     """The messages that have a text, in order; raises InvalidInput when none has, or there are too many."""
     given = body.messages
     listed = (
-        [wire.MessageIn(role="user", content=given, name=None, timestamp=None)]
-        if isinstance(given, str)
-        else given or []
+        [MessageInput(role="user", content=given, name=None, timestamp=None)] if isinstance(given, str) else given or []
     )
     if len(listed) > res.settings.messages_max_items:
         raise InvalidInput(
@@ -78,14 +76,14 @@ def messages(body: wire.StoreIn, res: Resources) -> tuple[list[tuple[str, Speech
     return said, warnings
 
 
-def refuse_single_fields(body: wire.StoreIn) -> None:
+def refuse_single_fields(body: StoreRequest) -> None:
     """A conversation has many texts, so what belongs to one of them cannot be set for all."""
     for name in ("id", "embedding", "updated_at", "last_accessed"):
         if getattr(body, name) is not None:
             raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
 
 
-def _refuse_system_fields(body: wire.StoreIn, who: Caller) -> None:
+def _refuse_system_fields(body: StoreRequest, who: Caller) -> None:
     """What the service keeps is set by hand only by who moves memories in (C11)."""
     for name in ("updated_at", "last_accessed"):
         if getattr(body, name) is not None and not body.allow_system_fields:
@@ -95,7 +93,7 @@ def _refuse_system_fields(body: wire.StoreIn, who: Caller) -> None:
 
 
 def _draft(
-    body: wire.StoreIn,
+    body: StoreRequest,
     text: str,
     spoken: Speech | None,
     where: Scope,
@@ -126,7 +124,7 @@ def _draft(
 class StoreSerializer:
     """Makes the answer of a store request. The answer that is stored and the one that is sent tell the same time."""
 
-    def __init__(self, body: wire.StoreIn, spending: Budget, warnings: Sequence[str] = ()) -> None:
+    def __init__(self, body: StoreRequest, spending: Budget, warnings: Sequence[str] = ()) -> None:
         self._body = body
         self._spending = spending
         self._warnings = warnings
@@ -139,7 +137,7 @@ class StoreSerializer:
     def __call__(self, result: StoreResult) -> StoredAnswer:
         """201 when a row was made, else 200, also for the events of a curated conversation."""
         timings = shapes.stages([outcome.draft for outcome in result.outcomes])
-        body = wire.StoreOut(
+        body = StoreResponse(
             results=[shapes.result(outcome) for outcome in result.outcomes],
             warnings=[*self._warnings, *result.warnings],
             usage=shapes.usage(self._spending.used),

@@ -23,7 +23,7 @@ from service.api.procedure_models import (
     StrategyUseItem,
 )
 from service.api.reads import NoteOf
-from service.api.wire import Channel, DeletedCountResponse
+from service.api.schemas import Channel, DeletedCountResponse
 from service.api.writes import WriteOf, answer, send
 from service.db.cognition import strategies as rows
 from service.domain.procedure import Strategy, StrategyMatch

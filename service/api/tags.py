@@ -11,9 +11,9 @@ from service.api import errors, shapes
 from service.api.auth import Reader
 from service.api.connected import ConnectedOut, connected
 from service.api.deps import ResourcesOf, ScopeOf
-from service.api.memory_models import MemoryOut
+from service.api.memory_models import MemoryResponse
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
-from service.api.wire import Reply
+from service.api.schemas import ResponseModel
 from service.db import scopes
 from service.db.graph import edges
 from service.db.memories import memories
@@ -25,7 +25,7 @@ from service.language.tags import normalise
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
 
-class TaggedOut(MemoryOut):
+class TaggedMemoryItem(MemoryResponse):
     """A memory that bears the tag."""
 
     score: float = Field(description="Its importance, by which the list is ordered: 0..1", examples=[0.6])
@@ -33,10 +33,10 @@ class TaggedOut(MemoryOut):
     connected: list[ConnectedOut] = Field(default_factory=list, description="What it is tied to most strongly")
 
 
-class TaggedPage(Reply):
+class TaggedMemoryPage(ResponseModel):
     """The most important first, then the latest."""
 
-    results: list[TaggedOut] = Field(description="As many as `limit` or as bear the tag")
+    results: list[TaggedMemoryItem] = Field(description="As many as `limit` or as bear the tag")
     next_cursor: str | None = Field(default=None, description="Always null: a list by tag has one page")
 
 
@@ -44,7 +44,7 @@ class TaggedPage(Reply):
     "/by-tag",
     operation_id="list_memories_by_tag",
     summary="The memories of a scope that bear a tag",
-    response_model=TaggedPage,
+    response_model=TaggedMemoryPage,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_memories_by_tag(
@@ -62,7 +62,7 @@ async def list_memories_by_tag(
     validity: Annotated[
         Validity, Query(description="demote shows what is no longer valid, too; ignore also what is not yet")
     ] = "exclude",
-) -> TaggedPage:
+) -> TaggedMemoryPage:
     """What is valid now, the most important first, then the latest."""
     wanted = normalise([part for each in tags_wanted for part in each.split(",")])
     if not wanted:
@@ -83,9 +83,9 @@ async def list_memories_by_tag(
     note("by-tag", scope, listed, tags=list(wanted), tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
         used(listed)
-    return TaggedPage(
+    return TaggedMemoryPage(
         results=[
-            TaggedOut(
+            TaggedMemoryItem(
                 **shapes.fields(each), score=each.importance.value, connected=connected(around.get(each.id, []), found)
             )
             for each in listed

@@ -12,7 +12,7 @@ from service.api.auth import Reader
 from service.api.deps import ResourcesOf, ScopeOf
 from service.api.narrowing import REPEATABLE, AtCommas
 from service.api.reads import NoteOf
-from service.api.wire import Id, NextCursor, OfChannel, Reply, Time
+from service.api.schemas import Id, NextCursor, OfChannel, ResponseModel, Time
 from service.db.memories import timeline
 from service.domain.query import Window
 from service.domain.timeline import Event, EventKind
@@ -21,7 +21,7 @@ from service.errors import InvalidInput
 router = APIRouter(prefix="/v1/timeline", tags=["recall"])
 
 
-class EventOut(Reply):
+class EventOut(ResponseModel):
     """A memory, a turn, a strategy or a goal, by its time."""
 
     model_config = ConfigDict(
@@ -60,7 +60,7 @@ class EventOut(Reply):
     )
 
 
-class TimelinePage(Reply):
+class TimelinePage(ResponseModel):
     """The latest first; hand `next_cursor` back to read on."""
 
     results: list[EventOut] = Field(description="At most `limit` events")

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from service.api import cursors, errors
 from service.api.auth import CallerOf, Reader, Writer
 from service.api.deps import AgentId, ResourcesOf, RunId, ScopeOf, UserId
-from service.api.memory_models import RedactionOut
+from service.api.memory_models import RedactionCount
 from service.api.procedure_models import (
     RecordedToolInvocationResponse,
     RecordToolInvocationRequest,
@@ -23,7 +23,7 @@ from service.api.procedure_models import (
     ToolStatsItem,
     ToolStatsResponse,
 )
-from service.api.wire import Channel, Id, Time
+from service.api.schemas import Channel, Id, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.cognition import invocations
 from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
@@ -163,7 +163,7 @@ async def list_tools(
 
 
 def noted(use: Invocation) -> StoredAnswer:
-    redactions = [RedactionOut(label=each.label, count=each.count) for each in use.redactions]
+    redactions = [RedactionCount(label=each.label, count=each.count) for each in use.redactions]
     return answer(201, RecordedToolInvocationResponse(**_common(use), redactions=redactions))
 
 

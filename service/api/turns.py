@@ -14,7 +14,7 @@ from service.api.conversation_models import TurnList, TurnResponse, TurnSearchRe
 from service.api.deps import ResourcesOf, ScopeOf, in_time
 from service.api.limits import LIMITED
 from service.api.reads import NoteOf
-from service.api.wire import Channel
+from service.api.schemas import Channel
 from service.db.episodes import turns
 from service.db.episodes.turns import Turns
 from service.errors import InvalidInput

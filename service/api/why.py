@@ -9,11 +9,11 @@ from pydantic import Field
 
 from service.api import errors, shapes
 from service.api.auth import Reader
-from service.api.decisions import DecisionOut, shown
+from service.api.decisions import DecisionResponse, shown
 from service.api.deps import ResourcesOf
-from service.api.memory_models import HistoryEntryOut
+from service.api.memory_models import MemoryHistoryItem
 from service.api.preconditions import OWN
-from service.api.wire import Id, Reply, Time
+from service.api.schemas import Id, ResponseModel, Time
 from service.db.memories import decisions, history, memories, sources
 from service.memory.ids import memory_id
 from service.memory.transactions import missing
@@ -21,7 +21,7 @@ from service.memory.transactions import missing
 router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"])
 
 
-class SourceOut(Reply):
+class SourceOut(ResponseModel):
     """A turn that the memory was read from; its span is half-open, counted in characters."""
 
     conversation_id: Id = Field(description="UUID of the conversation")
@@ -36,14 +36,14 @@ class SourceOut(Reply):
     quote: str = Field(description="What was said there; the first 2,000 characters of a turn whose span is not known")
 
 
-class WhyOut(Reply):
+class WhyOut(ResponseModel):
     """Where a memory comes from. One that was stored as such has no sources, nor has one whose turns are gone."""
 
     id: Id = Field(description="UUID of the memory")
     memory: str | None = Field(description="Its text now; null: it is gone")
     sources: list[SourceOut] = Field(description="At most `limit` turns, oldest first")
-    decisions: list[DecisionOut] = Field(description="At most `limit` decisions")
-    changes: list[HistoryEntryOut] = Field(description="The whole history")
+    decisions: list[DecisionResponse] = Field(description="At most `limit` decisions")
+    changes: list[MemoryHistoryItem] = Field(description="The whole history")
 
 
 @router.get(

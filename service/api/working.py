@@ -12,7 +12,7 @@ from service.api import errors
 from service.api.auth import CallerOf, Reader, Writer
 from service.api.deps import AgentId, ChannelName, ResourcesOf, UserId
 from service.api.preconditions import ExpectedOf
-from service.api.wire import DeletedCountResponse, Name
+from service.api.schemas import DeletedCountResponse, Name
 from service.api.working_models import (
     ActiveGoalResponse,
     AddWorkingTurnRequest,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from service.api.memory_models import MAX_TEXT
-from service.api.wire import Body, Filled, Id, Name, Reply, Time
+from service.api.schemas import Filled, Id, Name, RequestModel, ResponseModel, Time
 
 Ttl = Annotated[
     int | None,
@@ -15,7 +15,7 @@ Ttl = Annotated[
 ]
 
 
-class SetWorkingItemRequest(Body):
+class SetWorkingItemRequest(RequestModel):
     """Any JSON value under a key; the key's former value is gone."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"step": 3}, "ttl_seconds": 600}]})
@@ -24,7 +24,7 @@ class SetWorkingItemRequest(Body):
     ttl_seconds: Ttl = None
 
 
-class AddWorkingTurnRequest(Body):
+class AddWorkingTurnRequest(RequestModel):
     """A turn to hold, beside what the conversation itself keeps."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
@@ -38,7 +38,7 @@ class AddWorkingTurnRequest(Body):
     ttl_seconds: Ttl = None
 
 
-class PushThoughtRequest(Body):
+class PushThoughtRequest(RequestModel):
     """A thought to hold."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"thought": "Ask for the passport number last."}]})
@@ -49,7 +49,7 @@ class PushThoughtRequest(Body):
     ttl_seconds: Ttl = None
 
 
-class SetActiveGoalRequest(Body):
+class SetActiveGoalRequest(RequestModel):
     """What is being worked on: in words, by the id of a goal, or both."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
@@ -67,7 +67,7 @@ class SetActiveGoalRequest(Body):
         return self
 
 
-class SetSessionDataRequest(Body):
+class SetSessionDataRequest(RequestModel):
     """Whatever belongs to the session as a whole; the former data is gone."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"data": {"locale": "nb-NO"}}]})
@@ -76,7 +76,7 @@ class SetSessionDataRequest(Body):
     ttl_seconds: Ttl = None
 
 
-class WorkingEntryResponse(Reply):
+class WorkingEntryResponse(ResponseModel):
     """Something held in mind."""
 
     version: int = Field(description="Grows with every change anywhere in working memory; the ETag")
@@ -121,19 +121,19 @@ class SessionDataResponse(WorkingEntryResponse):
     data: dict[str, Any] = Field(description="Whatever belongs to the session, secrets cut out")
 
 
-class WorkingTurnList(Reply):
+class WorkingTurnList(ResponseModel):
     """Newest first."""
 
     results: list[WorkingTurnResponse] = Field(description="At most `limit` turns")
 
 
-class ThoughtList(Reply):
+class ThoughtList(ResponseModel):
     """Newest first."""
 
     results: list[ThoughtResponse] = Field(description="At most `limit` thoughts")
 
 
-class WorkingMemoryResponse(Reply):
+class WorkingMemoryResponse(ResponseModel):
     """All of a session that has not expired; turns and thoughts newest first."""
 
     conversation_id: str = Field(description="As it stands in the path")

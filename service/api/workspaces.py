@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from service.api import errors
 from service.api.auth import Admin, CallerOf, Operator
 from service.api.deps import ResourcesOf
-from service.api.wire import Body, Channel, Id, Metadata, Name, OnePage, Reply, Time, Title
+from service.api.schemas import Channel, Id, Metadata, Name, OnePage, RequestModel, ResponseModel, Time, Title
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.errors import Forbidden, InvalidInput, NotFound
@@ -24,7 +24,7 @@ RIGHTS = ", ".join(sorted(Right))
 RightName = Annotated[str, Field(examples=["memory:read"])]
 
 
-class CreateWorkspaceRequest(Body):
+class CreateWorkspaceRequest(RequestModel):
     """A workspace to make."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
@@ -32,7 +32,7 @@ class CreateWorkspaceRequest(Body):
     name: Title = Field(examples=["acme"], description="For people")
 
 
-class UpdateWorkspaceRequest(Body):
+class UpdateWorkspaceRequest(RequestModel):
     """What is named changes."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"timezone": "Europe/Berlin"}}]})
@@ -43,7 +43,7 @@ class UpdateWorkspaceRequest(Body):
     )
 
 
-class WorkspaceResponse(Reply):
+class WorkspaceResponse(ResponseModel):
     """A workspace and its own settings."""
 
     id: Id = Field(description="UUID")
@@ -52,7 +52,7 @@ class WorkspaceResponse(Reply):
     created_at: Time = Field(description="When it was made")
 
 
-class CreateWorkspaceResponse(Reply):
+class CreateWorkspaceResponse(ResponseModel):
     """A workspace and its first key, which is shown this once."""
 
     id: Id = Field(description="UUID of the workspace")
@@ -61,7 +61,7 @@ class CreateWorkspaceResponse(Reply):
     api_key_id: Id = Field(description="UUID of the key")
 
 
-class CreateApiKeyRequest(Body):
+class CreateApiKeyRequest(RequestModel):
     """What a key may do, until when, and the scope that its calls have when they name none."""
 
     model_config = ConfigDict(
@@ -95,7 +95,7 @@ RunOfCalls = Annotated[str | None, Field(description="The run of its calls that 
 ChannelOfCalls = Annotated[str | None, Field(description="The channel of its calls that name none; null: _global")]
 
 
-class ApiKeyItem(Reply):
+class ApiKeyItem(ResponseModel):
     """A key without its secret."""
 
     id: Id = Field(description="UUID")
@@ -111,21 +111,21 @@ class ApiKeyItem(Reply):
     revoked_at: Time | None = Field(description="When it was ended; null: it was not")
 
 
-class CreateApiKeyResponse(Reply):
+class CreateApiKeyResponse(ResponseModel):
     """The key is shown this once; only its hash is kept."""
 
     id: Id = Field(description="UUID of the key")
     api_key: str = Field(description="The secret: keep it, nobody can show it again")
 
 
-class ApiKeysResponse(Reply):
+class ApiKeysResponse(ResponseModel):
     """Every key the workspace ever had, without secrets."""
 
     results: list[ApiKeyItem] = Field(description="Revoked and expired ones included")
     next_cursor: OnePage = None
 
 
-class WhoAmIResponse(Reply):
+class WhoAmIResponse(ResponseModel):
     """What the key of this call is."""
 
     workspace_id: Id = Field(description="UUID")

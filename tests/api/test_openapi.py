@@ -171,9 +171,9 @@ def test_schemas_have_names_of_their_own(document: dict[str, Any]) -> None:
 
 def test_what_must_be_given_is_in_the_schema(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    store = schemas["StoreIn"]
+    store = schemas["StoreRequest"]
     assert [each["required"] for each in store["oneOf"]] == [["content"], ["messages"]]
-    for name in ("StoreIn", "SearchIn"):
+    for name in ("StoreRequest", "SearchIn"):
         assert [each["required"] for each in schemas[name]["anyOf"]] == [["user_id"], ["agent_id"], ["run_id"]]
         assert schemas[name]["additionalProperties"] is False
 
@@ -231,7 +231,7 @@ def named(schemas: dict[str, Any], first: Any) -> set[str]:
 def test_an_answer_says_what_null_means(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     answers = named(schemas, [operation["responses"] for _, _, operation in operations(document)])
-    assert {"MemoryOut", "GoalResponse", "AuditItem", "Problem"} <= answers
+    assert {"MemoryResponse", "GoalResponse", "AuditItem", "Problem"} <= answers
     silent = [
         f"{name}.{field}"
         for name in sorted(answers)
@@ -344,7 +344,7 @@ def test_examples_are_valid(model: type[BaseModel]) -> None:
 
 async def test_the_examples_work(client: AsyncClient, document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    assert (await client.post("/v1/memories", json=schemas["StoreIn"]["examples"][0])).status_code == 201
+    assert (await client.post("/v1/memories", json=schemas["StoreRequest"]["examples"][0])).status_code == 201
     found = await client.post("/v1/memories/search", json=schemas["SearchIn"]["examples"][0])
     assert found.status_code == 200
     assert len(found.json()["results"]) == 1

@@ -13,13 +13,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from service.domain.text import is_blank
 
 
-class Body(BaseModel):
+class RequestModel(BaseModel):
     """A request: strict (false is not an int), and a field nobody knows is an error, not a shrug."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class Reply(BaseModel):
+class ResponseModel(BaseModel):
     """An answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -117,7 +117,7 @@ OfRun = Annotated[str | None, Field(description="One run; null: none")]
 OfChannel = Annotated[str, Field(description="Soft scope; _global is seen from every channel")]
 
 
-class DeletedCountResponse(Reply):
+class DeletedCountResponse(ResponseModel):
     """How much a deletion took."""
 
     deleted: int = Field(description="How many were deleted, from 0", examples=[1])
