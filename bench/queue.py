@@ -26,8 +26,7 @@ from sqlalchemy import text
 from service.db import migrate
 from service.db.engine import Database, find_access
 from service.db.jobs import queue
-from service.db.jobs.queue import FIRST_LANE
-from service.db.jobs.wakeup import Wakeup
+from service.db.jobs.queue import FIRST_LANE, Wakeup
 from service.db.roles import APP, WORKER
 from service.domain.job import Ending, Job, JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
@@ -79,7 +78,7 @@ async def drain(worker: Database, kind: str, *, batch: int, workers: int) -> flo
                 return done
             after = (jobs[-1].workspace_id, jobs[-1].kind)
             async with worker.begin(NIL_WORKSPACE) as session:
-                done += len(await queue.settle(session, [Ending(job, "done") for job in jobs]))
+                done += len(await queue.finish(session, [Ending(job, "done") for job in jobs]))
 
     began = time.perf_counter()
     done = sum(await asyncio.gather(*(work(f"bench-{number}") for number in range(workers))))

@@ -10,7 +10,7 @@ from typing import Any
 from service.db import generations
 from service.db.caches import VectorTable
 from service.db.engine import Access, Database, check_role, find_access
-from service.db.jobs.wakeup import Wakeup
+from service.db.jobs.queue import Wakeup
 from service.db.locks import ScopeLocks
 from service.db.roles import APP
 from service.domain.clock import Clock, system_clock

@@ -13,7 +13,7 @@ from service.api.auth import Auditor
 from service.api.deps import ResourcesOf
 from service.api.schemas import Id, NextCursor, OfUser, ResponseModel, Time
 from service.db.tenants import audit
-from service.db.tenants.audit import Filter, Logged
+from service.db.tenants.audit import AuditFilter, AuditRecord
 from service.domain.audit import Operation, Subject
 from service.errors import InvalidInput
 
@@ -109,7 +109,7 @@ async def list_audit(
 ) -> AuditPage:
     """Needs the right `audit:read`. Changes are here when they are answered, reads (level `reads` or `verbose`) within
     a second."""
-    wanted = Filter(
+    wanted = AuditFilter(
         operation=operation,
         memory_type=memory_type,
         memory_id=_id(memory_id, "memory_id"),
@@ -139,5 +139,5 @@ def _id(given: str | None, field: str) -> UUID | None:
         raise InvalidInput(f"{field}: must be a UUID.", field=field) from None
 
 
-def _shown(found: Logged) -> AuditItem:
+def _shown(found: AuditRecord) -> AuditItem:
     return AuditItem(**{name: getattr(found, name) for name in AuditItem.model_fields})

@@ -13,7 +13,7 @@ from service.api import errors
 from service.api.auth import Reader
 from service.api.deps import AgentId, ResourcesOf, RunId, UserId
 from service.api.schemas import NextCursor, ResponseModel, Time
-from service.db.tenants import channels
+from service.db.tenants import users
 from service.domain.scope import Scope
 from service.errors import InvalidInput
 
@@ -58,7 +58,7 @@ async def list_channels(
     scope = Scope(who.workspace_id, *(given if any(given) else (who.user_id, who.agent_id, who.run_id)))
     after = None if cursor is None else _decode(cursor)
     async with res.db.read(who.workspace_id) as session:
-        found = await channels.page(session, scope, after=after, limit=limit + 1, now=res.clock())
+        found = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
     page = found[:limit]
     more = _encode(page[-1].name) if len(found) > limit else None
     results = [

@@ -14,7 +14,7 @@ from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, s
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.schemas import DeletedCountResponse, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
-from service.db.erasure.erase import Extent
+from service.db.erasure.deletion import Extent
 from service.domain.access import Right
 from service.domain.request import StoredAnswer
 from service.errors import Forbidden

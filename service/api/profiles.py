@@ -13,7 +13,7 @@ from service.api.deps import ResourcesOf
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import RequestModel, ResponseModel, Time
 from service.api.writes import WriteOf, answer, etag, send
-from service.db.tenants import profiles
+from service.db.tenants import users
 from service.domain.profile import Profile, Traits
 from service.domain.request import StoredAnswer
 from service.memory import profile as verbs
@@ -94,7 +94,7 @@ class ProfileResponse(ResponseModel):
 async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, response: Response) -> ProfileResponse:
     """404 while nothing was set. The ETag is what If-Match wants."""
     async with res.db.read(who.workspace_id) as session:
-        found = await profiles.get(session, who.workspace_id, user_id)
+        found = await users.profile(session, who.workspace_id, user_id)
     if found is None:
         raise missing()
     response.headers["ETag"] = etag(found.version)

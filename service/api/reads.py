@@ -10,7 +10,7 @@ from uuid import UUID
 from fastapi import Depends, Query, Request
 
 from service.api.deps import ResourcesOf, session_of
-from service.db.tenants.audit import Entry, thresholds
+from service.db.tenants.audit import AuditEntry, thresholds
 from service.domain.access import Caller
 from service.domain.audit import Subject
 from service.domain.conversation import Turn
@@ -58,7 +58,7 @@ async def _note(request: Request) -> Note:
         if level == "verbose" or query is not None:  # by this the erasure of an agent or a run finds its questions
             metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
         log.add(
-            Entry(
+            AuditEntry(
                 operation="retrieve",
                 memory_type=kind,
                 scope=scope,

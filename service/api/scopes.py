@@ -15,9 +15,9 @@ from service.api.deps import ChannelName, ResourcesOf
 from service.api.forgetting import MANY, many
 from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, send
-from service.db.erasure.erase import Extent
-from service.db.tenants import usage
-from service.db.tenants.usage import KINDS, Kind, Used
+from service.db.erasure.deletion import Extent
+from service.db.tenants import users
+from service.db.tenants.users import KINDS, OwnerKind, OwnerUsage
 from service.domain.scope import Scope
 from service.errors import InvalidInput
 from service.memory.forget import forget_scope
@@ -60,16 +60,16 @@ async def list_scopes(
     cursor: Annotated[str | None, Query(max_length=2_000)] = None,
 ) -> ScopePage:
     """Users, then agents, then runs, each by name; memories that have expired do not count."""
-    wanted: tuple[Kind, ...] = (type,) if type else KINDS
+    wanted: tuple[OwnerKind, ...] = (type,) if type else KINDS
     since, after = _decode(cursor) if cursor else (wanted[0], None)
-    found: list[Used] = []
+    found: list[OwnerUsage] = []
     async with res.db.snapshot(who.workspace_id) as session:
         for kind in wanted[wanted.index(since) if since in wanted else 0 :]:
             if len(found) > limit:
                 break
             behind = after if kind == since else None
             room = limit + 1 - len(found)
-            found += await usage.page(session, who.workspace_id, kind, after=behind, limit=room, now=res.clock())
+            found += await users.owners(session, who.workspace_id, kind, after=behind, limit=room, now=res.clock())
     page = found[:limit]
     more = _encode(page[-1].kind, page[-1].id) if len(found) > limit else None
     return ScopePage(results=[_shown(each) for each in page], next_cursor=more)
@@ -96,7 +96,7 @@ async def delete_scope(
     return send(many(await forget_scope(extent, res, write.answered_by(many))))
 
 
-def _shown(found: Used) -> ScopeItem:
+def _shown(found: OwnerUsage) -> ScopeItem:
     return ScopeItem(
         type=found.kind,
         id=found.id,
@@ -107,11 +107,11 @@ def _shown(found: Used) -> ScopeItem:
     )
 
 
-def _encode(kind: Kind, last: str) -> str:
+def _encode(kind: OwnerKind, last: str) -> str:
     return base64.urlsafe_b64encode(f"{kind}|{last}".encode()).decode().rstrip("=")
 
 
-def _decode(cursor: str) -> tuple[Kind, str]:
+def _decode(cursor: str) -> tuple[OwnerKind, str]:
     try:
         kind, _, last = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition("|")
         return KINDS[KINDS.index(kind)], _storable(last)

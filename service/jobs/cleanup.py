@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from service.db.jobs import upkeep
+from service.db.jobs import schedule
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.memory import expire
@@ -19,7 +19,7 @@ async def run(_job: Job, res: Resources) -> Counts:
     total: Counter[str] = Counter(memory=await expire.remove_outlived(res))
     while True:
         async with res.db.begin(NIL_WORKSPACE) as session:
-            removed = await upkeep.clean_up(
+            removed = await schedule.clean_up(
                 session,
                 res.clock(),
                 job_days=res.settings.job_retention_days,

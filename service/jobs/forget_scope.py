@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from service.db.jobs import operations
-from service.db.jobs.operations import Operation
+from service.db.jobs.operations import OperationRecord
 from service.db.tenants.keys import workspace
 from service.domain.job import Counts, Job
 from service.errors import ServiceError
@@ -33,7 +33,7 @@ async def run(job: Job, res: Resources) -> Counts | None:
     return await _finish(job.workspace_id, operation_id, res)
 
 
-async def _work(operation: Operation, workspace_id: UUID, res: Resources) -> None:
+async def _work(operation: OperationRecord, workspace_id: UUID, res: Resources) -> None:
     part = reset_part if operation.kind == RESET else forget_part
     last = await part(operation, workspace_id, None, res)
     while last is not None:

@@ -68,7 +68,7 @@ class Ledger:
             if not batch:
                 return
             async with self._db.begin(NIL_WORKSPACE, by_key=True) as session:
-                settled = await queue.settle(session, batch)
+                settled = await queue.finish(session, batch)
             del self._endings[: len(batch)]
         if len(settled) < len(batch):
             log.warning("%d jobs ended after their lease was lost", len(batch) - len(settled))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from service.db.jobs import upkeep
+from service.db.jobs import schedule
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.resources import Resources
@@ -22,9 +22,9 @@ async def run(_job: Job, res: Resources) -> Counts:
         "conversation_log": now - timedelta(days=res.settings.history_retention_days),
     }
     async with res.db.begin(NIL_WORKSPACE) as session:
-        made = await upkeep.ensure_partitions(session, now + AHEAD)
+        made = await schedule.ensure_partitions(session, now + AHEAD)
     dropped = 0
     for parent, older_than in oldest.items():
         async with res.db.begin(NIL_WORKSPACE) as session:
-            dropped += await upkeep.drop_partitions(session, parent, older_than)
+            dropped += await schedule.drop_partitions(session, parent, older_than)
     return {"made": made, "dropped": dropped}

@@ -33,7 +33,7 @@ class Timetable:
         async with self._db.begin(NIL_WORKSPACE) as session:
             if not self._registered:
                 await schedule.register(session, self._intervals_s)
-                await schedule.hasten(session, self._at_start)
+                await schedule.make_due(session, self._at_start)
             started = await schedule.start_due(session, list(self._intervals_s))
         self._registered = True
         return started

@@ -6,9 +6,9 @@ from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
-from service.db.erasure import erase
-from service.db.erasure.erase import BATCH
-from service.db.jobs import upkeep
+from service.db.erasure import deletion
+from service.db.erasure.deletion import BATCH
+from service.db.jobs import schedule
 from service.db.tenants.keys import workspace
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
@@ -21,7 +21,7 @@ async def remove_outlived(res: Resources) -> int:
     removed = 0
     while True:
         async with res.db.read(NIL_WORKSPACE) as session:
-            found = await upkeep.outlived(
+            found = await schedule.outlived(
                 session, res.clock(), retention_days=res.settings.memory_retention_days, limit=BATCH
             )
         gone = 0
@@ -35,7 +35,7 @@ async def remove_outlived(res: Resources) -> int:
 async def _remove(workspace_id: UUID, ids: list[UUID], res: Resources) -> int:
     async with res.db.begin(workspace_id) as session:
         own = res.of_workspace(dict((await workspace(session, workspace_id)).settings))
-        gone = await erase.erase(session, workspace_id, ids, generation=res.generation)
+        gone = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
         if gone:
             await note(
                 session, "delete", Scope(workspace_id), gone, WriteContext("job:cleanup"), own, reason="outlived"

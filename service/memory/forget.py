@@ -13,11 +13,11 @@ from typing import Any
 from uuid import UUID
 
 from service.db.engine import Session
-from service.db.erasure import belongings, episodes, erase, reset
-from service.db.erasure.erase import BATCH, Extent
+from service.db.erasure import deletion, purge
+from service.db.erasure.deletion import BATCH, Extent
 from service.db.graph import entities
 from service.db.jobs import operations
-from service.db.jobs.operations import Operation
+from service.db.jobs.operations import OperationRecord
 from service.db.memories import memories
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
@@ -60,7 +60,7 @@ async def forget(
         now = await memories.get(session, workspace_id, memory_id)
         if now is not None:
             check(now.version, expected)
-        gone = await erase.erase(session, workspace_id, [memory_id], generation=res.generation)
+        gone = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
         found = One(memory_id, deleted=bool(gone), already_deleted=not gone)
         if gone:
             await note(session, "delete", there.scope, gone, request, res)
@@ -70,7 +70,7 @@ async def forget(
 
 async def _gone_before(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> One:
     async with plain_transaction(workspace_id, res, request) as session:
-        if not await erase.deleted_before(session, workspace_id, [memory_id]):
+        if not await deletion.deleted_before(session, workspace_id, [memory_id]):
             raise missing()
         found = One(memory_id, already_deleted=True)
         await keep(session, workspace_id, found, request)
@@ -83,8 +83,8 @@ async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, r
     async with plain_transaction(workspace_id, res, request) as session:
         gone: set[UUID] = set()
         for part in _parts(sorted(set(ids))):
-            gone.update(await erase.erase(session, workspace_id, part, generation=res.generation))
-        before = await erase.deleted_before(session, workspace_id, [each for each in ids if each not in gone])
+            gone.update(await deletion.delete_memories(session, workspace_id, part, generation=res.generation))
+        before = await deletion.deleted_before(session, workspace_id, [each for each in ids if each not in gone])
         if gone:
             await note(session, "delete", Scope(workspace_id), sorted(gone), request, res)
         found = [One(each, each in gone, each in before) for each in ids]
@@ -97,23 +97,23 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
     else the scope has goes at once. `deleted` counts memories."""
     workspace_id = extent.scope.workspace_id
     async with plain_transaction(workspace_id, res, request) as session:
-        count, newest = await erase.measure(session, extent)
-        await belongings.erase(session, extent.scope, extent.channel)
+        count, newest = await deletion.measure(session, extent)
+        await deletion.delete_activity(session, extent.scope, extent.channel)
         if count > AT_ONCE and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
             found = Forgotten(operation_id=await promise(session, workspace_id, SCOPE, details, count, res))
         else:
             found = Forgotten(await _all(session, Extent(extent.scope, extent.channel, newest), res, request))
-        await episodes.erase(session, extent.scope, extent.channel)
+        await deletion.delete_conversations(session, extent.scope, extent.channel)
         await keep(session, workspace_id, found, request)
     return found
 
 
 async def _all(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
-    ids = await erase.next_ids(session, extent, after=None, limit=AT_ONCE)
+    ids = await deletion.next_ids(session, extent, after=None, limit=AT_ONCE)
     gone: list[UUID] = []
     for part in _parts(ids):
-        gone += await erase.erase(session, extent.scope.workspace_id, part, generation=res.generation)
+        gone += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
     await _nobody_names(session, extent, res)
     if gone:
         await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
@@ -127,13 +127,15 @@ async def _nobody_names(session: Session, extent: Extent, res: Resources) -> Non
         await entities.forget(session, scope, extent.channel, upto=res.clock())
 
 
-async def forget_part(operation: Operation, workspace_id: UUID, after: UUID | None, res: Resources) -> UUID | None:
+async def forget_part(
+    operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources
+) -> UUID | None:
     """Deletes one batch of a promised delete, counted in its own transaction; returns the last id it looked at, from
     which the next goes on (from the beginning it would walk over all that is dead), or None when nothing is left."""
     extent = _extent(workspace_id, operation.request)
     async with res.db.begin(workspace_id) as session:
-        ids = await erase.next_ids(session, extent, after=after)
-        gone = await erase.erase(session, workspace_id, ids, generation=res.generation)
+        ids = await deletion.next_ids(session, extent, after=after)
+        gone = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
         if gone:
             await _count(session, workspace_id, operation.id, len(gone))
             request = WriteContext(f"operation:{operation.id}")
@@ -147,15 +149,15 @@ async def start_anew(workspace_id: UUID, res: Resources, request: WriteContext) 
     """Empties the workspace; `deleted` counts memories. Much becomes an operation."""
     own = request.idempotency.key if request.idempotency else ""
     async with plain_transaction(workspace_id, res, request) as session:
-        await reset.call_off(session, workspace_id)
-        count, newest, until = await reset.measure(session, workspace_id)
+        await purge.cancel_accepted(session, workspace_id)
+        count, newest, until = await purge.measure_workspace(session, workspace_id)
         if count > AT_ONCE and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}
             found = Forgotten(operation_id=await promise(session, workspace_id, RESET, details, count, res))
         else:
             if newest is not None:
-                await reset.memories(session, workspace_id, newest, after=None, batch=AT_ONCE)
-            while await reset.everything_else(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
+                await purge.remove_memories(session, workspace_id, newest, after=None, batch=AT_ONCE)
+            while await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
                 pass
             found = Forgotten(count)
         await note(session, "reset", Scope(workspace_id), [], request, res, memories=count)
@@ -163,21 +165,21 @@ async def start_anew(workspace_id: UUID, res: Resources, request: WriteContext) 
     return found
 
 
-async def reset_part(operation: Operation, workspace_id: UUID, after: UUID | None, res: Resources) -> UUID | None:
+async def reset_part(operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources) -> UUID | None:
     """The same for the memories of a promised reset."""
     upto = datetime.fromisoformat(operation.request["upto"])
     async with res.db.begin(workspace_id) as session:
-        gone = await reset.memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
+        gone = await purge.remove_memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
         if gone:
             await _count(session, workspace_id, operation.id, len(gone))
     return gone[-1] if gone else None
 
 
-async def reset_rest(operation: Operation, workspace_id: UUID, res: Resources) -> int:
+async def reset_rest(operation: OperationRecord, workspace_id: UUID, res: Resources) -> int:
     """How many of all other rows one batch of a promised reset took; 0 when there is nothing left."""
     until = datetime.fromisoformat(operation.request["until"])
     async with res.db.begin(workspace_id) as session:
-        return await reset.everything_else(session, workspace_id, until, batch=RESET_BATCH)
+        return await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH)
 
 
 async def _count(session: Session, workspace_id: UUID, operation_id: UUID, more: int) -> None:

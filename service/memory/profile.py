@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from service.db.tenants import profiles
+from service.db.tenants import users
 from service.domain.profile import Profile, Traits
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
@@ -78,13 +78,13 @@ async def _write(
 ) -> ProfileOutcome:
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, request) as session:
-        old = await profiles.get(session, workspace_id, user_id, lock=True)
+        old = await users.profile(session, workspace_id, user_id, lock=True)
         if old is None and must_be_there:
             raise missing()
         if expected is not None and (old is None or not expected.meets(old.version)):
             raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
         traits = change(old.traits if old else Traits())
-        found = await profiles.put(session, workspace_id, user_id, traits, now=res.clock())
+        found = await users.put_profile(session, workspace_id, user_id, traits, now=res.clock())
         await note(session, "update" if old else "store", scope, [], request, res, kind="profile")
         changed = ProfileOutcome(found, old is None)
         await keep(session, workspace_id, changed, request)

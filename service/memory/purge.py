@@ -16,8 +16,8 @@ from uuid import UUID
 from service.db.engine import Session
 from service.db.episodes import contexts
 from service.db.erasure import purge as rows
-from service.db.erasure.erase import Extent
-from service.db.jobs import queue, upkeep
+from service.db.erasure.deletion import Extent
+from service.db.jobs import queue, schedule
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
@@ -95,7 +95,7 @@ async def _receipt(
     request: WriteContext,
 ) -> Receipt:
     digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
-    may = await upkeep.may_vacuum(session)
+    may = await schedule.may_vacuum(session)
     if may:
         await queue.enqueue(session, workspace_id, [NewJob("vacuum")])
     receipt = Receipt(counts, digest, res.clock(), "queued" if may else "not_permitted")

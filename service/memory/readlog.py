@@ -10,7 +10,7 @@ from collections import deque
 
 from service.db.engine import Database
 from service.db.tenants import audit
-from service.db.tenants.audit import Entry
+from service.db.tenants.audit import AuditEntry
 from service.memory.behind import Behind
 
 CAPACITY = 10_000  # entries of about 1 kB
@@ -26,9 +26,9 @@ class ReadLog(Behind):
     def __init__(self, database: Database, *, capacity: int = CAPACITY, pause_s: float = PAUSE_S) -> None:
         super().__init__(pause_s=pause_s)
         self._database = database
-        self._waiting: deque[Entry] = deque(maxlen=capacity)
+        self._waiting: deque[AuditEntry] = deque(maxlen=capacity)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: AuditEntry) -> None:
         """Takes an entry; never waits. The oldest one goes when there are too many."""
         if len(self._waiting) == self._waiting.maxlen:
             self.dropped += 1
@@ -50,7 +50,7 @@ class ReadLog(Behind):
                     raise
                 batch = [entry for entry in batch if entry.scope.workspace_id != workspace_id]
 
-    def _put_back(self, batch: list[Entry]) -> None:
+    def _put_back(self, batch: list[AuditEntry]) -> None:
         room = (self._waiting.maxlen or 0) - len(self._waiting)
         self.dropped += max(0, len(batch) - room)
         self._waiting.extendleft(reversed(batch[len(batch) - min(room, len(batch)) :]))

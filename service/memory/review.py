@@ -16,7 +16,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
-from service.db.erasure import erase
+from service.db.erasure import deletion
 from service.db.jobs import queue
 from service.db.memories import additions, decisions, history, memories, reviews, updates
 from service.db.memories.decisions import NewDecision
@@ -152,7 +152,7 @@ async def _again(workspace_id: UUID, found: Review, res: Resources) -> Reviewed:
 
 async def _lock(session: Session, workspace_id: UUID, review: Review) -> None:
     ids = [review.memory_id, *(change.target_id for change in review.changes)]
-    await session.execute(erase.LOCK, {"workspace": workspace_id, "ids": ids})
+    await session.execute(deletion.LOCK, {"workspace": workspace_id, "ids": ids})
 
 
 async def _carry_out(session: Session, pending: Memory, review: Review, res: Resources) -> None:
@@ -186,7 +186,7 @@ async def _take_place(
     await updates.set_columns(session, workspace_id, target, _values(old, pending), now=now)
     await updates.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
     await reviews.hand_over(session, workspace_id, pending.id, target)
-    await erase.erase(session, workspace_id, [pending.id], generation=res.generation)
+    await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation)
     gone = await history.last(session, workspace_id, pending.id)
     change = Change(target, Action.UPDATE, old.scope, old.text, pending.text, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
@@ -240,4 +240,4 @@ async def _let_count(session: Session, pending: Memory, said: Evidence, ruling_i
 
 
 async def _remove(session: Session, pending: Memory, res: Resources) -> None:
-    await erase.erase(session, pending.scope.workspace_id, [pending.id], generation=res.generation)
+    await deletion.delete_memories(session, pending.scope.workspace_id, [pending.id], generation=res.generation)

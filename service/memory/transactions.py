@@ -69,7 +69,7 @@ async def note(
     """One audit entry, unless the workspace wants none (R13.06)."""
     if res.settings.audit_level == "off":
         return
-    entry = audit.Entry(
+    entry = audit.AuditEntry(
         operation=operation,
         memory_type=kind,
         scope=scope,

@@ -13,7 +13,7 @@ from datetime import datetime
 from uuid import UUID
 
 from service.db.engine import Session
-from service.db.erasure import erase
+from service.db.erasure import deletion
 from service.db.jobs import queue
 from service.db.memories import additions, decisions, history, memories, reviews
 from service.db.memories import undo as rows
@@ -77,7 +77,7 @@ def missing() -> NotFound:
 async def _take_back(session: Session, workspace_id: UUID, group: Sequence[StoredDecision], res: Resources) -> None:
     ids = [each.memory_id for each in group]
     # by ascending id like every writer of many rows, then one after the other
-    await session.execute(erase.LOCK, {"workspace": workspace_id, "ids": ids})
+    await session.execute(deletion.LOCK, {"workspace": workspace_id, "ids": ids})
     now = res.clock()
     for each in reversed(group):
         assert each.memory_id is not None, "only changes are taken back"
@@ -92,7 +92,7 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
         if was is None:
             entry = await _bring_back(session, workspace_id, each, res, now)
         elif each.event == Action.ADD:
-            await erase.erase(session, workspace_id, [each.memory_id], generation=res.generation)
+            await deletion.delete_memories(session, workspace_id, [each.memory_id], generation=res.generation)
         else:
             entry = await _restore(session, workspace_id, each, was, res, now)
         await rows.mark(session, workspace_id, each.id, entry, now=now)

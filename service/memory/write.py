@@ -203,7 +203,7 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res:
         return audit.new_rows([])
     thresholds = audit.thresholds(settings)
     entries = [
-        audit.Entry(
+        audit.AuditEntry(
             operation=OPERATION[outcome.event],
             memory_type="episodic" if outcome.draft.options.record else "semantic",
             scope=scope,

@@ -17,7 +17,7 @@ from service.db.cognition import goals, strategies
 from service.db.engine import Session
 from service.db.episodes.turns import Turns
 from service.db.search import surroundings
-from service.db.tenants import profiles
+from service.db.tenants import users
 from service.domain.bundle import (
     PARTS,
     Bundle,
@@ -167,7 +167,7 @@ async def _profile(session: Session, asked: Recall, watch: Stopwatch) -> Profile
     if "user_context" not in asked.include or asked.scope.user_id is None:
         return None
     with watch.measure("user_context"):
-        return await profiles.get(session, asked.scope.workspace_id, asked.scope.user_id)
+        return await users.profile(session, asked.scope.workspace_id, asked.scope.user_id)
 
 
 def is_turn(hit: Hit) -> bool:

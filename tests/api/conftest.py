@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 
 from service.db.engine import Database
-from service.db.jobs.wakeup import Wakeup
+from service.db.jobs.queue import Wakeup
 from service.main import create_app
 from service.providers.protocols import Llm
 from service.resources import Resources, cached

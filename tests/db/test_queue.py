@@ -40,7 +40,7 @@ async def claim(
 
 async def settle(database: Database, *endings: Ending) -> set[UUID]:
     async with database.begin(NIL_WORKSPACE) as session:
-        return await queue.settle(session, endings)
+        return await queue.finish(session, endings)
 
 
 async def rows(database: Database, kind: str) -> Sequence[Any]:

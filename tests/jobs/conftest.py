@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.db.jobs import queue
-from service.db.jobs.wakeup import Wakeup
+from service.db.jobs.queue import Wakeup
 from service.domain.job import Job, JobName, NewJob
 from service.domain.text import content_hash
 from service.jobs.loop import Worker

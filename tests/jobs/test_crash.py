@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from service.db import migrate
 from service.db.engine import Access, Database
-from service.db.jobs.wakeup import Wakeup
+from service.db.jobs.queue import Wakeup
 from service.db.roles import WORKER
 from service.domain.job import Job, JobName, NewJob
 from service.jobs.registry import Task

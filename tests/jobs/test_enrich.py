@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from service.db.engine import Database
-from service.db.erasure import erase
+from service.db.erasure import deletion
 from service.domain.entity import NamedEntity
 from service.domain.job import Job
 from service.domain.text import content_hash
@@ -186,7 +186,7 @@ async def test_r8_02_plain_statements_become_relations_with_evidence(
 
 async def erase_all(database: Database, workspace: UUID, ids: list[UUID], res: Resources) -> None:
     async with database.begin(workspace) as session:
-        assert await erase.erase(session, workspace, ids, generation=res.generation) == sorted(ids)
+        assert await deletion.delete_memories(session, workspace, ids, generation=res.generation) == sorted(ids)
 
 
 async def test_a_changed_text_takes_back_what_it_told(database: Database, res: Resources, workspace: UUID) -> None:

@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 from sqlalchemy import text
 
 from service.db.engine import Database, holding
-from service.db.jobs.wakeup import Wakeup
+from service.db.jobs.queue import Wakeup
 from service.domain.job import Job, JobName, NewJob
 from service.errors import InvalidInput, StoreUnavailable
 from service.jobs import loop

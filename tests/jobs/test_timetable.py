@@ -23,7 +23,7 @@ async def nothing(_job: Job, _res: Resources) -> None:
     return None
 
 
-async def runs(database: Database, name: str) -> list[schedule.Run]:
+async def runs(database: Database, name: str) -> list[schedule.RunRecord]:
     async with database.read(NIL_WORKSPACE) as session:
         return [run for run in await schedule.runs(session, NIL_WORKSPACE, limit=1000) if run.name == name]
 

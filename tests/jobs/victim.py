@@ -12,7 +12,7 @@ from typing import cast
 from uuid import uuid4
 
 from service.db.engine import Database, find_access
-from service.db.jobs.wakeup import Wakeup
+from service.db.jobs.queue import Wakeup
 from service.db.roles import WORKER
 from service.domain.job import Job, JobName
 from service.jobs.loop import Worker

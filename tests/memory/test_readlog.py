@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from service.db.engine import Database, Session
-from service.db.tenants.audit import Entry
+from service.db.tenants.audit import AuditEntry
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
 from service.memory.behind import in_background
@@ -19,8 +19,8 @@ from service.memory.readlog import BATCH, ReadLog
 from tests.conftest import Tenant
 
 
-def entry(workspace_id: UUID, number: int = 0) -> Entry:
-    return Entry("retrieve", "semantic", Scope(workspace_id, "alice"), result_count=number)
+def entry(workspace_id: UUID, number: int = 0) -> AuditEntry:
+    return AuditEntry("retrieve", "semantic", Scope(workspace_id, "alice"), result_count=number)
 
 
 async def counts(database: Database, workspace_id: UUID) -> list[int]:

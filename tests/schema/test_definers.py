@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from service.db.cognition import working
 from service.db.engine import Database
-from service.db.jobs import queue, upkeep
+from service.db.jobs import queue, schedule
 from service.db.tenants import keys
 from service.domain.access import Right
 from service.domain.job import NewJob
@@ -137,7 +137,7 @@ async def test_nor_the_worker_what_only_functions_call(worker_database: Database
 async def test_drop_partitions_drops_of_known_parents_only(worker_database: Database, parent: str) -> None:
     with pytest.raises(Exception, match="no rows"):
         async with worker_database.begin(NIL_WORKSPACE) as session:
-            await upkeep.drop_partitions(session, parent, datetime.now(UTC) - timedelta(days=4_000))
+            await schedule.drop_partitions(session, parent, datetime.now(UTC) - timedelta(days=4_000))
 
 
 async def test_find_unembedded_gives_ids_and_no_texts(worker_database: Database) -> None:
@@ -155,7 +155,7 @@ async def test_clean_up_removes_what_is_over_and_nothing_else(
         await session.execute(row, {"w": tenant.workspace_id, "k": "old", "at": now - timedelta(seconds=1)})
         await session.execute(row, {"w": tenant.workspace_id, "k": "new", "at": now + timedelta(hours=1)})
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        await upkeep.clean_up(session, now, job_days=7, embedding_days=30, batch=1_000)
+        await schedule.clean_up(session, now, job_days=7, embedding_days=30, batch=1_000)
     async with database.read(tenant.workspace_id) as session:
         assert list(await session.scalars(text("SELECT key FROM idempotency"))) == ["new"]
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import asyncpg  # type: ignore[import-untyped]
 
 from service.db.engine import Database
-from service.db.jobs import upkeep
+from service.db.jobs import schedule
 from service.domain.scope import NIL_WORKSPACE
 
 HOLDERS = "SELECT tableoid::regclass::text FROM audit_log WHERE id = $1"
@@ -25,11 +25,11 @@ async def test_a_row_in_default_is_moved_when_its_partition_is_made(
         await superuser.execute(INSERT, workspace, row_id, recorded_at)
         assert await superuser.fetchval(HOLDERS, row_id) == "audit_log_default"
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await upkeep.ensure_partitions(session, now + timedelta(days=7)) >= 4
+        assert await schedule.ensure_partitions(session, now + timedelta(days=7)) >= 4
     for row_id, recorded_at in ids.items():
         assert await superuser.fetchval(HOLDERS, row_id) == f"audit_log_{recorded_at:%Y%m%d}"
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await upkeep.ensure_partitions(session, now + timedelta(days=7)) == 0
+        assert await schedule.ensure_partitions(session, now + timedelta(days=7)) == 0
 
 
 async def test_a_new_partition_has_the_wall_and_the_indexes_of_its_parent(
@@ -37,7 +37,7 @@ async def test_a_new_partition_has_the_wall_and_the_indexes_of_its_parent(
 ) -> None:
     day = datetime.now(UTC) + timedelta(days=9)
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        await upkeep.ensure_partitions(session, day)
+        await schedule.ensure_partitions(session, day)
     name = f"audit_log_{day:%Y%m%d}"
     walled = "SELECT relrowsecurity AND relforcerowsecurity FROM pg_class WHERE oid = $1::regclass"
     assert await superuser.fetchval(walled, name)
@@ -64,13 +64,13 @@ async def test_only_what_lies_wholly_beyond_retention_is_dropped(
     for moment in (day, day + timedelta(days=1)):
         await superuser.execute(INSERT, workspace, uuid4(), moment)
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        await upkeep.ensure_partitions(session, datetime.now(UTC))
+        await schedule.ensure_partitions(session, datetime.now(UTC))
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        dropped = await upkeep.drop_partitions(session, "audit_log", datetime(2024, 5, 11, 6, tzinfo=UTC))
+        dropped = await schedule.drop_partitions(session, "audit_log", datetime(2024, 5, 11, 6, tzinfo=UTC))
     assert dropped >= 1
     left = await superuser.fetch(
         "SELECT relname FROM pg_class WHERE relname LIKE 'audit\\_log\\_202405%' AND relkind = 'r'"
     )
     assert [row[0] for row in left] == ["audit_log_20240511"]
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await upkeep.drop_partitions(session, "audit_log", datetime(2024, 5, 13, tzinfo=UTC)) == 1
+        assert await schedule.drop_partitions(session, "audit_log", datetime(2024, 5, 13, tzinfo=UTC)) == 1

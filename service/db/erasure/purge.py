@@ -1,34 +1,40 @@
-"""Which rows of which tables hold a subject's words, and how do they go?
+"""Purging a subject with its history, and resetting a whole workspace.
 
-`purge_subject` (migration 0011) and what stands beside it do it in one transaction: history, audit and the log of
-conversations give no right to delete, and an erasure that stops half-way would be none.
+History, audit and the log of conversations give the application no right to delete, so purge_subject(),
+purge_episodes(), erase_history() and erase_conversation_log() (SECURITY DEFINER) do it. A purge is one transaction: an
+erasure that stops half-way would be none. See docs/decisions/022-erasure.md.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import Uuid, bindparam, func, select, text
 
 from service.db.cognition import invocations
 from service.db.engine import Session
-from service.db.erasure import belongings, episodes
+from service.db.erasure import deletion
 from service.db.graph import entities, merges
 from service.db.memories import decisions
 from service.db.tables import Memory, MemoryHistory
 from service.domain.scope import Scope
 
 # The walk over a workspace's history and audit has no index to count on: it may take longer than a request's statement.
-PATIENCE = text("SELECT set_config('statement_timeout', '600000', true)")
+LONG_TIMEOUT = text("SELECT set_config('statement_timeout', '600000', true)")
 
-PURGE = text("""
+PURGE_EPISODES = text("""
+    SELECT name, affected FROM purge_episodes(CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text),
+                                              CAST(:channel AS text), CAST(:memory_id AS uuid))
+""")
+
+PURGE_SUBJECT = text("""
     SELECT name, affected FROM purge_subject(CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text),
                                              CAST(:channel AS text), CAST(:memory_id AS uuid))
 """)
 
-
-# Memories that waited for a person's word and gave their text to this one: their history still says it.
+# Memories that were flagged for review and gave their text to this one: their history still has it.
 TAKEN_OVER = text("""
     SELECT DISTINCT taken.memory_id FROM decision own JOIN decision taken
         ON taken.workspace_id = own.workspace_id AND taken.ruling_id = own.ruling_id
@@ -40,8 +46,8 @@ TAKEN_OVER = text("""
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
-    others = await belongings.erase(session, scope, channel)
-    counts = others | await _purge(session, {**ids, "channel": channel, "memory_id": None})
+    activity = await deletion.delete_activity(session, scope, channel)
+    counts = activity | await _purge(session, {**ids, "channel": channel, "memory_id": None})
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
         counts["entity"] += await entities.purge(session, scope, channel)
     await merges.fade(session, scope.workspace_id)
@@ -49,33 +55,140 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
 
 
 async def purge_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> dict[str, int]:
-    """The same for one memory, its promoted copies, what a person let take its place, and the turns they came from."""
-    nobody = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
+    """The same for one memory, its promoted copies, the flagged memories that gave it their text, and the turns all of
+    them came from."""
+    anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
     values = {"workspace": workspace_id, "id": memory_id, "action": decisions.TAKEN_OVER}
-    gone_into_it = list(await session.scalars(TAKEN_OVER, values))
-    counts = Counter(await _purge(session, {**nobody, "memory_id": memory_id}))
-    for each in gone_into_it:
-        counts.update(await _purge(session, {**nobody, "memory_id": each}))
+    taken_over = list(await session.scalars(TAKEN_OVER, values))
+    counts = Counter(await _purge(session, {**anyone, "memory_id": memory_id}))
+    for each in taken_over:
+        counts.update(await _purge(session, {**anyone, "memory_id": each}))
     counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)
     await merges.fade(session, workspace_id)
     return counts
 
 
 async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
-    await session.execute(PATIENCE)
-    said = await episodes.purge(session, values)
-    return said | {row.name: row.affected for row in await session.execute(PURGE, values)}
+    """Episodes first: purge_subject() takes the sources that lead to the turns."""
+    await session.execute(LONG_TIMEOUT)
+    episodes = {row.name: row.affected for row in await session.execute(PURGE_EPISODES, values)}
+    return episodes | {row.name: row.affected for row in await session.execute(PURGE_SUBJECT, values)}
 
 
 async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:
-    """Whose the memory is, or was, and its version while it is there; None for an id that was never seen."""
+    """The scope of a memory that is or was there, and its version while it is there; None for an unknown id."""
     columns = Memory.user_id, Memory.agent_id, Memory.run_id
     here = Memory.workspace_id == workspace_id, Memory.id == memory_id
     row = (await session.execute(select(*columns, Memory.version).where(*here))).one_or_none()
     if row is not None:
         return Scope(workspace_id, row[0], row[1], row[2]), row.version
-    told = select(MemoryHistory.user_id, MemoryHistory.agent_id, MemoryHistory.run_id).where(
+    history = select(MemoryHistory.user_id, MemoryHistory.agent_id, MemoryHistory.run_id).where(
         MemoryHistory.workspace_id == workspace_id, MemoryHistory.memory_id == memory_id
     )
-    past = (await session.execute(told.limit(1))).one_or_none()
+    past = (await session.execute(history.limit(1))).one_or_none()
     return None if past is None else (Scope(workspace_id, *past), None)
+
+
+# -- the reset of a workspace ---------------------------------------------------------------------------------------
+
+NOW = text("SELECT clock_timestamp()")
+
+NEXT_MEMORIES = text("""
+    SELECT id FROM memory
+    WHERE workspace_id = :workspace AND created_at <= :upto AND (CAST(:after AS uuid) IS NULL OR id > :after)
+    ORDER BY id LIMIT :batch FOR UPDATE
+""")
+DELETE_MEMORIES = text("DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
+
+ERASE_HISTORY = text("SELECT erase_history(:until, :batch)")
+ERASE_LOG = text("SELECT erase_conversation_log(:until, :batch)")
+
+DELETE_OLDER = """
+    DELETE FROM {table} WHERE workspace_id = :workspace AND ctid = ANY (ARRAY(
+        SELECT ctid FROM {table} WHERE workspace_id = :workspace AND created_at <= :until LIMIT :batch FOR UPDATE))
+"""
+
+# Tables with words of the workspace's users. Turns go with their conversation.
+DELETE_REST = tuple(
+    text(DELETE_OLDER.format(table=table))
+    for table in (
+        "conversation",
+        "entity",
+        "decision",
+        "review",
+        "embedding_cache",
+        "llm_cache",
+        "working_item",
+        "user_profile",
+        "goal",
+        "term_stat",
+        "strategy",
+        "tool",
+    )
+)
+
+# Stored answers hold texts too; the one of the reset itself is being written.
+DELETE_ANSWERS = text("""
+    DELETE FROM idempotency WHERE workspace_id = :workspace AND created_at <= :until AND key <> :own
+      AND status IS NOT NULL AND status <> 410
+""")
+
+# A request that was accepted before and is not stored yet goes with the rest. A job that is working on it finds it
+# answered and stores nothing.
+CANCEL_ACCEPTED = text("""
+    WITH gone AS (
+        DELETE FROM operation WHERE workspace_id = :workspace AND kind = 'record' RETURNING id
+    )
+    INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
+    SELECT :workspace, 'operation:' || id, id::text, 410, '{"results": [], "warnings": ["reset"]}',
+           now() + interval '1 day'
+    FROM gone ON CONFLICT DO NOTHING
+""").bindparams(bindparam("workspace", type_=Uuid()))
+
+# Jobs whose payload holds texts of memories; every other job is about the workspace.
+DELETE_JOBS = text("""
+    DELETE FROM job WHERE workspace_id = :workspace AND id = ANY (ARRAY(
+        SELECT id FROM job WHERE workspace_id = :workspace AND created_at <= :until
+          AND (memory_id IS NOT NULL OR kind IN ('ingest', 'consolidate')) ORDER BY id LIMIT :batch FOR UPDATE))
+""")
+
+
+async def measure_workspace(session: Session, workspace_id: UUID) -> tuple[int, datetime | None, datetime]:
+    """How many memories there are, when the newest was created, and the server's time."""
+    query = select(func.count(), func.max(Memory.created_at)).where(Memory.workspace_id == workspace_id)
+    row = (await session.execute(query)).one()
+    now = await session.scalar(NOW)
+    assert now is not None, "the clock always answers"
+    return row[0], row[1], now
+
+
+async def cancel_accepted(session: Session, workspace_id: UUID) -> None:
+    """Drops the requests that were accepted and are not stored yet."""
+    await session.execute(CANCEL_ACCEPTED, {"workspace": workspace_id})
+
+
+async def remove_memories(
+    session: Session, workspace_id: UUID, upto: datetime, *, after: UUID | None, batch: int
+) -> list[UUID]:
+    """Deletes at most `batch` memories behind the id `after`, and returns their ids. No history is written: it goes as
+    well."""
+    values = {"workspace": workspace_id, "upto": upto, "after": after, "batch": batch}
+    ids = list(await session.scalars(NEXT_MEMORIES, values))
+    if ids:
+        await session.execute(DELETE_MEMORIES, {"workspace": workspace_id, "ids": ids})
+    return ids
+
+
+async def remove_the_rest(
+    session: Session, workspace_id: UUID, until: datetime, *, batch: int, own_key: str = ""
+) -> int:
+    """How many rows of history, conversations, entities, decisions, jobs and caches went, at most `batch` of each.
+    Keys, settings and the audit log stay."""
+    values = {"workspace": workspace_id, "until": until, "batch": batch}
+    removed = int(await session.scalar(ERASE_HISTORY, {"until": until, "batch": batch}) or 0)
+    removed += int(await session.scalar(ERASE_LOG, {"until": until, "batch": batch}) or 0)
+    removed += await invocations.erase_all(session, workspace_id, until, batch=batch)
+    for statement in (DELETE_JOBS, *DELETE_REST):
+        removed += (await session.execute(statement, values)).rowcount
+    await session.execute(DELETE_ANSWERS, {"workspace": workspace_id, "until": until, "own": own_key})
+    return removed

@@ -1,6 +1,6 @@
-"""How do goals, strategies and entities get the vector that could not be made when they were written?
+"""Vectors of goals, strategies and entities that could not be made when these were written.
 
-Each has a table with its words and, beside it, one with a vector per generation: the same two questions for all three.
+Each of the three has a table with its text and one with a vector per generation.
 """
 
 from __future__ import annotations
@@ -21,34 +21,35 @@ from service.providers.protocols import Vector
 
 @dataclass(frozen=True, slots=True)
 class LateVectors:
-    """`owner`: the column of `vectors` that names a row of `table`. `words`: what is embedded of such a row. `wanted`:
-    which rows have a vector at all."""
+    """`owner`: the column of `vectors` that names a row of `table`. `text_of`: the text of a row that is embedded.
+    `wanted`: which rows have a vector at all."""
 
     table: type[Table]
     vectors: type[Table]
     owner: str
-    words: Callable[[Row[Any]], CleanText]
+    text_of: Callable[[Row[Any]], CleanText]
     wanted: ColumnElement[bool] = field(default_factory=true)
 
     async def unembedded(
         self, session: Session, workspace_id: UUID, *, generation: int, limit: int
     ) -> dict[UUID, CleanText]:
-        """The words of rows that have no vector of this generation."""
-        own, kept = self.table.__table__.c, self.vectors.__table__.c
-        beside = exists().where(
-            kept.workspace_id == own.workspace_id, kept[self.owner] == own.id, kept.generation == generation
+        """The texts of rows that have no vector of this generation."""
+        row, vector = self.table.__table__.c, self.vectors.__table__.c
+        embedded = exists().where(
+            vector.workspace_id == row.workspace_id, vector[self.owner] == row.id, vector.generation == generation
         )
-        query = select(*own).where(own.workspace_id == workspace_id, self.wanted, ~beside)
-        return {row.id: self.words(row) for row in await session.execute(query.order_by(own.id).limit(limit))}
+        query = select(*row).where(row.workspace_id == workspace_id, self.wanted, ~embedded)
+        found = await session.execute(query.order_by(row.id).limit(limit))
+        return {each.id: self.text_of(each) for each in found}
 
     async def store(
         self, session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
     ) -> int:
-        """How many rows got a vector: not those whose words are others by now. They cannot go meanwhile."""
-        own = self.table.__table__.c
-        here = select(*own).where(own.workspace_id == workspace_id, own.id.in_(made)).order_by(own.id)
-        there = await session.execute(here.with_for_update(key_share=True, read=True))
-        same = [row.id for row in there if self.words(row) == made[row.id][0]]
+        """How many rows got a vector; a row whose text has changed gets none. The rows are locked against deletion."""
+        row = self.table.__table__.c
+        query = select(*row).where(row.workspace_id == workspace_id, row.id.in_(made)).order_by(row.id)
+        locked = await session.execute(query.with_for_update(key_share=True, read=True))
+        same = [each.id for each in locked if self.text_of(each) == made[each.id][0]]
         rows = [
             {"workspace_id": workspace_id, self.owner: each, "generation": generation, "embedding": made[each][1]}
             for each in same

@@ -1,9 +1,12 @@
-"""How far is work that was promised? One row per operation; its request is redacted text and goes when it is done."""
+"""Requests that are answered before they are done: their progress, and the result or error in the end.
+
+The row keeps the request, which is redacted text, only until it is done.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -13,17 +16,17 @@ from sqlalchemy import func, insert, select, update
 from service.db.engine import Session
 from service.db.tables import Operation as Table
 
-State = Literal["queued", "running", "done", "failed"]
+OperationState = Literal["queued", "running", "done", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class OperationRecord:
     """`progress` (done and total) while it runs, where it can be told; `result` once done, `error` (code and detail)
     once failed."""
 
     id: UUID
     kind: str
-    state: State
+    state: OperationState
     request: Mapping[str, Any]
     progress: Mapping[str, Any] | None
     result: Mapping[str, Any] | None
@@ -37,27 +40,15 @@ async def add(session: Session, workspace_id: UUID, operation_id: UUID, kind: st
     await session.execute(insert(Table), [row])
 
 
-async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> Operation | None:
-    row = (
-        await session.execute(
-            select(
-                Table.id,
-                Table.kind,
-                Table.state,
-                Table.request,
-                Table.progress,
-                Table.result,
-                Table.error,
-                Table.created_at,
-                Table.finished_at,
-            ).where(Table.workspace_id == workspace_id, Table.id == operation_id)
-        )
-    ).one_or_none()
-    return Operation(*row) if row else None
+async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> OperationRecord | None:
+    columns = (Table.__table__.c[field.name] for field in fields(OperationRecord))
+    here = Table.workspace_id == workspace_id, Table.id == operation_id
+    row = (await session.execute(select(*columns).where(*here))).one_or_none()
+    return OperationRecord(*row) if row else None
 
 
 async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> None:
-    """Says that work is under way; a finished operation stays finished."""
+    """Marks the work as running; a finished operation stays finished."""
     await session.execute(
         update(Table)
         .where(Table.workspace_id == workspace_id, Table.id == operation_id, Table.finished_at.is_(None))
@@ -66,7 +57,7 @@ async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> Non
 
 
 async def advance(session: Session, workspace_id: UUID, operation_id: UUID, progress: Mapping[str, Any]) -> None:
-    """Says how far it is, in the transaction of the work itself: what is counted is done."""
+    """Stores the progress, in the transaction of the work itself: what is counted is done."""
     await session.execute(
         update(Table)
         .where(Table.workspace_id == workspace_id, Table.id == operation_id)
@@ -82,7 +73,7 @@ async def finish(
     result: Mapping[str, Any] | None = None,
     error: Mapping[str, Any] | None = None,
 ) -> None:
-    """Done with a result or failed with an error; the request is emptied, the texts stand in the memories now."""
+    """Done with a result or failed with an error. The request is emptied: its texts stand in the memories now."""
     await session.execute(
         update(Table)
         .where(Table.workspace_id == workspace_id, Table.id == operation_id, Table.finished_at.is_(None))

@@ -1,13 +1,13 @@
-"""When is a recurring job due, and what became of its runs?
+"""Recurring jobs and their runs, and the upkeep that they do for all workspaces at once.
 
-One row per name for all workspaces. The worker that locks the row starts the run: it inserts the job and its job_run
-row, under the same id, in the nil workspace. From there on the queue retries, fences and buries it like any job.
+`schedule` has one row per job name for all workspaces. The worker that locks the row starts the run: it inserts the job
+and its job_run row, under the same id, in the nil workspace. From there on the queue handles it like any job.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -29,7 +29,7 @@ REGISTER = text("""
 """)
 
 # Several workers of one deployment start together: one run serves them all.
-HASTEN = text("""
+MAKE_DUE = text("""
     UPDATE schedule SET next_run = now()
     WHERE name = ANY (CAST(:names AS text[])) AND next_run > now()
       AND (last_run IS NULL OR last_run < now() - interval '1 minute')
@@ -71,8 +71,8 @@ REQUEST = text("""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run of a recurring or requested job; `counts` tells what it did."""
+class RunRecord:
+    """One run of a recurring or requested job; `counts` says what it did."""
 
     id: UUID
     name: str
@@ -91,9 +91,9 @@ async def register(session: Session, intervals_s: Mapping[str, float]) -> None:
     await session.execute(REGISTER, {"names": list(intervals_s), "intervals_s": list(intervals_s.values())})
 
 
-async def hasten(session: Session, names: Sequence[str]) -> None:
+async def make_due(session: Session, names: Sequence[str]) -> None:
     """Makes `names` due now, except what ran within the last minute."""
-    await session.execute(HASTEN, {"names": list(names)})
+    await session.execute(MAKE_DUE, {"names": list(names)})
 
 
 async def start_due(session: Session, names: Sequence[str]) -> list[str]:
@@ -121,24 +121,68 @@ async def request(session: Session, workspace_id: UUID, name: JobName) -> UUID:
     return run
 
 
-async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[Run]:
+async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[RunRecord]:
     """The newest runs of a workspace (the nil workspace's are the system's), newest first. Walks pk_job_run."""
-    table = JobRun
-    rows = await session.execute(
-        select(
-            table.id,
-            table.name,
-            table.reason,
-            table.state,
-            table.attempts,
-            table.counts,
-            table.error,
-            table.created_at,
-            table.started_at,
-            table.finished_at,
-        )
-        .where(table.workspace_id == workspace_id)
-        .order_by(table.id.desc())
-        .limit(limit)
-    )
-    return [Run(*row) for row in rows]
+    columns = (JobRun.__table__.c[field.name] for field in fields(RunRecord))
+    newest = select(*columns).where(JobRun.workspace_id == workspace_id).order_by(JobRun.id.desc()).limit(limit)
+    rows = await session.execute(newest)
+    return [RunRecord(*row) for row in rows]
+
+
+# -- upkeep ----------------------------------------------------------------------------------------------------------
+
+# These functions are SECURITY DEFINER and granted to loxodon_worker: no workspace is known here.
+ENSURE_PARTITIONS = text("SELECT ensure_partitions(:upto)")
+DROP_PARTITIONS = text("SELECT drop_partitions(:parent, :older_than)")
+CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :batch)")
+FIND_OUTLIVED = text("SELECT * FROM find_outlived(:at, CAST(:retention_days AS integer), :limit)")
+
+# has_table_privilege does not know MAINTAIN before Postgres 17
+MAY_VACUUM = text("""
+    SELECT CASE WHEN current_setting('server_version_num')::integer >= 170000
+                THEN has_table_privilege('loxodon_worker', 'memory', 'MAINTAIN') ELSE false END
+""")
+UNVACUUMED = text("""
+    SELECT c.oid::regclass::text FROM pg_class c
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relforcerowsecurity
+      AND CASE WHEN current_setting('server_version_num')::integer >= 170000
+               THEN has_table_privilege(c.oid, 'MAINTAIN') ELSE false END
+      AND coalesce(greatest(pg_stat_get_last_vacuum_time(c.oid), pg_stat_get_last_autovacuum_time(c.oid)), '-infinity')
+          < (SELECT j.created_at FROM job j WHERE j.workspace_id = :workspace AND j.id = :job)
+    ORDER BY c.relname
+""")
+
+
+async def may_vacuum(session: Session) -> bool:
+    """Whether the worker may VACUUM the tables."""
+    return bool(await session.scalar(MAY_VACUUM))
+
+
+async def unvacuumed(session: Session, workspace_id: UUID, job_id: UUID) -> list[str]:
+    """Tables, as SQL writes their names, that may be vacuumed and have not been since this job was made."""
+    return list(await session.scalars(UNVACUUMED, {"workspace": workspace_id, "job": job_id}))
+
+
+async def ensure_partitions(session: Session, upto: datetime) -> int:
+    """How many partitions were made, of every partitioned table: up to `upto`, and wherever DEFAULT has rows."""
+    return int(await session.scalar(ENSURE_PARTITIONS, {"upto": upto}) or 0)
+
+
+async def drop_partitions(session: Session, parent: str, older_than: datetime) -> int:
+    """How many partitions of `parent` were dropped: those that end at or before `older_than`."""
+    return int(await session.scalar(DROP_PARTITIONS, {"parent": parent, "older_than": older_than}) or 0)
+
+
+async def outlived(
+    session: Session, at: datetime, *, retention_days: int | None, limit: int
+) -> list[tuple[UUID, UUID]]:
+    """Workspace and id of memories that expired by `at`, or are older than their workspace keeps them."""
+    values = {"at": at, "retention_days": retention_days, "limit": limit}
+    return [(row.workspace_id, row.memory_id) for row in await session.execute(FIND_OUTLIVED, values)]
+
+
+async def clean_up(session: Session, at: datetime, *, job_days: int, embedding_days: int, batch: int) -> dict[str, int]:
+    """Rows removed by table, at most `batch` each: what expired before `at`, jobs and runs finished more than
+    `job_days` before it, vectors cached more than `embedding_days` before it."""
+    limits = {"at": at, "job_days": job_days, "embedding_days": embedding_days, "batch": batch}
+    return {row.name: row.removed for row in await session.execute(CLEAN_UP, limits)}

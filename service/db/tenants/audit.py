@@ -1,9 +1,12 @@
-"""Who did what, when? Append-only; a mutation's entry stands in the mutation's own transaction, reads come later."""
+"""The audit log: who did what, and when.
+
+Append-only. The entry of a write is written in its transaction; entries of reads come later, in batches.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,7 +26,7 @@ from service.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """Why a memory became known everywhere: what it had reached when it did (R13.04)."""
+    """Why a memory was promoted to `_global`: its figures at that moment."""
 
     from_channel: str
     confidence: float
@@ -32,7 +35,7 @@ class Promotion:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One operation. `metadata` holds ids, counts and thresholds, never memory text. The last four: reads only;
     `query_text` is redacted."""
 
@@ -54,7 +57,7 @@ class Entry:
 
 
 def thresholds(settings: Settings) -> dict[str, Any]:
-    """What was in force when it happened (R13.07)."""
+    """The settings in force, for `config_snapshot`."""
     return {
         "audit_level": settings.audit_level,
         "contradiction_policy": settings.contradiction_policy,
@@ -64,8 +67,8 @@ def thresholds(settings: Settings) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
-    """An entry as it stands in the log."""
+class AuditRecord:
+    """An entry as stored."""
 
     id: UUID
     recorded_at: datetime
@@ -93,7 +96,7 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class AuditFilter:
     """Which entries; None does not filter. `since` inclusive, `until` exclusive."""
 
     operation: Operation | None = None
@@ -123,76 +126,50 @@ INSERT = text("""
 """).bindparams(bindparam("config_snapshot", type_=JSONB()), bindparam("metadata", type_=JSONB()))
 
 
-def new_rows(entries: Sequence[Entry]) -> NewRows:
+def new_rows(entries: Sequence[AuditEntry]) -> NewRows:
     """Entries, to be written with the changes they report."""
     return NewRows(INSERT, [_values(entry) for entry in entries])
 
 
-async def append(session: Session, entries: Sequence[Entry]) -> None:
+async def append(session: Session, entries: Sequence[AuditEntry]) -> None:
     await direct.insert(session, new_rows(entries))
 
 
 async def page(
-    session: Session, workspace_id: UUID, wanted: Filter, *, after: tuple[datetime, UUID] | None, limit: int
-) -> list[Logged]:
-    """Entries, newest first, behind the key `after`. Each single filter but the ids has an index with the time."""
-    query = select(*COLUMNS).where(Table.workspace_id == workspace_id, *_conditions(wanted))
+    session: Session, workspace_id: UUID, filters: AuditFilter, *, after: tuple[datetime, UUID] | None, limit: int
+) -> list[AuditRecord]:
+    """Entries, newest first, behind the key `after`. Each filter but that of the memory has an index with the time."""
+    columns = (Table.__table__.c[field.name] for field in fields(AuditRecord))
+    query = select(*columns).where(Table.workspace_id == workspace_id, *_conditions(filters))
     if after is not None:
         at, last = after
         query = query.where(or_(Table.recorded_at < at, and_(Table.recorded_at == at, Table.id < last)))
     found = await session.execute(query.order_by(Table.recorded_at.desc(), Table.id.desc()).limit(limit))
-    return [Logged(*row) for row in found]
+    return [AuditRecord(*row) for row in found]
 
 
-def _conditions(wanted: Filter) -> list[ColumnElement[bool]]:
+def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:
     equal = {
-        Table.operation: wanted.operation,
-        Table.memory_type: wanted.memory_type,
-        Table.user_id: wanted.user_id,
-        Table.session_id: wanted.session_id,
-        Table.conversation_id: wanted.conversation_id,
-        Table.source_channel: wanted.channel,
-        Table.request_id: wanted.request_id,
-        Table.api_key_id: wanted.api_key_id,
+        Table.operation: filters.operation,
+        Table.memory_type: filters.memory_type,
+        Table.user_id: filters.user_id,
+        Table.session_id: filters.session_id,
+        Table.conversation_id: filters.conversation_id,
+        Table.source_channel: filters.channel,
+        Table.request_id: filters.request_id,
+        Table.api_key_id: filters.api_key_id,
     }
     parts: list[ColumnElement[bool]] = [column == value for column, value in equal.items() if value is not None]
-    if wanted.memory_id is not None:
-        parts.append(Table.affected_ids.contains([wanted.memory_id]))
-    if wanted.since is not None:
-        parts.append(Table.recorded_at >= wanted.since)
-    if wanted.until is not None:
-        parts.append(Table.recorded_at < wanted.until)
+    if filters.memory_id is not None:
+        parts.append(Table.affected_ids.contains([filters.memory_id]))
+    if filters.since is not None:
+        parts.append(Table.recorded_at >= filters.since)
+    if filters.until is not None:
+        parts.append(Table.recorded_at < filters.until)
     return parts
 
 
-COLUMNS = (
-    Table.id,
-    Table.recorded_at,
-    Table.operation,
-    Table.memory_type,
-    Table.affected_ids,
-    Table.request_id,
-    Table.api_key_id,
-    Table.user_id,
-    Table.session_id,
-    Table.conversation_id,
-    Table.source_channel,
-    Table.target_channels,
-    Table.query_text,
-    Table.result_count,
-    Table.latency_ms,
-    Table.success,
-    Table.error_message,
-    Table.promoted_from_channel,
-    Table.promotion_confidence,
-    Table.promotion_access_count,
-    Table.promotion_conversation_count,
-    Table.config_snapshot,
-    Table.extra,
-)
-
-
-def _values(entry: Entry) -> dict[str, Any]:
+def _values(entry: AuditEntry) -> dict[str, Any]:
     promoted = entry.promotion
     return {
         "workspace_id": entry.scope.workspace_id,

@@ -1,8 +1,8 @@
-"""How are workspaces and API keys kept?
+"""Workspaces and API keys.
 
-A key is `lox_` and 43 url-safe characters (256 bits from the system's generator), shown once; only its SHA-256 is
-stored: with that much entropy a slow hash would protect nothing. The functions that run before a workspace is known
-are SECURITY DEFINER in migration 0001.
+A key is `lox_` and 43 url-safe characters (256 bits from the system's generator), shown once. Only its SHA-256 is
+stored: with that much entropy a slow hash would protect nothing. find_api_key() and create_workspace() are SECURITY
+DEFINER, because they run before a workspace is known.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -39,7 +39,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """What can be told about a key without its secret. `hint`: the last four characters."""
+    """A key without its secret. `hint`: the last four characters."""
 
     id: UUID
     name: str
@@ -56,7 +56,7 @@ class KeyInfo:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """What a key is to be: rights, expiry, and the scope that calls without one get."""
+    """A key to issue. The ids and the channel: the scope of calls that name none."""
 
     name: str
     rights: Sequence[Right]
@@ -145,26 +145,11 @@ async def issue(session: Session, workspace_id: UUID, key: NewKey) -> Issued:
     return issued
 
 
-INFO = (
-    ApiKey.id,
-    ApiKey.name,
-    ApiKey.hint,
-    ApiKey.rights,
-    ApiKey.user_id,
-    ApiKey.agent_id,
-    ApiKey.run_id,
-    ApiKey.channel,
-    ApiKey.created_at,
-    ApiKey.expires_at,
-    ApiKey.revoked_at,
-)
-
-
 async def listing(session: Session, workspace_id: UUID) -> list[KeyInfo]:
     """Every key of the workspace, oldest first, revoked ones too."""
-    rows = await session.execute(
-        select(*INFO).where(ApiKey.workspace_id == workspace_id).order_by(ApiKey.created_at, ApiKey.id)
-    )
+    columns = (ApiKey.__table__.c[field.name] for field in fields(KeyInfo))
+    query = select(*columns).where(ApiKey.workspace_id == workspace_id).order_by(ApiKey.created_at, ApiKey.id)
+    rows = await session.execute(query)
     return [KeyInfo(row[0], row[1], row[2], tuple(row[3]), *row[4:]) for row in rows]
 
 
@@ -181,14 +166,8 @@ async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:
 
 async def workspace(session: Session, workspace_id: UUID) -> WorkspaceInfo:
     """The caller's own workspace."""
-    table = Workspace
-    row = (
-        await session.execute(
-            select(table.workspace_id, table.name, table.settings, table.created_at).where(
-                table.workspace_id == workspace_id
-            )
-        )
-    ).one()
+    columns = Workspace.workspace_id, Workspace.name, Workspace.settings, Workspace.created_at
+    row = (await session.execute(select(*columns).where(Workspace.workspace_id == workspace_id))).one()
     return WorkspaceInfo(*row)
 
 

@@ -1,0 +1,184 @@
+"""Deleting memories and what belongs to a scope; the history of each deleted memory says so.
+
+A batch of memories is locked by ascending id, then its edges in the order of their keys, so that two bulk deletes that
+meet wait for each other in one direction only. History is written from the rows themselves, in SQL: half a megabyte of
+vectors need not travel to Python and back. Sources, links, edges, vectors and statistics go by foreign key, relations
+between entities with the last memory that is evidence of them; entities that no memory names any more go as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, func, select, text, true
+
+from service.db import scopes
+from service.db.cognition import goals, invocations, strategies, working
+from service.db.conditions import typed
+from service.db.engine import Session
+from service.db.episodes import contexts
+from service.db.graph import entity_links, entity_relations
+from service.db.memories.history import BEFORE, TEXT_VECTOR
+from service.db.tables import Memory as Table
+from service.domain.scope import Scope
+
+BATCH = 500
+"""Memories that one statement locks, at most."""
+
+LOCK = text("""
+    SELECT id FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR UPDATE
+""")
+
+LOCK_EDGES = text("""
+    SELECT FROM memory_edge
+    WHERE workspace_id = :workspace
+      AND (source_id = ANY (CAST(:ids AS uuid[])) OR target_id = ANY (CAST(:ids AS uuid[])))
+    ORDER BY source_id, rel_type, target_id FOR UPDATE
+""")
+
+# The open entry of each memory is closed where the DELETE begins, at least a microsecond after the last one. The ids
+# are given twice: without statistics the join alone was planned as a loop over the whole history of the workspace.
+WRITE_HISTORY = text(
+    f"""
+    WITH last AS (
+        SELECT memory_id, max(recorded_at) AS at FROM memory_history
+        WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) GROUP BY memory_id
+    ), next AS (
+        SELECT memory_id, greatest(clock_timestamp(), at + interval '1 microsecond') AS at FROM last
+    ), closed AS (
+        UPDATE memory_history h SET recorded_to = next.at FROM next
+        WHERE h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))
+          AND h.memory_id = next.memory_id AND h.recorded_to IS NULL
+    )
+    INSERT INTO memory_history (workspace_id, id, memory_id, event, old_memory, before, before_embedding,
+                                before_generation, is_deleted, user_id, agent_id, run_id, recorded_at)
+    SELECT m.workspace_id, gen_random_uuid(), m.id, 'DELETE', m.content, {BEFORE}, v.embedding, v.generation, true,
+           m.user_id, m.agent_id, m.run_id, coalesce(next.at, clock_timestamp())
+    FROM memory m {TEXT_VECTOR} LEFT JOIN next ON next.memory_id = m.id
+    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[])) ORDER BY m.id
+    """  # noqa: S608 - both parts are constants of history.py
+)
+
+# The turns that say exactly what these memories say. Another memory may have come from the same turn, as a fact that
+# was read in it: then the turn stays.
+DELETE_TURNS = text("""
+    DELETE FROM turn t USING memory_source s, memory m
+    WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+      AND m.workspace_id = :workspace AND m.id = s.memory_id
+      AND t.workspace_id = :workspace AND t.id = s.turn_id AND t.content = m.content
+      AND NOT EXISTS (SELECT FROM memory_source other WHERE other.workspace_id = :workspace AND other.turn_id = t.id
+                      AND NOT other.memory_id = ANY (CAST(:ids AS uuid[])))
+""")
+
+# Pending reviews go with their memory; a resolved one stays as a record. Uses ix_review_memory.
+DELETE = text("""
+    WITH pending AS (
+        DELETE FROM review
+        WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND state = 'pending'
+    )
+    DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
+""")
+
+DELETED_BEFORE = text("""
+    SELECT DISTINCT memory_id FROM memory_history
+    WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND event = 'DELETE'
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a bulk delete covers: a scope, one channel of it or (None) all, and memories created up to `upto`, the
+    newest that was committed when it began (None: no such limit)."""
+
+    scope: Scope
+    channel: str | None
+    upto: datetime | None = None
+
+    @property
+    def rows(self) -> ColumnElement[bool]:
+        found = scopes.owned("memory", self.scope, self.channel).clause
+        return and_(found, true() if self.upto is None else Table.created_at <= self.upto)
+
+
+async def measure(session: Session, extent: Extent) -> tuple[int, datetime | None]:
+    """How many memories there are, and when the newest was created."""
+    row = (await session.execute(select(func.count(), func.max(Table.created_at)).where(extent.rows))).one()
+    return row[0], row[1]
+
+
+async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limit: int = BATCH) -> list[UUID]:
+    """The next ids by ascending id."""
+    query = select(Table.id).where(extent.rows).order_by(Table.id).limit(limit)
+    if after is not None:
+        query = query.where(Table.id > after)
+    return list(await session.scalars(query))
+
+
+async def delete_memories(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, generation: int) -> list[UUID]:
+    """The ids among at most BATCH that existed and are gone now, each with a DELETE in its history."""
+    # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
+    neighbours = await contexts.holders(session, workspace_id, await contexts.places(session, workspace_id, ids))
+    values = {"workspace": workspace_id, "ids": sorted({*ids, *neighbours})}
+    locked = set(await session.scalars(LOCK, values))
+    present = sorted(locked.intersection(ids))
+    if not present:
+        return []
+    values["ids"] = present
+    await session.execute(LOCK_EDGES, values)
+    unnamed = await entity_links.lock_unnamed(session, workspace_id, present)
+    await entity_relations.lock_said(session, workspace_id, present)
+    await session.execute(WRITE_HISTORY, {**values, "generation": generation})
+    await session.execute(DELETE_TURNS, values)
+    await session.execute(DELETE, values)
+    await entity_links.remove_unnamed(session, workspace_id, unnamed)
+    await contexts.rewrite(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
+    return present
+
+
+async def deleted_before(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Those among `ids` whose history has a DELETE."""
+    return set(await session.scalars(DELETED_BEFORE, {"workspace": workspace_id, "ids": list(ids)}))
+
+
+# -- what else belongs to a scope -----------------------------------------------------------------------------------
+
+ACTIVITY: Mapping[str, Callable[[Session, Scope, str | None], Awaitable[int]]] = MappingProxyType(
+    {
+        "working_item": working.erase,
+        "goal": goals.erase,
+        "strategy": strategies.erase,
+        "tool_invocation": invocations.erase,
+    }
+)
+
+DELETE_EMPTY_CONVERSATIONS = text("""
+    DELETE FROM conversation c WHERE c.workspace_id = :workspace
+        AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
+        AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
+        AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+        AND (CAST(:channel AS text) IS NULL OR c.channel = :channel)
+        AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id)
+""")
+
+DELETE_PROFILE = text("DELETE FROM user_profile WHERE workspace_id = :workspace AND user_id = :user_id")
+
+
+async def delete_activity(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
+    """Deletes goals, strategies, uses of tools and working memory that have every given id (and the channel, if one is
+    given); rows removed by table. Before the conversations go: by them the sessions of a run are found."""
+    return {table: await delete(session, scope, channel) for table, delete in ACTIVITY.items()}
+
+
+async def delete_conversations(session: Session, scope: Scope, channel: str | None) -> None:
+    """Deletes the turns that have every given id (and the channel, if one is given), the conversations that are empty
+    then, and with a whole user their profile. The log of conversations stays, as history does; a purge takes both."""
+    turns = scopes.owned("turn", scope, channel)
+    await session.execute(typed(text(f"DELETE FROM turn WHERE {turns.sql}")), dict(turns.values))  # noqa: S608
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
+    await session.execute(typed(DELETE_EMPTY_CONVERSATIONS), {"workspace": scope.workspace_id, **ids})
+    if scope.user_id is not None and scope.agent_id is scope.run_id is channel is None:
+        await session.execute(DELETE_PROFILE, {"workspace": scope.workspace_id, "user_id": scope.user_id})
