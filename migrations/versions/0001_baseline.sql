@@ -4,7 +4,7 @@
 SET LOCAL check_function_bodies = off;  -- functions are made before the tables they read
 
 -- functions/claim_jobs.sql
--- Takes up to `wanted` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
+-- Takes up to `batch_size` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
 --
 -- A lane is a kind of job in a workspace. The claim steps from lane to lane by the index and takes a fair share of
 -- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that the caller was
@@ -14,9 +14,9 @@ SET LOCAL check_function_bodies = off;  -- functions are made before the tables 
 -- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
 -- index walks and nested loops are asked for whatever the statistics say.
 CREATE OR REPLACE FUNCTION claim_jobs(
-    claimer text,
-    wanted_kinds text[],
-    wanted integer,
+    worker_name text,
+    kinds text[],
+    batch_size integer,
     lease_s double precision,
     after_workspace uuid,
     after_kind text
@@ -70,8 +70,8 @@ BEGIN
                 SELECT FROM job j
                 WHERE j.workspace_id = walked.workspace_id AND j.kind = walked.kind
                   AND j.state = 'ready' AND j.run_after <= now() LIMIT 1) due
-            WHERE walked.kind = ANY (wanted_kinds)
-            LIMIT wanted
+            WHERE walked.kind = ANY (kinds)
+            LIMIT batch_size
         ) lane
     ), chosen AS MATERIALIZED (
         SELECT found.workspace_id, found.id, lanes.number
@@ -80,16 +80,16 @@ BEGIN
             WHERE j.workspace_id = lanes.workspace_id AND j.kind = lanes.kind
               AND j.state = 'ready' AND j.run_after <= now()
             ORDER BY j.priority, j.run_after
-            LIMIT (SELECT ceil(wanted::numeric / count(*)) FROM lanes) FOR UPDATE SKIP LOCKED
+            LIMIT (SELECT ceil(batch_size::numeric / count(*)) FROM lanes) FOR UPDATE SKIP LOCKED
         ) found
-        LIMIT wanted
+        LIMIT batch_size
     ), taken AS (
-        UPDATE job j SET state = 'running', worker = claimer, attempts = j.attempts + 1,
+        UPDATE job j SET state = 'running', worker = worker_name, attempts = j.attempts + 1,
             lease_until = now() + make_interval(secs => lease_s)
         FROM chosen WHERE j.workspace_id = chosen.workspace_id AND j.id = chosen.id
         RETURNING j.*, chosen.number
     ), begun AS (
-        UPDATE job_run r SET state = 'running', worker = claimer, attempts = taken.attempts,
+        UPDATE job_run r SET state = 'running', worker = worker_name, attempts = taken.attempts,
             started_at = coalesce(r.started_at, now()), error = NULL
         FROM taken WHERE r.workspace_id = taken.workspace_id AND r.id = taken.id
     )
@@ -102,13 +102,13 @@ REVOKE EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, u
 GRANT EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, uuid, text) TO loxodon_worker;
 
 -- functions/clean_up.sql
--- Deletes at most `batch` rows per table of what is over at time `at`; returns the rows removed by table. SKIP LOCKED
--- and the limit: upkeep never waits for a request, nor a request for long.
+-- Deletes at most `batch_size` rows per table of what is over at time `at`; returns the rows removed by table.
+-- SKIP LOCKED and the limit: upkeep never waits for a request, nor a request for long.
 CREATE OR REPLACE FUNCTION clean_up(
     at timestamptz,
     job_days integer,
     embedding_days integer,
-    batch integer
+    batch_size integer
 )
 RETURNS TABLE (name text, removed bigint)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -129,7 +129,7 @@ BEGIN
         EXECUTE format('DELETE FROM %1$I WHERE ctid = ANY (ARRAY('
                        'SELECT ctid FROM %1$I WHERE %2$I < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))',
                        target.relation, target.since)
-        USING target.before, batch;
+        USING target.before, batch_size;
         GET DIAGNOSTICS removed = ROW_COUNT;
         RETURN NEXT;
     END LOOP;
@@ -140,7 +140,7 @@ GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) TO lo
 
 -- functions/count_common_terms.sql
 -- Sums term_stat over all workspaces into the rows of the nil workspace; returns how many were made.
-CREATE OR REPLACE FUNCTION count_common_terms(least_workspaces integer)
+CREATE OR REPLACE FUNCTION count_common_terms(min_workspaces integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -154,13 +154,44 @@ BEGIN
     -- a word of one or two tenants must not be seen in another one's scores
     INSERT INTO term_stat (workspace_id, term, texts, contexts)
     SELECT nil, t.term, least(sum(t.texts), 2147483647), least(sum(t.contexts), 2147483647)
-    FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= least_workspaces;
+    FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= min_workspaces;
     GET DIAGNOSTICS made = ROW_COUNT;
     RETURN made;
 END $$;
 
 REVOKE EXECUTE ON FUNCTION count_common_terms(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION count_common_terms(integer) TO loxodon_worker;
+
+-- functions/count_scope_rows.sql
+-- How many memories the scope has, counted up to `max_rows` + 1. Called by narrow_ids() alone.
+CREATE OR REPLACE FUNCTION count_scope_rows(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    max_rows integer
+)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+BEGIN
+    RETURN (SELECT count(*) FROM (
+        SELECT FROM memory m
+        WHERE m.workspace_id = this_workspace
+          AND (of_user IS NULL OR m.user_id = of_user)
+          AND (of_agent IS NULL OR m.agent_id = of_agent)
+          AND (of_run IS NULL OR m.run_id = of_run)
+          AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+        LIMIT max_rows + 1
+    ) counted);
+END $$;
+
+REVOKE EXECUTE ON FUNCTION count_scope_rows(text, text, text, text[], integer) FROM PUBLIC;
 
 -- functions/create_workspace.sql
 -- Makes a workspace with its first key. The one way to write before a workspace is known.
@@ -209,20 +240,20 @@ SET lock_timeout = '2s'
 SET TimeZone = 'UTC'
 AS $$
 DECLARE
-    known partitioned_table%ROWTYPE;
+    log partitioned_table%ROWTYPE;
     child name;
-    last timestamptz;
+    ends_at timestamptz;
     dropped integer := 0;
 BEGIN
-    SELECT * INTO STRICT known FROM partitioned_table WHERE name = parent_name;
+    SELECT * INTO STRICT log FROM partitioned_table WHERE name = parent_name;
     FOR child IN
         SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-        WHERE i.inhparent = known.name::regclass AND c.relname ~ ('^' || known.name || '_[0-9]+$')
+        WHERE i.inhparent = log.name::regclass AND c.relname ~ ('^' || log.name || '_[0-9]+$')
     LOOP
-        last := to_timestamp(right(child, CASE known.step WHEN 'day' THEN 8 ELSE 6 END),
-                             CASE known.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)
-                + ('1 ' || known.step)::interval;
-        IF last <= older_than THEN
+        ends_at := to_timestamp(right(child, CASE log.step WHEN 'day' THEN 8 ELSE 6 END),
+                                CASE log.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)
+                + ('1 ' || log.step)::interval;
+        IF ends_at <= older_than THEN
             EXECUTE format('DROP TABLE %I', child);
             dropped := dropped + 1;
         END IF;
@@ -233,11 +264,11 @@ END $$;
 REVOKE EXECUTE ON FUNCTION drop_partitions(text, timestamptz) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION drop_partitions(text, timestamptz) TO loxodon_worker;
 
--- functions/drop_unsaid_edge.sql
+-- functions/drop_unsupported_edge.sql
 -- Trigger: drops a relation that was read out of texts with the last memory that states it, whichever way that memory
 -- goes (request, cascade, erasure). The edge is locked before its evidence is counted, so two deletes of the last two
 -- memories cannot both see the other's. Whoever deletes many memories locks their edges by ascending id first.
-CREATE OR REPLACE FUNCTION drop_unsaid_edge()
+CREATE OR REPLACE FUNCTION drop_unsupported_edge()
 RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
@@ -251,7 +282,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION drop_unsaid_edge() FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION drop_unsupported_edge() FROM PUBLIC;
 
 -- functions/ensure_partitions.sql
 -- Makes the partitions of all logs from now until `upto`, and of every day or month the DEFAULT partition holds rows
@@ -264,20 +295,20 @@ SET TimeZone = 'UTC'
 AS $$
 DECLARE
     parent partitioned_table%ROWTYPE;
-    first timestamptz;
-    past timestamptz;
+    starts_at timestamptz;
+    ends_at timestamptz;
     made integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('loxodon:partitions', 0));
     FOR parent IN SELECT * FROM partitioned_table ORDER BY name LOOP
-        FOR first IN EXECUTE format(
+        FOR starts_at IN EXECUTE format(
             'SELECT date_trunc(%1$L, recorded_at) FROM %2$I UNION '
             'SELECT generate_series(date_trunc(%1$L, now()), $1, %3$L::interval) ORDER BY 1',
             parent.step, parent.name || '_default', '1 ' || parent.step) USING upto
         LOOP
-            past := first + ('1 ' || parent.step)::interval;
-            IF make_partition(parent.name, first, past,
-                              to_char(first, CASE parent.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)) THEN
+            ends_at := starts_at + ('1 ' || parent.step)::interval;
+            IF make_partition(parent.name, starts_at, ends_at,
+                              to_char(starts_at, CASE parent.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)) THEN
                 made := made + 1;
             END IF;
         END LOOP;
@@ -289,8 +320,8 @@ REVOKE EXECUTE ON FUNCTION ensure_partitions(timestamptz) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ensure_partitions(timestamptz) TO loxodon_worker;
 
 -- functions/erase_conversation_log.sql
--- Deletes at most `batch` rows of the workspace's conversation log, recorded until `until`; returns how many.
-CREATE OR REPLACE FUNCTION erase_conversation_log(until timestamptz, batch integer)
+-- Deletes at most `batch_size` rows of the workspace's conversation log, recorded until `until`; returns how many.
+CREATE OR REPLACE FUNCTION erase_conversation_log(until timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -301,7 +332,7 @@ BEGIN
     DELETE FROM conversation_log l USING (
         SELECT workspace_id, recorded_at, id FROM conversation_log
         WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
-        LIMIT batch
+        LIMIT batch_size
     ) old
     WHERE l.workspace_id = old.workspace_id AND l.recorded_at = old.recorded_at AND l.id = old.id;
     GET DIAGNOSTICS removed = ROW_COUNT;
@@ -312,8 +343,8 @@ REVOKE EXECUTE ON FUNCTION erase_conversation_log(timestamptz, integer) FROM PUB
 GRANT EXECUTE ON FUNCTION erase_conversation_log(timestamptz, integer) TO loxodon_app;
 
 -- functions/erase_history.sql
--- Deletes at most `batch` rows of the workspace's history, recorded until `until`; returns how many.
-CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch integer)
+-- Deletes at most `batch_size` rows of the workspace's history, recorded until `until`; returns how many.
+CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -325,7 +356,7 @@ BEGIN
     DELETE FROM memory_history h USING (
         SELECT workspace_id, recorded_at, id FROM memory_history
         WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
-        LIMIT batch
+        LIMIT batch_size
     ) old
     WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id;
     GET DIAGNOSTICS removed = ROW_COUNT;
@@ -366,7 +397,7 @@ REVOKE EXECUTE ON FUNCTION expire_leases() FROM PUBLIC;
 
 -- functions/find_api_key.sql
 -- The key with this hash, unless revoked, with the settings of its workspace.
-CREATE OR REPLACE FUNCTION find_api_key(wanted text)
+CREATE OR REPLACE FUNCTION find_api_key(secret_hash text)
 RETURNS TABLE (
     workspace_id uuid,
     id uuid,
@@ -383,22 +414,22 @@ SET search_path = public, pg_temp
 AS $$
     SELECT k.workspace_id, k.id, k.rights, k.user_id, k.agent_id, k.run_id, k.channel, k.expires_at, w.settings
     FROM api_key k JOIN workspace w USING (workspace_id)
-    WHERE k.key_hash = wanted AND k.revoked_at IS NULL
+    WHERE k.key_hash = secret_hash AND k.revoked_at IS NULL
 $$;
 
 REVOKE EXECUTE ON FUNCTION find_api_key(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_api_key(text) TO loxodon_app;
 
 -- functions/find_large_workspaces.sql
--- Workspaces with at least `minimum` memories. In smaller ones a search counts its terms itself.
-CREATE OR REPLACE FUNCTION find_large_workspaces(minimum integer)
+-- Workspaces with at least `min_memories` memories. In smaller ones a search counts its terms itself.
+CREATE OR REPLACE FUNCTION find_large_workspaces(min_memories integer)
 RETURNS TABLE (workspace_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
     SELECT w.workspace_id FROM workspace w
-    WHERE (SELECT count(*) FROM (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id LIMIT minimum) few)
-          >= minimum
+    WHERE (SELECT count(*) FROM (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id LIMIT min_memories) counted)
+          >= min_memories
     ORDER BY w.workspace_id
 $$;
 
@@ -408,12 +439,12 @@ GRANT EXECUTE ON FUNCTION find_large_workspaces(integer) TO loxodon_worker;
 -- functions/find_outlived.sql
 -- Memories of all workspaces that are over at time `at`: expired, or older than the retention of their workspace
 -- (memory_retention_days in its settings, else `retention_days`; NULL keeps for ever).
-CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, wanted integer)
+CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
-    (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT wanted)
+    (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT max_rows)
     UNION
     SELECT kept.workspace_id, old.id
     FROM (
@@ -423,19 +454,19 @@ AS $$
     ) kept CROSS JOIN LATERAL (
         SELECT m.id FROM memory m
         WHERE m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
-        ORDER BY m.created_at LIMIT wanted
+        ORDER BY m.created_at LIMIT max_rows
     ) old
     WHERE kept.days IS NOT NULL
-    LIMIT wanted
+    LIMIT max_rows
 $$;
 
 REVOKE EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) TO loxodon_worker;
 
 -- functions/find_unembedded.sql
--- Memories without a vector that nothing works on, untouched for `quiet`. Each dead job doubles the wait, so a text
--- that no embedder takes is not tried for ever.
-CREATE OR REPLACE FUNCTION find_unembedded(quiet interval, wanted integer)
+-- Memories without a vector that nothing works on, unchanged for `untouched_for`. Each dead job doubles that
+-- wait, so a text that no embedder takes is not tried for ever.
+CREATE OR REPLACE FUNCTION find_unembedded(untouched_for interval, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -447,9 +478,9 @@ AS $$
                max(j.finished_at) FILTER (WHERE j.state = 'dead') AS last_death
         FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed'
     ) tried
-    WHERE m.embedding_status <> 'stored' AND m.updated_at < now() - quiet AND tried.pending = 0
-      AND (tried.deaths = 0 OR tried.last_death < now() - quiet * power(2, least(tried.deaths, 10)))
-    LIMIT wanted
+    WHERE m.embedding_status <> 'stored' AND m.updated_at < now() - untouched_for AND tried.pending = 0
+      AND (tried.deaths = 0 OR tried.last_death < now() - untouched_for * power(2, least(tried.deaths, 10)))
+    LIMIT max_rows
 $$;
 
 REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;
@@ -476,10 +507,13 @@ REVOKE EXECUTE ON FUNCTION iso_seconds(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION iso_seconds(text) TO loxodon_app;
 
 -- functions/lexical_ids.sql
--- Ids of up to `wanted` memories of a scope, best BM25 first, read past row-level security from the GIN indexes.
+-- Ids of up to `candidate_limit` memories of a scope, best BM25 first, read from the GIN indexes over terms: of the
+-- text, or of its context where `in_context`.
 --
--- Candidates have one of `opening`; where `beside` is given, one of these as well, unless fewer than `few` do.
--- `reach` bounds the rows read where even the rarest term is frequent: the rows met first stand for the rest.
+-- Candidates have one of the terms `any_of`; where `and_any_of` is given, one of those as well, unless fewer than
+-- `min_candidates` have both: of frequent terms only, rows with several are best, and an index finds them. `scan_limit`
+-- bounds the rows read where even the rarest term is frequent: those met first stand for the rest. `query_bm25` holds
+-- the weights of all terms of the question; <#> is the negative inner product, so the best comes first.
 --
 -- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the
 -- workspace in its body and returns ids alone; the caller joins them back under the policy. The plan is generic and
@@ -490,12 +524,12 @@ CREATE OR REPLACE FUNCTION lexical_ids(
     of_run text,
     of_channels text[],
     in_context boolean,
-    opening integer[],
-    beside integer[],
-    asked sparsevec,
-    reach integer,
-    wanted integer,
-    few integer
+    any_of integer[],
+    and_any_of integer[],
+    query_bm25 sparsevec,
+    scan_limit integer,
+    candidate_limit integer,
+    min_candidates integer
 )
 RETURNS TABLE (id uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -505,57 +539,77 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    opened integer[] := workspace_terms(here, opening);
-    others integer[] := workspace_terms(here, beside);
-    found uuid[] := '{}';
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    keys integer[] := workspace_terms(this_workspace, any_of);
+    other_keys integer[] := workspace_terms(this_workspace, and_any_of);
+    ids uuid[] := '{}';
 BEGIN
     IF in_context THEN
-        IF others IS NOT NULL THEN
-            found := ARRAY(
-            SELECT met.id FROM (
-                SELECT m.workspace_id, m.id, m.context_bm25 <#> asked AS distance FROM memory m
-                WHERE workspace_terms(m.workspace_id, m.context_terms) && opened
-                  AND workspace_terms(m.workspace_id, m.context_terms) && others AND m.context_terms <> '{}'
-                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                LIMIT reach
-            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        IF other_keys IS NOT NULL THEN
+            ids := ARRAY(
+                SELECT c.id FROM (
+                    SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 AS distance FROM memory m
+                    WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
+                      AND workspace_terms(m.workspace_id, m.context_terms) && other_keys
+                      AND m.context_terms <> '{}'
+                      AND (of_user IS NULL OR m.user_id = of_user)
+                      AND (of_agent IS NULL OR m.agent_id = of_agent)
+                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    LIMIT scan_limit
+                ) c
+                WHERE c.workspace_id = this_workspace AND c.distance < 0
+                ORDER BY c.distance, c.id LIMIT candidate_limit);
         END IF;
-        IF others IS NULL OR cardinality(found) < few THEN
-            found := ARRAY(
-            SELECT met.id FROM (
-                SELECT m.workspace_id, m.id, m.context_bm25 <#> asked AS distance FROM memory m
-                WHERE workspace_terms(m.workspace_id, m.context_terms) && opened AND m.context_terms <> '{}'
-                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                LIMIT reach
-            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        IF other_keys IS NULL OR cardinality(ids) < min_candidates THEN
+            ids := ARRAY(
+                SELECT c.id FROM (
+                    SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 AS distance FROM memory m
+                    WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
+                      AND m.context_terms <> '{}'
+                      AND (of_user IS NULL OR m.user_id = of_user)
+                      AND (of_agent IS NULL OR m.agent_id = of_agent)
+                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    LIMIT scan_limit
+                ) c
+                WHERE c.workspace_id = this_workspace AND c.distance < 0
+                ORDER BY c.distance, c.id LIMIT candidate_limit);
         END IF;
     ELSE
-        IF others IS NOT NULL THEN
-            found := ARRAY(
-            SELECT met.id FROM (
-                SELECT m.workspace_id, m.id, m.bm25 <#> asked AS distance FROM memory m
-                WHERE workspace_terms(m.workspace_id, m.terms) && opened
-                  AND workspace_terms(m.workspace_id, m.terms) && others AND m.terms <> '{}'
-                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                LIMIT reach
-            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        IF other_keys IS NOT NULL THEN
+            ids := ARRAY(
+                SELECT c.id FROM (
+                    SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
+                    WHERE workspace_terms(m.workspace_id, m.terms) && keys
+                      AND workspace_terms(m.workspace_id, m.terms) && other_keys
+                      AND m.terms <> '{}'
+                      AND (of_user IS NULL OR m.user_id = of_user)
+                      AND (of_agent IS NULL OR m.agent_id = of_agent)
+                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    LIMIT scan_limit
+                ) c
+                WHERE c.workspace_id = this_workspace AND c.distance < 0
+                ORDER BY c.distance, c.id LIMIT candidate_limit);
         END IF;
-        IF others IS NULL OR cardinality(found) < few THEN
-            found := ARRAY(
-            SELECT met.id FROM (
-                SELECT m.workspace_id, m.id, m.bm25 <#> asked AS distance FROM memory m
-                WHERE workspace_terms(m.workspace_id, m.terms) && opened AND m.terms <> '{}'
-                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                LIMIT reach
-            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        IF other_keys IS NULL OR cardinality(ids) < min_candidates THEN
+            ids := ARRAY(
+                SELECT c.id FROM (
+                    SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
+                    WHERE workspace_terms(m.workspace_id, m.terms) && keys
+                      AND m.terms <> '{}'
+                      AND (of_user IS NULL OR m.user_id = of_user)
+                      AND (of_agent IS NULL OR m.agent_id = of_agent)
+                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    LIMIT scan_limit
+                ) c
+                WHERE c.workspace_id = this_workspace AND c.distance < 0
+                ORDER BY c.distance, c.id LIMIT candidate_limit);
         END IF;
     END IF;
-    RETURN QUERY SELECT ids.id FROM unnest(found) WITH ORDINALITY AS ids (id, place) ORDER BY ids.place;
+    RETURN QUERY SELECT found.id FROM unnest(ids) WITH ORDINALITY AS found (id, place) ORDER BY found.place;
 END $$;
 
 REVOKE EXECUTE ON FUNCTION
@@ -566,12 +620,13 @@ GRANT EXECUTE ON FUNCTION
     TO loxodon_app;
 
 -- functions/make_partition.sql
--- Makes one partition of a log for [first, past): built apart, filled from DEFAULT, attached. False when it is there.
+-- Makes one partition of a log for [starts_at, ends_at): built apart, filled from DEFAULT, attached. False when it is
+-- there already.
 -- The lock on the parent is short; rows that arrive meanwhile wait for at most lock_timeout.
 CREATE OR REPLACE FUNCTION make_partition(
     parent text,
-    first timestamptz,
-    past timestamptz,
+    starts_at timestamptz,
+    ends_at timestamptz,
     suffix text
 )
 RETURNS boolean
@@ -590,8 +645,9 @@ BEGIN
     EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', parent);
     EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent || '_default');
     EXECUTE format('WITH moved AS (DELETE FROM %I WHERE recorded_at >= %L AND recorded_at < %L RETURNING *) '
-                   'INSERT INTO %I SELECT * FROM moved', parent || '_default', first, past, child);
-    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, first, past);
+                   'INSERT INTO %I SELECT * FROM moved', parent || '_default', starts_at, ends_at, child);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                   parent, child, starts_at, ends_at);
     EXECUTE format('SELECT protect(%L)', child);
     EXECUTE format('ALTER TABLE %I ALTER COLUMN workspace_id SET (n_distinct = 10)', child);
     RETURN true;
@@ -599,23 +655,26 @@ END $$;
 
 REVOKE EXECUTE ON FUNCTION make_partition(text, timestamptz, timestamptz, text) FROM PUBLIC;
 
--- functions/memory_marks.sql
--- The filter keys of a row: hashes of its tags, tag prefixes, categories, words made of columns, and metadata.
+-- functions/memory_filter_keys.sql
+-- The filter keys of a row: hashes of its tags, tag prefixes, categories, `words` made of columns, and metadata.
 --
--- Each is hashed together with the workspace, so what is common in one tenant makes no posting list longer for
--- another. A metadata value is hashed with the last step of its path, at any depth: `a.b` is b inside a, or a key of
--- that name. jsonb_hash agrees with the equality of jsonb, for which 1 is 1.0. With `ranged`, numbers and times also
--- give the leading 6, 12, 16, 20, 24 and 28 bits of their float64 in the order of the values (service/domain/spans.py
--- picks those a range needs); what float64 does not hold stands at its ends or at zero. Loops, because one statement
--- over all three sets is planned for a hundred million rows.
-CREATE OR REPLACE FUNCTION memory_marks(
+-- Each is hashed together with the workspace, so what is common in one tenant makes no posting list longer for another.
+-- A metadata value is hashed with the last step of its path, at any depth: `a.b` is b inside a, or a key of that name.
+-- jsonb_hash agrees with the equality of jsonb, for which 1 is 1.0.
+--
+-- With `with_ranges`, numbers and times also give the leading 6, 12, 16, 20, 24 and 28 bits of their float64 in the
+-- order of the values (service/domain/range_keys.py picks those that a range needs); of the two halves of those bits
+-- the negative one runs backwards. What float64 does not hold stands at its ends or at zero.
+--
+-- Loops, because one statement over all three sets is planned for a hundred million rows.
+CREATE OR REPLACE FUNCTION memory_filter_keys(
     of_workspace uuid,
-    of_tags text[],
-    of_prefixes text[],
-    of_categories text[],
-    of_words text[],
-    of_metadata jsonb,
-    ranged boolean
+    tags text[],
+    tag_prefixes text[],
+    categories text[],
+    words text[],
+    metadata jsonb,
+    with_ranges boolean
 )
 RETURNS integer[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -623,85 +682,95 @@ SET search_path = public, pg_temp
 AS $$
 DECLARE
     salt constant integer := uuid_hash(of_workspace);
-    marks integer[] := '{}';
+    keys integer[] := '{}';
     word text;
-    inside jsonb;
+    object jsonb;
     name text;
-    held jsonb;
-    single jsonb;
+    value jsonb;
+    scalar jsonb;
     kind text;
-    exact numeric;
-    place double precision;
+    exact_number numeric;
+    number double precision;
     bits bigint;
-    ordered integer;
+    range_values integer;
 BEGIN
-    FOREACH word IN ARRAY of_tags || of_prefixes || of_words LOOP
+    FOREACH word IN ARRAY tags || tag_prefixes || words LOOP
         IF word IS NOT NULL THEN
-            marks := marks || (hashtext(word) # salt);
+            keys := keys || (hashtext(word) # salt);
         END IF;
     END LOOP;
-    FOREACH word IN ARRAY of_categories LOOP
-        marks := marks || (hashtext('category:' || word) # salt);
+    FOREACH word IN ARRAY categories LOOP
+        keys := keys || (hashtext('category:' || word) # salt);
     END LOOP;
-    IF of_metadata = '{}' THEN
-        RETURN marks;
+    IF metadata = '{}' THEN
+        RETURN keys;
     END IF;
-    FOR inside IN SELECT jsonb_path_query(of_metadata, 'strict $.** ? (@.type() == "object")') LOOP
-        FOR name, held IN SELECT split_part(pair.key, '.', -1), pair.value FROM jsonb_each(inside) pair LOOP
-            ordered := 0;
-            FOR single IN SELECT jsonb_path_query(held, 'lax $[*] ? (@.type() != "object" && @.type() != "array")') LOOP
-                marks := marks || (hashtext(name) # jsonb_hash(single) # salt);
-                kind := jsonb_typeof(single);
-                IF NOT ranged OR kind NOT IN ('number', 'string') THEN
+    FOR object IN SELECT jsonb_path_query(metadata, 'strict $.** ? (@.type() == "object")') LOOP
+        FOR name, value IN SELECT split_part(pair.key, '.', -1), pair.value FROM jsonb_each(object) pair LOOP
+            range_values := 0;
+            FOR scalar IN
+                SELECT jsonb_path_query(value, 'lax $[*] ? (@.type() != "object" && @.type() != "array")')
+            LOOP
+                keys := keys || (hashtext(name) # jsonb_hash(scalar) # salt);
+                kind := jsonb_typeof(scalar);
+                IF NOT with_ranges OR kind NOT IN ('number', 'string') THEN
                     CONTINUE;
                 ELSIF kind = 'number' THEN
-                    exact := single;
-                    place := CASE WHEN exact > 1e300 THEN 'infinity' WHEN exact < -1e300 THEN '-infinity'
-                                  WHEN abs(exact) < 1e-300 THEN 0 ELSE exact END;
-                ELSIF single #>> '{}' LIKE '____-__-__%' THEN
+                    exact_number := scalar;
+                    number := CASE WHEN exact_number > 1e300 THEN 'infinity' WHEN exact_number < -1e300 THEN '-infinity'
+                                  WHEN abs(exact_number) < 1e-300 THEN 0 ELSE exact_number END;
+                ELSIF scalar #>> '{}' LIKE '____-__-__%' THEN
                     kind := 'time';
-                    place := iso_seconds(single #>> '{}');
-                    CONTINUE WHEN place IS NULL;
+                    number := iso_seconds(scalar #>> '{}');
+                    CONTINUE WHEN number IS NULL;
                 ELSE
                     CONTINUE;
                 END IF;
-                ordered := ordered + 1;
-                bits := ('x' || encode(float8send(place), 'hex'))::bit(64)::bigint;
+                range_values := range_values + 1;
+                bits := ('x' || encode(float8send(number), 'hex'))::bit(64)::bigint;
                 bits := CASE WHEN bits < 0 THEN bits # 9223372036854775807 ELSE bits END;
                 word := name || ' ' || kind;
-                marks := marks || ARRAY[hashtext(word || '6 ' || (bits >> 58)) # salt, hashtext(word || '12 ' || (bits >> 52)) # salt, hashtext(word || '16 ' || (bits >> 48)) # salt, hashtext(word || '20 ' || (bits >> 44)) # salt, hashtext(word || '24 ' || (bits >> 40)) # salt, hashtext(word || '28 ' || (bits >> 36)) # salt];
+                keys := keys || ARRAY[
+                    hashtext(word || '6 ' || (bits >> 58)) # salt, hashtext(word || '12 ' || (bits >> 52)) # salt,
+                    hashtext(word || '16 ' || (bits >> 48)) # salt, hashtext(word || '20 ' || (bits >> 44)) # salt,
+                    hashtext(word || '24 ' || (bits >> 40)) # salt, hashtext(word || '28 ' || (bits >> 36)) # salt];
             END LOOP;
-            IF ordered > 1 THEN
-                marks := marks || (hashtext(name || ' many') # salt);
+            IF range_values > 1 THEN
+                keys := keys || (hashtext(name || ' many') # salt);
             END IF;
         END LOOP;
     END LOOP;
-    RETURN marks;
+    RETURN keys;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION memory_marks(uuid, text[], text[], text[], text[], jsonb, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION memory_marks(uuid, text[], text[], text[], text[], jsonb, boolean) TO loxodon_app;
+REVOKE EXECUTE ON FUNCTION memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean) TO loxodon_app;
 
 -- functions/narrow_ids.sql
 -- Ids of the scope's memories that meet three groups of filter keys and a span of time: all of `all_of`, one of
--- `any_of`, one of `also_of`; an empty group is no condition. NULL when there are too many to be worth it: more than
--- `reach`, or with a span of time more than ten times that before it is applied.
+-- `any_of`, one of `and_any_of`; an empty group is no condition. NULL where an index does not make it cheap: more than
+-- `max_ids` rows have the keys (or ten times as many before the span of time is applied).
 --
--- What ANALYZE knows of frequent keys chooses: the narrowest group alone where it leaves few rows (holding hundreds
--- of keys of a wide range against each row takes longer than reading the rows), else all groups together, else, in a
--- scope of at most 30,000 rows, the bitmaps of scope and keys (a key in the index takes a third of what a row of the
--- table does). work_mem: where the bitmap did not fit, the keys of whole pages would be computed again.
+-- What ANALYZE knows of frequent keys chooses between three ways:
+--   1. the most selective group alone, where it leaves few rows: holding hundreds of keys of a wide range against each
+--      row of a narrow one takes longer than reading the rows;
+--   2. all groups together;
+--   3. in a scope of at most 30,000 rows the bitmaps of scope and keys (narrow_scope_ids): a key in the index costs a
+--      third of what a row of the table does, and all is looked up twice.
+--
+-- Past row-level security like lexical_ids(). work_mem: where the bitmap did not fit, the keys of whole pages would be
+-- computed again.
 CREATE OR REPLACE FUNCTION narrow_ids(
     of_user text,
     of_agent text,
     of_run text,
     of_channels text[],
-    of_since timestamptz,
-    of_until timestamptz,
+    since timestamptz,
+    until timestamptz,
     all_of integer[],
     any_of integer[],
-    also_of integer[],
-    reach integer
+    and_any_of integer[],
+    max_ids integer
 )
 RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -711,109 +780,137 @@ SET enable_seqscan = off
 SET work_mem = '64MB'
 AS $$
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    deep integer := CASE WHEN of_since IS NULL AND of_until IS NULL THEN reach ELSE 10 * reach END;
-    frequent integer[];
-    shares real[];
-    marked real := (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'ix_memory_marks'::regclass);
-    of_all real;
-    of_any real;
-    of_also real;
-    least_of real;
-    middling constant integer := 30000;
-    scoped bigint;
-    seen bigint;
-    found uuid[];
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    scan_limit integer := CASE WHEN since IS NULL AND until IS NULL THEN max_ids ELSE 10 * max_ids END;
+    medium_scope constant integer := 30000;
+    indexed_rows real := (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'ix_memory_filter_keys'::regclass);
+    frequent_keys integer[];
+    frequencies real[];
+    share_all real;  -- of the rows, 0..1: how many have the keys of a group; NULL: the group is empty
+    share_any real;
+    share_and_any real;
+    smallest_share real;
+    scope_size bigint;
+    rows_scanned bigint;
+    ids uuid[];
 BEGIN
-    SELECT s.most_common_elems::text::integer[], s.most_common_elem_freqs INTO frequent, shares
-    FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = 'ix_memory_marks';
-    of_all := (SELECT min(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(all_of) mark);
-    of_any := (SELECT sum(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(any_of) mark);
-    of_also := (SELECT sum(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(also_of) mark);
-    least_of := least(of_all, of_any, of_also);
-    IF marked * least_of <= 1.25 * deep THEN
-        IF least_of = of_all THEN
-            WITH met AS MATERIALIZED (
-                SELECT m.id, m.workspace_id = here
-                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+    SELECT s.most_common_elems::text::integer[], s.most_common_elem_freqs INTO frequent_keys, frequencies
+    FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = 'ix_memory_filter_keys';
+    share_all := (SELECT min(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(all_of) key);
+    share_any := (SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of) key);
+    share_and_any := (
+        SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(and_any_of) key);
+    smallest_share := least(share_all, share_any, share_and_any);
+
+    -- 1. The shares are known to a few hundredths, hence a quarter more than may be scanned.
+    IF indexed_rows * smallest_share <= 1.25 * scan_limit THEN
+        IF smallest_share = share_all THEN
+            WITH candidates AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = this_workspace
+                    AND (of_user IS NULL OR m.user_id = of_user)
+                    AND (of_agent IS NULL OR m.agent_id = of_agent)
                     AND (of_run IS NULL OR m.run_id = of_run)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    AND (of_since IS NULL OR m."timestamp" >= of_since)
-                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
-                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) @> all_of
-                LIMIT deep + 1
+                    AND (since IS NULL OR m."timestamp" >= since)
+                    AND (until IS NULL OR m."timestamp" <= until) AS in_scope
+                FROM memory m
+                WHERE memory_filter_keys(
+                    m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                    ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                          'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                    m.metadata, true) @> all_of
+                LIMIT scan_limit + 1
             )
-            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
-        ELSIF least_of = of_any THEN
-            WITH met AS MATERIALIZED (
-                SELECT m.id, m.workspace_id = here
-                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+            SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
+            FROM candidates c;
+        ELSIF smallest_share = share_any THEN
+            WITH candidates AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = this_workspace
+                    AND (of_user IS NULL OR m.user_id = of_user)
+                    AND (of_agent IS NULL OR m.agent_id = of_agent)
                     AND (of_run IS NULL OR m.run_id = of_run)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    AND (of_since IS NULL OR m."timestamp" >= of_since)
-                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
-                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && any_of
-                LIMIT deep + 1
+                    AND (since IS NULL OR m."timestamp" >= since)
+                    AND (until IS NULL OR m."timestamp" <= until) AS in_scope
+                FROM memory m
+                WHERE memory_filter_keys(
+                    m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                    ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                          'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                    m.metadata, true) && any_of
+                LIMIT scan_limit + 1
             )
-            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
+            SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
+            FROM candidates c;
         ELSE
-            WITH met AS MATERIALIZED (
-                SELECT m.id, m.workspace_id = here
-                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+            WITH candidates AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = this_workspace
+                    AND (of_user IS NULL OR m.user_id = of_user)
+                    AND (of_agent IS NULL OR m.agent_id = of_agent)
                     AND (of_run IS NULL OR m.run_id = of_run)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    AND (of_since IS NULL OR m."timestamp" >= of_since)
-                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
-                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && also_of
-                LIMIT deep + 1
+                    AND (since IS NULL OR m."timestamp" >= since)
+                    AND (until IS NULL OR m."timestamp" <= until) AS in_scope
+                FROM memory m
+                WHERE memory_filter_keys(
+                    m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                    ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                          'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                    m.metadata, true) && and_any_of
+                LIMIT scan_limit + 1
             )
-            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
+            SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
+            FROM candidates c;
         END IF;
-        IF seen <= deep AND cardinality(found) <= reach THEN
-            RETURN found;
+        IF rows_scanned <= scan_limit AND cardinality(ids) <= max_ids THEN
+            RETURN ids;
         END IF;
     END IF;
-    IF num_nonnulls(of_all, of_any, of_also) > 1 AND marked * least_of <= 10 * deep
-            AND marked * coalesce(of_all, 1) * coalesce(of_any, 1) * coalesce(of_also, 1) <= 2 * deep THEN
-        WITH met AS MATERIALIZED (
-                SELECT m.id, m.workspace_id = here
-                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                    AND (of_run IS NULL OR m.run_id = of_run)
-                    AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    AND (of_since IS NULL OR m."timestamp" >= of_since)
-                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
-                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) @> all_of AND memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && coalesce(nullif(any_of, '{}'), all_of)
-                    AND memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && coalesce(nullif(also_of, '{}'), nullif(any_of, '{}'), all_of)
-                LIMIT deep + 1
-            )
-            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
-        IF seen <= deep AND cardinality(found) <= reach THEN
-            RETURN found;
+
+    -- 2. "Contains" implies "overlaps", hence another group stands for an empty one.
+    IF num_nonnulls(share_all, share_any, share_and_any) > 1 AND indexed_rows * smallest_share <= 10 * scan_limit
+            AND indexed_rows * coalesce(share_all, 1) * coalesce(share_any, 1) * coalesce(share_and_any, 1)
+                <= 2 * scan_limit THEN
+        WITH candidates AS MATERIALIZED (
+            SELECT m.id, m.workspace_id = this_workspace
+                AND (of_user IS NULL OR m.user_id = of_user)
+                AND (of_agent IS NULL OR m.agent_id = of_agent)
+                AND (of_run IS NULL OR m.run_id = of_run)
+                AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                AND (since IS NULL OR m."timestamp" >= since)
+                AND (until IS NULL OR m."timestamp" <= until) AS in_scope
+            FROM memory m
+            WHERE memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) @> all_of
+              AND memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) && coalesce(nullif(any_of, '{}'), all_of)
+              AND memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true)
+                  && coalesce(nullif(and_any_of, '{}'), nullif(any_of, '{}'), all_of)
+            LIMIT scan_limit + 1
+        )
+        SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
+        FROM candidates c;
+        IF rows_scanned <= scan_limit AND cardinality(ids) <= max_ids THEN
+            RETURN ids;
         END IF;
     END IF;
-    IF num_nonnulls(of_user, of_agent, of_run) > 0 AND marked * least_of <= 1.5 * middling THEN
-        scoped := scope_rows(of_user, of_agent, of_run, of_channels, middling);
-        IF scoped <= middling AND marked * least_of <= 1.5 * scoped THEN
-            RETURN scope_marked_ids(of_user, of_agent, of_run, of_channels, of_since, of_until, all_of, any_of, also_of,
-                                    reach);
+
+    -- 3. Counting a scope takes 0.1 ms per thousand rows.
+    IF num_nonnulls(of_user, of_agent, of_run) > 0 AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
+        scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope);
+        IF scope_size <= medium_scope AND indexed_rows * smallest_share <= 1.5 * scope_size THEN
+            RETURN narrow_scope_ids(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of, and_any_of,
+                                    max_ids);
         END IF;
     END IF;
     RETURN NULL;
@@ -825,6 +922,68 @@ REVOKE EXECUTE ON FUNCTION
 GRANT EXECUTE ON FUNCTION
     narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
     TO loxodon_app;
+
+-- functions/narrow_scope_ids.sql
+-- Ids of the scope's memories that meet the filter keys, as for narrow_ids(), which alone calls it; NULL when there are
+-- more than `max_ids`. Planned for its values, so that what is not given falls away. Only bitmaps of scope and keys are
+-- allowed: working out the filter keys of a scope's rows one by one would take longer than anything else could.
+CREATE OR REPLACE FUNCTION narrow_scope_ids(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    since timestamptz,
+    until timestamptz,
+    all_of integer[],
+    any_of integer[],
+    and_any_of integer[],
+    max_ids integer
+)
+RETURNS uuid[]
+LANGUAGE plpgsql STABLE
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+SET enable_indexscan = off
+SET enable_indexonlyscan = off
+SET work_mem = '64MB'
+AS $$
+DECLARE
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    ids uuid[];
+BEGIN
+    ids := ARRAY(
+        SELECT m.id FROM memory m
+        WHERE m.workspace_id = this_workspace
+          AND (of_user IS NULL OR m.user_id = of_user)
+          AND (of_agent IS NULL OR m.agent_id = of_agent)
+          AND (of_run IS NULL OR m.run_id = of_run)
+          AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+          AND (since IS NULL OR m."timestamp" >= since)
+          AND (until IS NULL OR m."timestamp" <= until)
+          AND (all_of = '{}' OR memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) @> all_of)
+          AND (any_of = '{}' OR memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) && any_of)
+          AND (and_any_of = '{}' OR memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) && and_any_of)
+        LIMIT max_ids + 1
+    );
+    RETURN CASE WHEN cardinality(ids) <= max_ids THEN ids END;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION
+    narrow_scope_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    FROM PUBLIC;
 
 -- functions/protect.sql
 -- Forces row-level security on a table: the app sees the workspace of its transaction, the owner everything. The
@@ -849,7 +1008,7 @@ END $$;
 REVOKE EXECUTE ON FUNCTION protect(regclass) FROM PUBLIC;
 
 -- functions/purge_episodes.sql
--- Erases what was said by or to a subject: log, turn vectors, turns, profile. Returns the rows affected by table.
+-- Erases the turns of a subject: log, turn vectors, turns, profile. Returns the rows affected by table.
 --
 -- The subject is a scope (rows with every given id) or one memory. Runs before purge_subject(), which removes the
 -- sources by which a memory's turns are found; of a memory that is gone only history knows them, or its texts.
@@ -866,44 +1025,53 @@ SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    turns uuid[];
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    turn_ids uuid[];
 BEGIN
     IF of_memory IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run or a memory';
     END IF;
-    SELECT coalesce(array_agg(id), '{}') INTO turns FROM (
-        SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = here AND s.memory_id = of_memory
+    SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
+        SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = this_workspace AND s.memory_id = of_memory
         UNION
-        SELECT (was ->> 'turn_id')::uuid FROM memory_history h
-            CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
-        WHERE h.workspace_id = here AND h.memory_id = of_memory
+        SELECT (source ->> 'turn_id')::uuid FROM memory_history h
+        CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) source
+        WHERE h.workspace_id = this_workspace AND h.memory_id = of_memory
         UNION
         SELECT t.id FROM turn t
-        WHERE of_memory IS NULL AND t.workspace_id = here AND (of_user IS NULL OR t.user_id = of_user)
-          AND (of_agent IS NULL OR t.agent_id = of_agent) AND (of_run IS NULL OR t.run_id = of_run)
+        WHERE of_memory IS NULL AND t.workspace_id = this_workspace
+          AND (of_user IS NULL OR t.user_id = of_user)
+          AND (of_agent IS NULL OR t.agent_id = of_agent)
+          AND (of_run IS NULL OR t.run_id = of_run)
           AND (of_channel IS NULL OR t.channel = of_channel)
-    ) said;
+    ) sources;
     name := 'conversation_log';
-    DELETE FROM conversation_log l WHERE l.workspace_id = here AND (l.turn_id = ANY (turns) OR EXISTS (
-        SELECT FROM memory_history h WHERE h.workspace_id = here AND h.memory_id = of_memory
-          AND h.user_id IS NOT DISTINCT FROM l.user_id AND h.agent_id IS NOT DISTINCT FROM l.agent_id
-          AND l.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
-                                 encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex'))
-        ) OR (of_memory IS NULL
-        AND (of_user IS NULL OR l.user_id = of_user) AND (of_agent IS NULL OR l.agent_id = of_agent)
-        AND (of_run IS NULL OR l.run_id = of_run) AND (of_channel IS NULL OR l.channel = of_channel)));
+    DELETE FROM conversation_log l
+    WHERE l.workspace_id = this_workspace
+      AND (l.turn_id = ANY (turn_ids)
+           OR EXISTS (SELECT FROM memory_history h
+                      WHERE h.workspace_id = this_workspace AND h.memory_id = of_memory
+                        AND h.user_id IS NOT DISTINCT FROM l.user_id AND h.agent_id IS NOT DISTINCT FROM l.agent_id
+                        AND l.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
+                                               encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex')))
+           OR (of_memory IS NULL
+               AND (of_user IS NULL OR l.user_id = of_user)
+               AND (of_agent IS NULL OR l.agent_id = of_agent)
+               AND (of_run IS NULL OR l.run_id = of_run)
+               AND (of_channel IS NULL OR l.channel = of_channel)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'turn_vector';
-    DELETE FROM turn_vector v WHERE v.workspace_id = here AND v.turn_id = ANY (turns);
+    DELETE FROM turn_vector v WHERE v.workspace_id = this_workspace AND v.turn_id = ANY (turn_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
-    DELETE FROM turn t WHERE of_memory IS NULL AND t.workspace_id = here AND t.id = ANY (turns)
-        AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = here AND s.turn_id = t.id);
+    DELETE FROM turn t
+    WHERE of_memory IS NULL AND t.workspace_id = this_workspace AND t.id = ANY (turn_ids)
+      AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = this_workspace AND s.turn_id = t.id);
     name := 'user_profile';
-    DELETE FROM user_profile p WHERE p.workspace_id = here AND of_memory IS NULL AND p.user_id = of_user
-        AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
+    DELETE FROM user_profile p
+    WHERE p.workspace_id = this_workspace AND of_memory IS NULL AND p.user_id = of_user
+      AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 END $$;
@@ -916,196 +1084,227 @@ GRANT EXECUTE ON FUNCTION purge_episodes(text, text, text, text, uuid) TO loxodo
 -- affected by table.
 --
 -- Ids of memories that are gone already come from history. Rows that only speak of the subject keep their time and
--- numbers and lose their words (audit, other memories' decisions and snapshots). A job that runs this moment finds
--- its operation answered and stores nothing. The caches hold words of nobody in particular, so all of the workspace's
--- go. This is the one way besides appending to change history and audit: the app has no right to delete there.
-CREATE OR REPLACE FUNCTION purge_subject(
-    of_user text,
-    of_agent text,
-    of_run text,
-    of_channel text,
-    of_memory uuid
-)
+-- numbers and lose their texts (audit, other memories' decisions and snapshots). A job that runs this moment finds its
+-- operation answered and stores nothing. The caches do not know whose texts they hold, so all of the workspace's go.
+--
+-- Besides appending this is the one way to change history and audit: the app has no right to delete there. The function
+-- reads past the policies and repeats the workspace in every statement.
+CREATE OR REPLACE FUNCTION purge_subject(of_user text, of_agent text, of_run text, of_channel text, of_memory uuid)
 RETURNS TABLE (name text, affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    whole boolean := of_memory IS NULL AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
-    ids uuid[];
-    words text[];
-    convs uuid[];
-    turns uuid[];
-    touched uuid[];
-    ops uuid[];
-    ents uuid[];
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    whole_user boolean := of_memory IS NULL AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
+    memory_ids uuid[];
+    memory_id_texts text[];
+    conversation_ids uuid[];
+    turn_ids uuid[];
+    touched_conversations uuid[];
+    operation_ids uuid[];
+    entity_ids uuid[];
 BEGIN
     IF of_memory IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run or a memory';
     END IF;
     IF of_memory IS NOT NULL THEN
-        WITH RECURSIVE same AS (
+        WITH RECURSIVE copies AS (
             SELECT of_memory AS id
             UNION
-            SELECT CASE WHEN e.source_id = same.id THEN e.target_id ELSE e.source_id END
-            FROM same JOIN memory_edge e ON e.workspace_id = here AND e.rel_type = 'PROMOTED_FROM'
-                AND (e.source_id = same.id OR e.target_id = same.id)
+            SELECT CASE WHEN e.source_id = copies.id THEN e.target_id ELSE e.source_id END
+            FROM copies
+            JOIN memory_edge e ON e.workspace_id = this_workspace AND e.rel_type = 'PROMOTED_FROM'
+                AND (e.source_id = copies.id OR e.target_id = copies.id)
         )
-        SELECT array_agg(id) INTO ids FROM same;
+        SELECT array_agg(id) INTO memory_ids FROM copies;
     ELSE
-        SELECT coalesce(array_agg(DISTINCT id), '{}') INTO ids FROM (
+        SELECT coalesce(array_agg(DISTINCT id), '{}') INTO memory_ids FROM (
             SELECT m.id FROM memory m
-            WHERE m.workspace_id = here AND (of_user IS NULL OR m.user_id = of_user)
-              AND (of_agent IS NULL OR m.agent_id = of_agent) AND (of_run IS NULL OR m.run_id = of_run)
+            WHERE m.workspace_id = this_workspace
+              AND (of_user IS NULL OR m.user_id = of_user)
+              AND (of_agent IS NULL OR m.agent_id = of_agent)
+              AND (of_run IS NULL OR m.run_id = of_run)
               AND (of_channel IS NULL OR m.channel = of_channel)
             UNION ALL
             SELECT h.memory_id FROM memory_history h
-            WHERE h.workspace_id = here AND (of_user IS NULL OR h.user_id = of_user)
-              AND (of_agent IS NULL OR h.agent_id = of_agent) AND (of_run IS NULL OR h.run_id = of_run)
+            WHERE h.workspace_id = this_workspace
+              AND (of_user IS NULL OR h.user_id = of_user)
+              AND (of_agent IS NULL OR h.agent_id = of_agent)
+              AND (of_run IS NULL OR h.run_id = of_run)
               AND (of_channel IS NULL OR h.before ->> 'channel' = of_channel)
         ) known;
     END IF;
-    words := ids::text[];
+    memory_id_texts := memory_ids::text[];
 
-    PERFORM FROM memory WHERE workspace_id = here AND id = ANY (ids) ORDER BY id FOR UPDATE;
-    PERFORM FROM memory_edge WHERE workspace_id = here AND (source_id = ANY (ids) OR target_id = ANY (ids))
-        ORDER BY source_id, rel_type, target_id FOR UPDATE;
+    -- locks, by ascending keys
+    PERFORM FROM memory WHERE workspace_id = this_workspace AND id = ANY (memory_ids) ORDER BY id FOR UPDATE;
+    PERFORM FROM memory_edge
+    WHERE workspace_id = this_workspace AND (source_id = ANY (memory_ids) OR target_id = ANY (memory_ids))
+    ORDER BY source_id, rel_type, target_id FOR UPDATE;
 
-    -- what was said
-    SELECT coalesce(array_agg(id), '{}') INTO turns FROM (
-        SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = here AND s.memory_id = ANY (ids)
-        UNION  -- of a memory that is gone only history knows the turns
-        SELECT (was ->> 'turn_id')::uuid FROM memory_history h
-            CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
-        WHERE h.workspace_id = here AND h.memory_id = ANY (ids)
-    ) said;
-    SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched
-    FROM turn t WHERE t.workspace_id = here AND t.id = ANY (turns);
-    SELECT coalesce(array_agg(c.id), '{}') INTO convs FROM conversation c
-    WHERE of_memory IS NULL AND c.workspace_id = here AND (of_user IS NULL OR c.user_id = of_user)
-      AND (of_agent IS NULL OR c.agent_id = of_agent) AND (of_run IS NULL OR c.external_id = of_run)
+    -- turns and conversations
+    SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
+        SELECT s.turn_id AS id FROM memory_source s
+        WHERE s.workspace_id = this_workspace AND s.memory_id = ANY (memory_ids)
+        UNION  -- the turns of a memory that is gone stand in its history only
+        SELECT (source ->> 'turn_id')::uuid FROM memory_history h
+        CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) source
+        WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
+    ) sources;
+    SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched_conversations
+    FROM turn t WHERE t.workspace_id = this_workspace AND t.id = ANY (turn_ids);
+    SELECT coalesce(array_agg(c.id), '{}') INTO conversation_ids FROM conversation c
+    WHERE of_memory IS NULL AND c.workspace_id = this_workspace
+      AND (of_user IS NULL OR c.user_id = of_user)
+      AND (of_agent IS NULL OR c.agent_id = of_agent)
+      AND (of_run IS NULL OR c.external_id = of_run)
       AND (of_channel IS NULL OR c.channel = of_channel);
     name := 'turn';
-    WITH gone AS (
-        DELETE FROM turn t WHERE t.workspace_id = here AND (t.conversation_id = ANY (convs) OR t.id = ANY (turns))
+    WITH deleted AS (
+        DELETE FROM turn t
+        WHERE t.workspace_id = this_workspace
+          AND (t.conversation_id = ANY (conversation_ids) OR t.id = ANY (turn_ids))
         RETURNING 1
-    ) SELECT count(*) INTO affected FROM gone;
+    ) SELECT count(*) INTO affected FROM deleted;
     RETURN NEXT;
     name := 'conversation';
-    DELETE FROM conversation c WHERE c.workspace_id = here AND (c.id = ANY (convs) OR (c.id = ANY (touched)
-        AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = here AND t.conversation_id = c.id)));
+    DELETE FROM conversation c
+    WHERE c.workspace_id = this_workspace
+      AND (c.id = ANY (conversation_ids)
+           OR (c.id = ANY (touched_conversations)
+               AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = this_workspace AND t.conversation_id = c.id)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
-    -- a turn's words also stand in the context of its neighbours
+    -- a turn's terms also stand in the context of its neighbours
     UPDATE memory m SET context_terms = '{}', context_bm25 = NULL
-    WHERE m.workspace_id = here AND NOT m.id = ANY (ids) AND m.context_terms <> '{}'
-      AND m.conversation_id = ANY (touched);
-    DELETE FROM memory_vector v WHERE v.workspace_id = here AND v.kind = 'context' AND v.memory_id IN (
-        SELECT m.id FROM memory m WHERE m.workspace_id = here AND m.conversation_id = ANY (touched));
+    WHERE m.workspace_id = this_workspace AND NOT m.id = ANY (memory_ids) AND m.context_terms <> '{}'
+      AND m.conversation_id = ANY (touched_conversations);
+    DELETE FROM memory_vector v
+    WHERE v.workspace_id = this_workspace AND v.kind = 'context' AND v.memory_id IN (
+        SELECT m.id FROM memory m
+        WHERE m.workspace_id = this_workspace AND m.conversation_id = ANY (touched_conversations));
 
     -- memories, and what goes with them
-    SELECT coalesce(array_agg(id), '{}') INTO ents FROM (
-        SELECT me.entity_id AS id FROM memory_entity me WHERE me.workspace_id = here AND me.memory_id = ANY (ids)
+    SELECT coalesce(array_agg(id), '{}') INTO entity_ids FROM (
+        SELECT me.entity_id AS id FROM memory_entity me
+        WHERE me.workspace_id = this_workspace AND me.memory_id = ANY (memory_ids)
         UNION
-        SELECT was::uuid FROM memory_history h
-            CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(h.before -> 'entity_ids', '[]')) was
-        WHERE h.workspace_id = here AND h.memory_id = ANY (ids)
-    ) called;
+        SELECT entity::uuid FROM memory_history h
+        CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(h.before -> 'entity_ids', '[]')) entity
+        WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
+    ) named;
     name := 'memory_vector';
-    DELETE FROM memory_vector WHERE workspace_id = here AND memory_id = ANY (ids);
+    DELETE FROM memory_vector WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'memory_edge';
-    DELETE FROM memory_edge WHERE workspace_id = here AND (source_id = ANY (ids) OR target_id = ANY (ids));
+    DELETE FROM memory_edge
+    WHERE workspace_id = this_workspace AND (source_id = ANY (memory_ids) OR target_id = ANY (memory_ids));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'memory';
-    DELETE FROM memory WHERE workspace_id = here AND id = ANY (ids);
+    DELETE FROM memory WHERE workspace_id = this_workspace AND id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'entity';
-    DELETE FROM entity e WHERE e.workspace_id = here AND ((whole AND e.user_id = of_user) OR (e.id = ANY (ents)
-        AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = here AND me.entity_id = e.id)));
+    DELETE FROM entity e
+    WHERE e.workspace_id = this_workspace
+      AND ((whole_user AND e.user_id = of_user)
+           OR (e.id = ANY (entity_ids)
+               AND NOT EXISTS (SELECT FROM memory_entity me
+                               WHERE me.workspace_id = this_workspace AND me.entity_id = e.id)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'review';
-    DELETE FROM review WHERE workspace_id = here AND memory_id = ANY (ids);
+    DELETE FROM review WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
     -- what happened
     name := 'memory_history';
-    DELETE FROM memory_history WHERE workspace_id = here AND memory_id = ANY (ids);
+    DELETE FROM memory_history WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     UPDATE memory_history h SET before = jsonb_set(h.before, '{edges}', (
-        SELECT coalesce(jsonb_agg(g), '[]') FROM jsonb_array_elements(h.before -> 'edges') g
-        WHERE NOT g ->> 'source_id' = ANY (words) AND NOT g ->> 'target_id' = ANY (words)))
-    WHERE h.workspace_id = here AND EXISTS (
-        SELECT FROM jsonb_array_elements(coalesce(h.before -> 'edges', '[]')) g
-        WHERE g ->> 'source_id' = ANY (words) OR g ->> 'target_id' = ANY (words));
+        SELECT coalesce(jsonb_agg(edge), '[]') FROM jsonb_array_elements(h.before -> 'edges') edge
+        WHERE NOT edge ->> 'source_id' = ANY (memory_id_texts) AND NOT edge ->> 'target_id' = ANY (memory_id_texts)))
+    WHERE h.workspace_id = this_workspace AND EXISTS (
+        SELECT FROM jsonb_array_elements(coalesce(h.before -> 'edges', '[]')) edge
+        WHERE edge ->> 'source_id' = ANY (memory_id_texts) OR edge ->> 'target_id' = ANY (memory_id_texts));
     name := 'decision';
-    DELETE FROM decision d WHERE d.workspace_id = here AND (d.memory_id = ANY (ids) OR (of_memory IS NULL
-        AND of_channel IS NULL AND (of_user IS NULL OR d.user_id = of_user)
-        AND (of_agent IS NULL OR d.agent_id = of_agent) AND (of_run IS NULL OR d.run_id = of_run)));
+    DELETE FROM decision d
+    WHERE d.workspace_id = this_workspace
+      AND (d.memory_id = ANY (memory_ids)
+           OR (of_memory IS NULL AND of_channel IS NULL
+               AND (of_user IS NULL OR d.user_id = of_user)
+               AND (of_agent IS NULL OR d.agent_id = of_agent)
+               AND (of_run IS NULL OR d.run_id = of_run)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     UPDATE decision d SET reply = NULL, verdict = d.verdict - 'reason'
-    WHERE d.workspace_id = here AND d.candidates ?| words;
+    WHERE d.workspace_id = this_workspace AND d.candidates ?| memory_id_texts;
     name := 'audit_log';
     UPDATE audit_log a SET query_text = NULL, metadata = '{}', config_snapshot = '{}', error_message = NULL,
         user_id = NULL, session_id = NULL, conversation_id = NULL, request_id = NULL, source_channel = NULL,
         target_channels = '{}', promoted_from_channel = NULL
-    WHERE a.workspace_id = here AND (a.affected_ids && ids OR (of_memory IS NULL AND CASE
+    WHERE a.workspace_id = this_workspace AND (a.affected_ids && memory_ids OR (of_memory IS NULL AND CASE
         WHEN of_user IS NOT NULL THEN a.user_id = of_user OR a.metadata #>> '{covers,user_id}' = of_user
         ELSE (of_agent IS NULL OR of_agent IN (a.metadata #>> '{scope,agent_id}', a.metadata #>> '{covers,agent_id}'))
          AND (of_run IS NULL OR of_run IN (a.metadata #>> '{scope,run_id}', a.metadata #>> '{covers,run_id}')) END));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
-    -- work, answers and caches
-    SELECT coalesce(array_agg(o.id), '{}') INTO ops FROM operation o
-    WHERE o.workspace_id = here AND of_memory IS NULL AND o.request ? 'scope'
+    -- jobs, answers and caches
+    SELECT coalesce(array_agg(o.id), '{}') INTO operation_ids FROM operation o
+    WHERE o.workspace_id = this_workspace AND of_memory IS NULL AND o.request ? 'scope'
       AND (of_user IS NULL OR o.request -> 'scope' ->> 0 = of_user)
       AND (of_agent IS NULL OR o.request -> 'scope' ->> 1 = of_agent)
       AND (of_run IS NULL OR o.request -> 'scope' ->> 2 = of_run);
     name := 'job';
-    DELETE FROM job j WHERE j.workspace_id = here AND (j.memory_id = ANY (ids)
-        OR j.payload ->> 'operation_id' = ANY (ops::text[]) OR j.payload ->> 'conversation_id' = ANY (convs::text[]));
+    DELETE FROM job j
+    WHERE j.workspace_id = this_workspace
+      AND (j.memory_id = ANY (memory_ids)
+           OR j.payload ->> 'operation_id' = ANY (operation_ids::text[])
+           OR j.payload ->> 'conversation_id' = ANY (conversation_ids::text[]));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'operation';
-    DELETE FROM operation WHERE workspace_id = here AND id = ANY (ops);
+    DELETE FROM operation WHERE workspace_id = this_workspace AND id = ANY (operation_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'idempotency';
-    DELETE FROM idempotency i WHERE i.workspace_id = here AND i.status IS NOT NULL AND (
-        (of_memory IS NULL AND coalesce(i.user_id, i.agent_id, i.run_id) IS NOT NULL
-         AND (of_user IS NULL OR i.user_id = of_user) AND (of_agent IS NULL OR i.agent_id = of_agent)
-         AND (of_run IS NULL OR i.run_id = of_run))
-        OR i.body ->> 'operation_id' = ANY (ops::text[])
-        OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.id') found WHERE found #>> '{}' = ANY (words))
-        OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.source_id') found
-                   WHERE found #>> '{}' = ANY (words))
-        OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.target_id') found
-                   WHERE found #>> '{}' = ANY (words)));
+    DELETE FROM idempotency i
+    WHERE i.workspace_id = this_workspace AND i.status IS NOT NULL
+      AND ((of_memory IS NULL AND coalesce(i.user_id, i.agent_id, i.run_id) IS NOT NULL
+            AND (of_user IS NULL OR i.user_id = of_user)
+            AND (of_agent IS NULL OR i.agent_id = of_agent)
+            AND (of_run IS NULL OR i.run_id = of_run))
+           OR i.body ->> 'operation_id' = ANY (operation_ids::text[])
+           OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.id') value
+                      WHERE value #>> '{}' = ANY (memory_id_texts))
+           OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.source_id') value
+                      WHERE value #>> '{}' = ANY (memory_id_texts))
+           OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.target_id') value
+                      WHERE value #>> '{}' = ANY (memory_id_texts)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     -- the only unanswered row in sight is this request's own
-    UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL WHERE workspace_id = here AND status IS NULL;
+    UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL
+    WHERE workspace_id = this_workspace AND status IS NULL;
     INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
-    SELECT here, 'operation:' || each, each::text, 410, '{"results": [], "warnings": ["purged"]}',
-           now() + interval '1 day'
-    FROM unnest(ops) each ON CONFLICT DO NOTHING;
+    SELECT this_workspace, 'operation:' || operation_id, operation_id::text, 410,
+           '{"results": [], "warnings": ["purged"]}', now() + interval '1 day'
+    FROM unnest(operation_ids) operation_id
+    ON CONFLICT DO NOTHING;
     name := 'llm_cache';
-    DELETE FROM llm_cache WHERE workspace_id = here;
+    DELETE FROM llm_cache WHERE workspace_id = this_workspace;
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'embedding_cache';
-    DELETE FROM embedding_cache WHERE workspace_id = here;
+    DELETE FROM embedding_cache WHERE workspace_id = this_workspace;
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 END $$;
@@ -1143,94 +1342,10 @@ $$;
 REVOKE EXECUTE ON FUNCTION schema_revision() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION schema_revision() TO loxodon_app;
 
--- functions/scope_marked_ids.sql
--- Ids of the scope's memories that meet the filter keys, as for narrow_ids(), from the bitmaps of scope and keys;
--- NULL when there are more than `reach`. Called by narrow_ids() alone. Planned for its values, so that what is not
--- given falls away. Working out the filter keys of a scope's rows one by one would take longer than anything else
--- could, so only bitmaps are allowed.
-CREATE OR REPLACE FUNCTION scope_marked_ids(
-    of_user text,
-    of_agent text,
-    of_run text,
-    of_channels text[],
-    of_since timestamptz,
-    of_until timestamptz,
-    all_of integer[],
-    any_of integer[],
-    also_of integer[],
-    reach integer
-)
-RETURNS uuid[]
-LANGUAGE plpgsql STABLE
-SET search_path = public, pg_temp
-SET plan_cache_mode = force_custom_plan
-SET enable_seqscan = off
-SET enable_indexscan = off
-SET enable_indexonlyscan = off
-SET work_mem = '64MB'
-AS $$
-DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    found uuid[];
-BEGIN
-    found := ARRAY(
-        SELECT m.id FROM memory m WHERE m.workspace_id = here
-            AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-            AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-            AND (of_since IS NULL OR m."timestamp" >= of_since) AND (of_until IS NULL OR m."timestamp" <= of_until)
-            AND (all_of = '{}' OR memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) @> all_of)
-            AND (any_of = '{}' OR memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && any_of)
-            AND (also_of = '{}' OR memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && also_of)
-        LIMIT reach + 1
-    );
-    RETURN CASE WHEN cardinality(found) <= reach THEN found END;
-END $$;
-
-REVOKE EXECUTE ON FUNCTION
-    scope_marked_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
-    FROM PUBLIC;
-
--- functions/scope_rows.sql
--- How many memories the scope has, counted up to `most` + 1. Called by narrow_ids() alone.
-CREATE OR REPLACE FUNCTION scope_rows(
-    of_user text,
-    of_agent text,
-    of_run text,
-    of_channels text[],
-    most integer
-)
-RETURNS bigint
-LANGUAGE plpgsql STABLE
-SET search_path = public, pg_temp
-SET plan_cache_mode = force_custom_plan
-SET enable_seqscan = off
-AS $$
-DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-BEGIN
-    RETURN (SELECT count(*) FROM (
-        SELECT FROM memory m WHERE m.workspace_id = here
-            AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-            AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-        LIMIT most + 1
-    ) few);
-END $$;
-
-REVOKE EXECUTE ON FUNCTION scope_rows(text, text, text, text[], integer) FROM PUBLIC;
-
 -- functions/sweep_working.sql
--- Deletes at most `batch` working items of all workspaces that are over at time `at`; returns how many. SKIP LOCKED
--- and the limit: the sweeper waits for no request, and none for it.
-CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch integer)
+-- Deletes at most `batch_size` working items of all workspaces that are over at time `at`; returns how many.
+-- SKIP LOCKED and the limit: the sweeper waits for no request, and none for it.
+CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -1239,7 +1354,8 @@ DECLARE
     removed bigint;
 BEGIN
     DELETE FROM working_item WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM working_item WHERE expires_at <= at ORDER BY expires_at LIMIT batch FOR UPDATE SKIP LOCKED));
+        SELECT ctid FROM working_item WHERE expires_at <= at ORDER BY expires_at
+        LIMIT batch_size FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS removed = ROW_COUNT;
     RETURN removed;
 END $$;
@@ -1248,16 +1364,16 @@ REVOKE EXECUTE ON FUNCTION sweep_working(timestamptz, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sweep_working(timestamptz, integer) TO loxodon_worker;
 
 -- functions/tag_ids.sql
--- Ids of up to `wanted` memories of a scope, newest first, that have a tag with one of the prefixes; `reach` bounds
--- the rows read. Past row-level security like lexical_ids().
+-- Ids of up to `candidate_limit` memories of a scope, newest first, that have a tag with one of the prefixes, read from
+-- the GIN index over filter keys; `scan_limit` bounds the rows read. Past row-level security like lexical_ids().
 CREATE OR REPLACE FUNCTION tag_ids(
     of_user text,
     of_agent text,
     of_run text,
     of_channels text[],
     prefixes text[],
-    reach integer,
-    wanted integer
+    scan_limit integer,
+    candidate_limit integer
 )
 RETURNS TABLE (id uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -1267,22 +1383,26 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    keyed integer[] := memory_marks(here, prefixes, '{}', '{}', '{}', '{}', false);
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    prefix_keys integer[] := memory_filter_keys(this_workspace, prefixes, '{}', '{}', '{}', '{}', false);
 BEGIN
     RETURN QUERY
-    WITH met AS MATERIALIZED (
+    WITH candidates AS MATERIALIZED (
         SELECT m.workspace_id, m.id, m.created_at FROM memory m
-        WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && keyed
+        WHERE memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) && prefix_keys
           AND m.tag_prefixes && prefixes
-          AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-          AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-        LIMIT reach
+          AND (of_user IS NULL OR m.user_id = of_user)
+          AND (of_agent IS NULL OR m.agent_id = of_agent)
+          AND (of_run IS NULL OR m.run_id = of_run)
+          AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+        LIMIT scan_limit
     )
-    SELECT met.id FROM met WHERE met.workspace_id = here ORDER BY met.created_at DESC, met.id LIMIT wanted;
+    SELECT c.id FROM candidates c WHERE c.workspace_id = this_workspace
+    ORDER BY c.created_at DESC, c.id LIMIT candidate_limit;
 END $$;
 
 REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer) FROM PUBLIC;
@@ -1427,20 +1547,20 @@ CREATE INDEX ix_memory_context_terms ON memory USING gin (workspace_terms(worksp
 
 -- BM25 of a scope without touching the table. An index entry holds at most 2,704 bytes: beside the longest ids
 -- (512 bytes) and channel (100 characters of 4 bytes) that is room for 120 terms of 8 bytes. Rows with more terms
--- are found by the _long indexes and read from the table, and so are scopes of a run, which are short.
-CREATE INDEX ix_memory_user_words ON memory (workspace_id, user_id, channel)
+-- are found by the _many_terms indexes and read from the table, and so are scopes of a run, which are short.
+CREATE INDEX ix_memory_user_bm25 ON memory (workspace_id, user_id, channel)
     INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, agent_id, bm25,
              context_bm25)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
-CREATE INDEX ix_memory_agent_words ON memory (workspace_id, agent_id, channel)
+CREATE INDEX ix_memory_agent_bm25 ON memory (workspace_id, agent_id, channel)
     INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, user_id, bm25,
              context_bm25)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
-CREATE INDEX ix_memory_user_long ON memory (workspace_id, user_id)
+CREATE INDEX ix_memory_user_many_terms ON memory (workspace_id, user_id)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
-CREATE INDEX ix_memory_agent_long ON memory (workspace_id, agent_id)
+CREATE INDEX ix_memory_agent_many_terms ON memory (workspace_id, agent_id)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
-CREATE INDEX ix_memory_run_long ON memory (workspace_id, run_id)
+CREATE INDEX ix_memory_run_many_terms ON memory (workspace_id, run_id)
     WHERE run_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
 
 -- Names of those who speak in a scope, one step of the index per name.
@@ -1452,11 +1572,11 @@ CREATE INDEX ix_memory_run_speaker ON memory (workspace_id, run_id, speaker, cha
     WHERE run_id IS NOT NULL AND speaker IS NOT NULL;
 
 -- Filter keys (tags, categories, some columns, metadata values and ranges), read by narrow_ids() and tag_ids().
-CREATE INDEX ix_memory_marks ON memory
-    USING gin (memory_marks(workspace_id, tags, tag_prefixes, categories,
-                            ARRAY['type ' || type, 'role ' || role, 'speaker ' || speaker,
-                                  'session ' || session_id, 'conversation ' || conversation_id::text],
-                            metadata, true))
+CREATE INDEX ix_memory_filter_keys ON memory
+    USING gin (memory_filter_keys(workspace_id, tags, tag_prefixes, categories,
+                                  ARRAY['type ' || type, 'role ' || role, 'speaker ' || speaker,
+                                        'session ' || session_id, 'conversation ' || conversation_id::text],
+                                  metadata, true))
     WITH (fastupdate = off);
 
 -- Everything that reads and jobs change. No index but the key and room in each page, so that updates stay HOT.
@@ -1541,22 +1661,22 @@ CREATE TABLE memory_vector (
     channel varchar(100) NOT NULL DEFAULT '_global',
     embedding halfvec NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
-    signs bit varying GENERATED ALWAYS AS (binary_quantize(embedding)) STORED,
+    binary_embedding bit varying GENERATED ALWAYS AS (binary_quantize(embedding)) STORED,
     CONSTRAINT pk_memory_vector PRIMARY KEY (workspace_id, memory_id, generation, kind),
     CONSTRAINT ck_memory_vector_dimension_1 CHECK (generation <> 1 OR vector_dims(embedding) = :dimension),
     CONSTRAINT fk_memory_vector_memory FOREIGN KEY (workspace_id, memory_id)
         REFERENCES memory (workspace_id, id) ON DELETE CASCADE
 ) PARTITION BY HASH (workspace_id);
 
--- The bits of a scope's vectors without touching the table.
+-- Binary quantised vectors of a scope without touching the table: 20,000 of them lie in some hundred pages.
 CREATE INDEX ix_memory_vector_user ON memory_vector (workspace_id, user_id, kind)
-    INCLUDE (memory_id, generation, channel, agent_id, run_id, signs)
+    INCLUDE (memory_id, generation, channel, agent_id, run_id, binary_embedding)
     WHERE user_id IS NOT NULL;
 CREATE INDEX ix_memory_vector_agent ON memory_vector (workspace_id, agent_id, kind)
-    INCLUDE (memory_id, generation, channel, user_id, run_id, signs)
+    INCLUDE (memory_id, generation, channel, user_id, run_id, binary_embedding)
     WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_memory_vector_run ON memory_vector (workspace_id, run_id, kind)
-    INCLUDE (memory_id, generation, channel, user_id, agent_id, signs)
+    INCLUDE (memory_id, generation, channel, user_id, agent_id, binary_embedding)
     WHERE run_id IS NOT NULL;
 
 -- m = 24: with pgvector's 16, 3 of 60 questions among 200,000 vectors of near-equal texts found none of their ten
@@ -2291,8 +2411,8 @@ CREATE TABLE embedding_cache (
 CREATE INDEX ix_embedding_cache_created ON embedding_cache (created_at);
 
 -- triggers.sql
-CREATE OR REPLACE TRIGGER unsaid AFTER DELETE ON entity_edge_source
-    FOR EACH ROW EXECUTE FUNCTION drop_unsaid_edge();
+CREATE OR REPLACE TRIGGER drop_unsupported_edge AFTER DELETE ON entity_edge_source
+    FOR EACH ROW EXECUTE FUNCTION drop_unsupported_edge();
 
 -- policies.sql
 -- The wall between workspaces. Row-level security is forced on every table, for its owner too.

@@ -57,7 +57,7 @@ PARTITION_PREFIXES = (
     "conversation_log_",
     "tool_invocation_",
 )
-GENERATED = frozenset({"signs"})
+GENERATED = frozenset({"binary_embedding"})
 NOT_MAPPED = frozenset({"partitioned_table", "alembic_version"})
 
 

@@ -33,7 +33,7 @@ LEXICAL = text("""
     bindparam("user", type_=Text()),
     bindparam("channels", type_=ARRAY(Text())),
 )
-BORNE = """memory_marks(:w, CAST(:tags AS text[]), '{}', CAST(:categories AS text[]), '{}',
+BORNE = """memory_filter_keys(:w, CAST(:tags AS text[]), '{}', CAST(:categories AS text[]), '{}',
                        CAST(:metadata AS jsonb), false)"""
 NARROW = [
     text(f"SELECT narrow_ids(CAST(:user AS text), NULL, NULL, NULL, NULL, NULL, {marks}, :reach)")
@@ -207,7 +207,7 @@ async def test_without_a_workspace_they_refuse(owner_url: str, call: str) -> Non
 
 async def test_equal_words_of_two_tenants_are_kept_apart_in_the_index(tables: Tables) -> None:
     keyed = """SELECT workspace_terms($1, '{7, 8}'),
-                      memory_marks($1, '{a}', '{b}', '{a}', '{c}', '{"a": ["a", 1, {"b": 1}]}', true)"""
+                      memory_filter_keys($1, '{a}', '{b}', '{a}', '{c}', '{"a": ["a", 1, {"b": 1}]}', true)"""
     first, again, other = [(await tables.fetch(keyed, UUID(int=number)))[0] for number in (1, 1, 2)]
     assert first == again
     assert not set(first[0]) & set(other[0])
@@ -223,7 +223,7 @@ TIMES = ["2026-01-01", "2026-01-01T09:00:00Z", "2026-01-01 10:00:00.25+0200", "1
 NO_TIMES = ["2026-02-30", "2026-01-01T25:00", "0000-01-01", "2026-01-01 and more", "12026-01-01", "1"]
 
 RANGED, EQUAL = (
-    f"SELECT memory_marks($1, '{{}}', '{{}}', '{{}}', $3, $2::jsonb, {ranged})" for ranged in (True, False)
+    f"SELECT memory_filter_keys($1, '{{}}', '{{}}', '{{}}', $3, $2::jsonb, {ranged})" for ranged in (True, False)
 )
 
 

@@ -213,8 +213,8 @@ async def test_words_are_read_from_the_scopes_btree_alone(
         await session.execute(text("SELECT set_config('enable_bitmapscan', 'off', true)"))
         scan = _parts(await _plan(session, statement, values))["scan"]
     name = owner.removesuffix("_id")
-    assert f"Index Only Scan using ix_memory_{name}_words" in scan, scan
-    assert f"Index Scan using ix_memory_{name}_long" in scan, scan
+    assert f"Index Only Scan using ix_memory_{name}_bm25" in scan, scan
+    assert f"Index Scan using ix_memory_{name}_many_terms" in scan, scan
 
 
 LONG_ROW = """
@@ -350,7 +350,7 @@ READS = text("SELECT pg_stat_get_xact_numscans(to_regclass(:name))")
             "lexical_ids(NULL, NULL, NULL, NULL, false, '{1049}', '{}', '{1050:1}/1000000000', 100, 10, 1)",
             "ix_memory_terms",
         ),
-        ("tag_ids('big', NULL, NULL, '{_global}', '{t3}', 100, 10)", "ix_memory_marks"),
+        ("tag_ids('big', NULL, NULL, '{_global}', '{t3}', 100, 10)", "ix_memory_filter_keys"),
     ],
 )
 async def test_the_functions_walk_their_gin_index(
@@ -438,11 +438,13 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
     where = prefilter.narrowed(_borne(here, FEW[1]))
     statement, values = exact.statement(where, _ask(store, tags=("t3",)), arm=ARM, wanted=10)
     async with database.snapshot(here.workspace) as session:
-        before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
+        before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
         parts = _parts(await _plan(session, statement, values))
         graphs = await _graphs(session)
         always = await session.scalar(text("SELECT current_setting('server_version_num')::integer >= 170000"))
-        assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before, "looked up while planned"
+        assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before, (
+            "looked up while planned"
+        )
     whole = "\n".join(parts.values())
     _no_scan(whole)
     assert not any(name in whole for name in [*graphs, "_user_id_", "ix_memory_user"]), whole
@@ -458,7 +460,7 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
 async def test_few_are_looked_up_by_their_marks(database: Database, store: Store) -> None:
     async with database.read(store.workspace) as session:
         for narrow in FEW:
-            names = ("ix_memory_marks", "memory")
+            names = ("ix_memory_filter_keys", "memory")
             before = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             where = _borne(store, narrow)
             assert await session.scalar(prefilter.probe(where), prefilter.values(where)) == -1
@@ -473,9 +475,9 @@ async def test_or_by_the_scope_and_the_marks_together(database: Database, store:
     where = replace(store.where("small"), exact_rows=reach, filter_keys=filter_keys.needed(narrow))
     where = replace(where, rows=visibility.narrowed("m", narrow, Window(), where.rows))
     async with database.snapshot(store.workspace) as session:
-        before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
+        before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
         found = await session.scalar(typed(text(f"SELECT {prefilter.IDS}")), prefilter.values(where))
-        assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + 1
+        assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + 1
         rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}")
         there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.rows.values})}
     assert len(there) == 14
@@ -501,9 +503,9 @@ async def test_conditions_that_leave_many_change_nothing(database: Database, sto
     for narrow, looks in ((Narrow(tags=tens), 2), (Narrow(tags=tuple(f"t{number}" for number in range(60))), 1)):
         where = _borne(store, narrow)
         async with database.snapshot(store.workspace) as session:
-            before = int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0)
+            before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
             assert await session.scalar(prefilter.probe(where), prefilter.values(where)) is None
-            assert int(await session.scalar(READS, {"name": "ix_memory_marks"}) or 0) == before + looks
+            assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + looks
             found = await approximate.candidates(session, where, _ask(store), arm=ARM, wanted=10)
             plain = await approximate.candidates(
                 session, replace(where, filter_keys=NO_FILTER_KEYS), _ask(store), arm=ARM, wanted=10

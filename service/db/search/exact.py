@@ -81,7 +81,7 @@ KNOWN_LIST = ", array_agg(id) AS ids"
 KNOWN = "m.workspace_id = :workspace AND m.id = ANY ((SELECT ids FROM scan)::uuid[])"
 """The rows that were found before (`whole` is false), by their ids."""
 
-APART = "v.signs <~> (SELECT binary_quantize(CAST(:question AS halfvec)))"
+APART = "v.binary_embedding <~> (SELECT binary_quantize(CAST(:question AS halfvec)))"
 """How many signs of a vector differ from the question's."""
 
 # Of one kind: the nearest by signs, without those that the caller's conditions hide (NOT IN is asked of a hash table,

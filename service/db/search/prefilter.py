@@ -31,9 +31,10 @@ MOST: Final = 5_000
 BROAD: Final = 30_000
 """Rows that a scan is cut down to: one that is read by its key takes as long as four or five that are read in a row."""
 
-# ix_memory_marks. The marks are worked out by the very function that is indexed, from what a row with them would hold.
-MARKS: Final = """memory_marks(:workspace, CAST(:{group}_words AS text[]), '{{}}', CAST(:{group}_categories AS text[]),
-                 '{{}}', CAST(CAST(:{group}_metadata AS text) AS jsonb), false)"""
+# ix_memory_filter_keys. The keys are worked out by the very function that is indexed, from what a row with them would
+# hold.
+MARKS: Final = """memory_filter_keys(:workspace, CAST(:{group}_words AS text[]), '{{}}',
+                 CAST(:{group}_categories AS text[]), '{{}}', CAST(CAST(:{group}_metadata AS text) AS jsonb), false)"""
 IDS: Final = f"""narrow_ids(CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text),
     CAST(:of_channels AS text[]), :of_since, :of_until, {MARKS.format(group="all")}, {MARKS.format(group="any")},
     {MARKS.format(group="also")}, CAST(:of_reach AS integer))"""

@@ -1,2 +1,2 @@
-CREATE OR REPLACE TRIGGER unsaid AFTER DELETE ON entity_edge_source
-    FOR EACH ROW EXECUTE FUNCTION drop_unsaid_edge();
+CREATE OR REPLACE TRIGGER drop_unsupported_edge AFTER DELETE ON entity_edge_source
+    FOR EACH ROW EXECUTE FUNCTION drop_unsupported_edge();

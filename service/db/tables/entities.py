@@ -125,7 +125,7 @@ class EntityEdge(Table):
 
 
 class EntityEdgeSource(Table):
-    """Which memories say that a relation holds. With the last of them the relation goes (trigger `unsaid`)."""
+    """The memories that state a relation. With the last of them the relation goes (trigger drop_unsupported_edge)."""
 
     __tablename__ = "entity_edge_source"
     __table_args__ = (child_of("entity_edge", "edge_id"), child_of("memory", "memory_id"))

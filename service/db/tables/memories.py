@@ -178,7 +178,7 @@ class EmbeddingGeneration(Table):
 class MemoryVector(Table):
     """Vectors apart from the row: narrow for exact scans, a length per generation, the columns a search filters by.
 
-    Postgres adds `signs` by itself, one bit per component, for the scope's btrees (migration 0021).
+    Postgres adds `binary_embedding` by itself: one bit per component, read from the btrees of the scope.
     """
 
     __tablename__ = "memory_vector"

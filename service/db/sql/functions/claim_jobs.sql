@@ -1,4 +1,4 @@
--- Takes up to `wanted` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
+-- Takes up to `batch_size` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
 --
 -- A lane is a kind of job in a workspace. The claim steps from lane to lane by the index and takes a fair share of
 -- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that the caller was
@@ -8,9 +8,9 @@
 -- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
 -- index walks and nested loops are asked for whatever the statistics say.
 CREATE OR REPLACE FUNCTION claim_jobs(
-    claimer text,
-    wanted_kinds text[],
-    wanted integer,
+    worker_name text,
+    kinds text[],
+    batch_size integer,
     lease_s double precision,
     after_workspace uuid,
     after_kind text
@@ -64,8 +64,8 @@ BEGIN
                 SELECT FROM job j
                 WHERE j.workspace_id = walked.workspace_id AND j.kind = walked.kind
                   AND j.state = 'ready' AND j.run_after <= now() LIMIT 1) due
-            WHERE walked.kind = ANY (wanted_kinds)
-            LIMIT wanted
+            WHERE walked.kind = ANY (kinds)
+            LIMIT batch_size
         ) lane
     ), chosen AS MATERIALIZED (
         SELECT found.workspace_id, found.id, lanes.number
@@ -74,16 +74,16 @@ BEGIN
             WHERE j.workspace_id = lanes.workspace_id AND j.kind = lanes.kind
               AND j.state = 'ready' AND j.run_after <= now()
             ORDER BY j.priority, j.run_after
-            LIMIT (SELECT ceil(wanted::numeric / count(*)) FROM lanes) FOR UPDATE SKIP LOCKED
+            LIMIT (SELECT ceil(batch_size::numeric / count(*)) FROM lanes) FOR UPDATE SKIP LOCKED
         ) found
-        LIMIT wanted
+        LIMIT batch_size
     ), taken AS (
-        UPDATE job j SET state = 'running', worker = claimer, attempts = j.attempts + 1,
+        UPDATE job j SET state = 'running', worker = worker_name, attempts = j.attempts + 1,
             lease_until = now() + make_interval(secs => lease_s)
         FROM chosen WHERE j.workspace_id = chosen.workspace_id AND j.id = chosen.id
         RETURNING j.*, chosen.number
     ), begun AS (
-        UPDATE job_run r SET state = 'running', worker = claimer, attempts = taken.attempts,
+        UPDATE job_run r SET state = 'running', worker = worker_name, attempts = taken.attempts,
             started_at = coalesce(r.started_at, now()), error = NULL
         FROM taken WHERE r.workspace_id = taken.workspace_id AND r.id = taken.id
     )

@@ -1,10 +1,10 @@
--- Deletes at most `batch` rows per table of what is over at time `at`; returns the rows removed by table. SKIP LOCKED
--- and the limit: upkeep never waits for a request, nor a request for long.
+-- Deletes at most `batch_size` rows per table of what is over at time `at`; returns the rows removed by table.
+-- SKIP LOCKED and the limit: upkeep never waits for a request, nor a request for long.
 CREATE OR REPLACE FUNCTION clean_up(
     at timestamptz,
     job_days integer,
     embedding_days integer,
-    batch integer
+    batch_size integer
 )
 RETURNS TABLE (name text, removed bigint)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -25,7 +25,7 @@ BEGIN
         EXECUTE format('DELETE FROM %1$I WHERE ctid = ANY (ARRAY('
                        'SELECT ctid FROM %1$I WHERE %2$I < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))',
                        target.relation, target.since)
-        USING target.before, batch;
+        USING target.before, batch_size;
         GET DIAGNOSTICS removed = ROW_COUNT;
         RETURN NEXT;
     END LOOP;

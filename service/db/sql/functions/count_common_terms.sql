@@ -1,5 +1,5 @@
 -- Sums term_stat over all workspaces into the rows of the nil workspace; returns how many were made.
-CREATE OR REPLACE FUNCTION count_common_terms(least_workspaces integer)
+CREATE OR REPLACE FUNCTION count_common_terms(min_workspaces integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -13,7 +13,7 @@ BEGIN
     -- a word of one or two tenants must not be seen in another one's scores
     INSERT INTO term_stat (workspace_id, term, texts, contexts)
     SELECT nil, t.term, least(sum(t.texts), 2147483647), least(sum(t.contexts), 2147483647)
-    FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= least_workspaces;
+    FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= min_workspaces;
     GET DIAGNOSTICS made = ROW_COUNT;
     RETURN made;
 END $$;

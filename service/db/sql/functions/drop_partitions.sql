@@ -8,20 +8,20 @@ SET lock_timeout = '2s'
 SET TimeZone = 'UTC'
 AS $$
 DECLARE
-    known partitioned_table%ROWTYPE;
+    log partitioned_table%ROWTYPE;
     child name;
-    last timestamptz;
+    ends_at timestamptz;
     dropped integer := 0;
 BEGIN
-    SELECT * INTO STRICT known FROM partitioned_table WHERE name = parent_name;
+    SELECT * INTO STRICT log FROM partitioned_table WHERE name = parent_name;
     FOR child IN
         SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-        WHERE i.inhparent = known.name::regclass AND c.relname ~ ('^' || known.name || '_[0-9]+$')
+        WHERE i.inhparent = log.name::regclass AND c.relname ~ ('^' || log.name || '_[0-9]+$')
     LOOP
-        last := to_timestamp(right(child, CASE known.step WHEN 'day' THEN 8 ELSE 6 END),
-                             CASE known.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)
-                + ('1 ' || known.step)::interval;
-        IF last <= older_than THEN
+        ends_at := to_timestamp(right(child, CASE log.step WHEN 'day' THEN 8 ELSE 6 END),
+                                CASE log.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)
+                + ('1 ' || log.step)::interval;
+        IF ends_at <= older_than THEN
             EXECUTE format('DROP TABLE %I', child);
             dropped := dropped + 1;
         END IF;

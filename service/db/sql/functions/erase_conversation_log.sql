@@ -1,5 +1,5 @@
--- Deletes at most `batch` rows of the workspace's conversation log, recorded until `until`; returns how many.
-CREATE OR REPLACE FUNCTION erase_conversation_log(until timestamptz, batch integer)
+-- Deletes at most `batch_size` rows of the workspace's conversation log, recorded until `until`; returns how many.
+CREATE OR REPLACE FUNCTION erase_conversation_log(until timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -10,7 +10,7 @@ BEGIN
     DELETE FROM conversation_log l USING (
         SELECT workspace_id, recorded_at, id FROM conversation_log
         WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
-        LIMIT batch
+        LIMIT batch_size
     ) old
     WHERE l.workspace_id = old.workspace_id AND l.recorded_at = old.recorded_at AND l.id = old.id;
     GET DIAGNOSTICS removed = ROW_COUNT;

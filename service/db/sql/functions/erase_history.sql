@@ -1,5 +1,5 @@
--- Deletes at most `batch` rows of the workspace's history, recorded until `until`; returns how many.
-CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch integer)
+-- Deletes at most `batch_size` rows of the workspace's history, recorded until `until`; returns how many.
+CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -11,7 +11,7 @@ BEGIN
     DELETE FROM memory_history h USING (
         SELECT workspace_id, recorded_at, id FROM memory_history
         WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
-        LIMIT batch
+        LIMIT batch_size
     ) old
     WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id;
     GET DIAGNOSTICS removed = ROW_COUNT;

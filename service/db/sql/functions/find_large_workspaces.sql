@@ -1,12 +1,12 @@
--- Workspaces with at least `minimum` memories. In smaller ones a search counts its terms itself.
-CREATE OR REPLACE FUNCTION find_large_workspaces(minimum integer)
+-- Workspaces with at least `min_memories` memories. In smaller ones a search counts its terms itself.
+CREATE OR REPLACE FUNCTION find_large_workspaces(min_memories integer)
 RETURNS TABLE (workspace_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
     SELECT w.workspace_id FROM workspace w
-    WHERE (SELECT count(*) FROM (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id LIMIT minimum) few)
-          >= minimum
+    WHERE (SELECT count(*) FROM (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id LIMIT min_memories) counted)
+          >= min_memories
     ORDER BY w.workspace_id
 $$;
 

@@ -1,11 +1,11 @@
 -- Memories of all workspaces that are over at time `at`: expired, or older than the retention of their workspace
 -- (memory_retention_days in its settings, else `retention_days`; NULL keeps for ever).
-CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, wanted integer)
+CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
-    (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT wanted)
+    (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT max_rows)
     UNION
     SELECT kept.workspace_id, old.id
     FROM (
@@ -15,10 +15,10 @@ AS $$
     ) kept CROSS JOIN LATERAL (
         SELECT m.id FROM memory m
         WHERE m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
-        ORDER BY m.created_at LIMIT wanted
+        ORDER BY m.created_at LIMIT max_rows
     ) old
     WHERE kept.days IS NOT NULL
-    LIMIT wanted
+    LIMIT max_rows
 $$;
 
 REVOKE EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) FROM PUBLIC;

@@ -1,6 +1,6 @@
--- Memories without a vector that nothing works on, untouched for `quiet`. Each dead job doubles the wait, so a text
--- that no embedder takes is not tried for ever.
-CREATE OR REPLACE FUNCTION find_unembedded(quiet interval, wanted integer)
+-- Memories without a vector that nothing works on, unchanged for `untouched_for`. Each dead job doubles that
+-- wait, so a text that no embedder takes is not tried for ever.
+CREATE OR REPLACE FUNCTION find_unembedded(untouched_for interval, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -12,9 +12,9 @@ AS $$
                max(j.finished_at) FILTER (WHERE j.state = 'dead') AS last_death
         FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed'
     ) tried
-    WHERE m.embedding_status <> 'stored' AND m.updated_at < now() - quiet AND tried.pending = 0
-      AND (tried.deaths = 0 OR tried.last_death < now() - quiet * power(2, least(tried.deaths, 10)))
-    LIMIT wanted
+    WHERE m.embedding_status <> 'stored' AND m.updated_at < now() - untouched_for AND tried.pending = 0
+      AND (tried.deaths = 0 OR tried.last_death < now() - untouched_for * power(2, least(tried.deaths, 10)))
+    LIMIT max_rows
 $$;
 
 REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;

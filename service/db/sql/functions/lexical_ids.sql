@@ -1,7 +1,10 @@
--- Ids of up to `wanted` memories of a scope, best BM25 first, read past row-level security from the GIN indexes.
+-- Ids of up to `candidate_limit` memories of a scope, best BM25 first, read from the GIN indexes over terms: of the
+-- text, or of its context where `in_context`.
 --
--- Candidates have one of `opening`; where `beside` is given, one of these as well, unless fewer than `few` do.
--- `reach` bounds the rows read where even the rarest term is frequent: the rows met first stand for the rest.
+-- Candidates have one of the terms `any_of`; where `and_any_of` is given, one of those as well, unless fewer than
+-- `min_candidates` have both: of frequent terms only, rows with several are best, and an index finds them. `scan_limit`
+-- bounds the rows read where even the rarest term is frequent: those met first stand for the rest. `query_bm25` holds
+-- the weights of all terms of the question; <#> is the negative inner product, so the best comes first.
 --
 -- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the
 -- workspace in its body and returns ids alone; the caller joins them back under the policy. The plan is generic and
@@ -12,12 +15,12 @@ CREATE OR REPLACE FUNCTION lexical_ids(
     of_run text,
     of_channels text[],
     in_context boolean,
-    opening integer[],
-    beside integer[],
-    asked sparsevec,
-    reach integer,
-    wanted integer,
-    few integer
+    any_of integer[],
+    and_any_of integer[],
+    query_bm25 sparsevec,
+    scan_limit integer,
+    candidate_limit integer,
+    min_candidates integer
 )
 RETURNS TABLE (id uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -27,57 +30,77 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    opened integer[] := workspace_terms(here, opening);
-    others integer[] := workspace_terms(here, beside);
-    found uuid[] := '{}';
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    keys integer[] := workspace_terms(this_workspace, any_of);
+    other_keys integer[] := workspace_terms(this_workspace, and_any_of);
+    ids uuid[] := '{}';
 BEGIN
     IF in_context THEN
-        IF others IS NOT NULL THEN
-            found := ARRAY(
-            SELECT met.id FROM (
-                SELECT m.workspace_id, m.id, m.context_bm25 <#> asked AS distance FROM memory m
-                WHERE workspace_terms(m.workspace_id, m.context_terms) && opened
-                  AND workspace_terms(m.workspace_id, m.context_terms) && others AND m.context_terms <> '{}'
-                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                LIMIT reach
-            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        IF other_keys IS NOT NULL THEN
+            ids := ARRAY(
+                SELECT c.id FROM (
+                    SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 AS distance FROM memory m
+                    WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
+                      AND workspace_terms(m.workspace_id, m.context_terms) && other_keys
+                      AND m.context_terms <> '{}'
+                      AND (of_user IS NULL OR m.user_id = of_user)
+                      AND (of_agent IS NULL OR m.agent_id = of_agent)
+                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    LIMIT scan_limit
+                ) c
+                WHERE c.workspace_id = this_workspace AND c.distance < 0
+                ORDER BY c.distance, c.id LIMIT candidate_limit);
         END IF;
-        IF others IS NULL OR cardinality(found) < few THEN
-            found := ARRAY(
-            SELECT met.id FROM (
-                SELECT m.workspace_id, m.id, m.context_bm25 <#> asked AS distance FROM memory m
-                WHERE workspace_terms(m.workspace_id, m.context_terms) && opened AND m.context_terms <> '{}'
-                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                LIMIT reach
-            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        IF other_keys IS NULL OR cardinality(ids) < min_candidates THEN
+            ids := ARRAY(
+                SELECT c.id FROM (
+                    SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 AS distance FROM memory m
+                    WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
+                      AND m.context_terms <> '{}'
+                      AND (of_user IS NULL OR m.user_id = of_user)
+                      AND (of_agent IS NULL OR m.agent_id = of_agent)
+                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    LIMIT scan_limit
+                ) c
+                WHERE c.workspace_id = this_workspace AND c.distance < 0
+                ORDER BY c.distance, c.id LIMIT candidate_limit);
         END IF;
     ELSE
-        IF others IS NOT NULL THEN
-            found := ARRAY(
-            SELECT met.id FROM (
-                SELECT m.workspace_id, m.id, m.bm25 <#> asked AS distance FROM memory m
-                WHERE workspace_terms(m.workspace_id, m.terms) && opened
-                  AND workspace_terms(m.workspace_id, m.terms) && others AND m.terms <> '{}'
-                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                LIMIT reach
-            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        IF other_keys IS NOT NULL THEN
+            ids := ARRAY(
+                SELECT c.id FROM (
+                    SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
+                    WHERE workspace_terms(m.workspace_id, m.terms) && keys
+                      AND workspace_terms(m.workspace_id, m.terms) && other_keys
+                      AND m.terms <> '{}'
+                      AND (of_user IS NULL OR m.user_id = of_user)
+                      AND (of_agent IS NULL OR m.agent_id = of_agent)
+                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    LIMIT scan_limit
+                ) c
+                WHERE c.workspace_id = this_workspace AND c.distance < 0
+                ORDER BY c.distance, c.id LIMIT candidate_limit);
         END IF;
-        IF others IS NULL OR cardinality(found) < few THEN
-            found := ARRAY(
-            SELECT met.id FROM (
-                SELECT m.workspace_id, m.id, m.bm25 <#> asked AS distance FROM memory m
-                WHERE workspace_terms(m.workspace_id, m.terms) && opened AND m.terms <> '{}'
-                  AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                  AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                LIMIT reach
-            ) met WHERE met.workspace_id = here AND met.distance < 0 ORDER BY met.distance, met.id LIMIT wanted);
+        IF other_keys IS NULL OR cardinality(ids) < min_candidates THEN
+            ids := ARRAY(
+                SELECT c.id FROM (
+                    SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
+                    WHERE workspace_terms(m.workspace_id, m.terms) && keys
+                      AND m.terms <> '{}'
+                      AND (of_user IS NULL OR m.user_id = of_user)
+                      AND (of_agent IS NULL OR m.agent_id = of_agent)
+                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                    LIMIT scan_limit
+                ) c
+                WHERE c.workspace_id = this_workspace AND c.distance < 0
+                ORDER BY c.distance, c.id LIMIT candidate_limit);
         END IF;
     END IF;
-    RETURN QUERY SELECT ids.id FROM unnest(found) WITH ORDINALITY AS ids (id, place) ORDER BY ids.place;
+    RETURN QUERY SELECT found.id FROM unnest(ids) WITH ORDINALITY AS found (id, place) ORDER BY found.place;
 END $$;
 
 REVOKE EXECUTE ON FUNCTION

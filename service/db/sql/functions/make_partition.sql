@@ -1,9 +1,10 @@
--- Makes one partition of a log for [first, past): built apart, filled from DEFAULT, attached. False when it is there.
+-- Makes one partition of a log for [starts_at, ends_at): built apart, filled from DEFAULT, attached. False when it is
+-- there already.
 -- The lock on the parent is short; rows that arrive meanwhile wait for at most lock_timeout.
 CREATE OR REPLACE FUNCTION make_partition(
     parent text,
-    first timestamptz,
-    past timestamptz,
+    starts_at timestamptz,
+    ends_at timestamptz,
     suffix text
 )
 RETURNS boolean
@@ -22,8 +23,9 @@ BEGIN
     EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', parent);
     EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent || '_default');
     EXECUTE format('WITH moved AS (DELETE FROM %I WHERE recorded_at >= %L AND recorded_at < %L RETURNING *) '
-                   'INSERT INTO %I SELECT * FROM moved', parent || '_default', first, past, child);
-    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, first, past);
+                   'INSERT INTO %I SELECT * FROM moved', parent || '_default', starts_at, ends_at, child);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                   parent, child, starts_at, ends_at);
     EXECUTE format('SELECT protect(%L)', child);
     EXECUTE format('ALTER TABLE %I ALTER COLUMN workspace_id SET (n_distinct = 10)', child);
     RETURN true;

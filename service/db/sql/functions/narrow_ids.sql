@@ -1,22 +1,27 @@
 -- Ids of the scope's memories that meet three groups of filter keys and a span of time: all of `all_of`, one of
--- `any_of`, one of `also_of`; an empty group is no condition. NULL when there are too many to be worth it: more than
--- `reach`, or with a span of time more than ten times that before it is applied.
+-- `any_of`, one of `and_any_of`; an empty group is no condition. NULL where an index does not make it cheap: more than
+-- `max_ids` rows have the keys (or ten times as many before the span of time is applied).
 --
--- What ANALYZE knows of frequent keys chooses: the narrowest group alone where it leaves few rows (holding hundreds
--- of keys of a wide range against each row takes longer than reading the rows), else all groups together, else, in a
--- scope of at most 30,000 rows, the bitmaps of scope and keys (a key in the index takes a third of what a row of the
--- table does). work_mem: where the bitmap did not fit, the keys of whole pages would be computed again.
+-- What ANALYZE knows of frequent keys chooses between three ways:
+--   1. the most selective group alone, where it leaves few rows: holding hundreds of keys of a wide range against each
+--      row of a narrow one takes longer than reading the rows;
+--   2. all groups together;
+--   3. in a scope of at most 30,000 rows the bitmaps of scope and keys (narrow_scope_ids): a key in the index costs a
+--      third of what a row of the table does, and all is looked up twice.
+--
+-- Past row-level security like lexical_ids(). work_mem: where the bitmap did not fit, the keys of whole pages would be
+-- computed again.
 CREATE OR REPLACE FUNCTION narrow_ids(
     of_user text,
     of_agent text,
     of_run text,
     of_channels text[],
-    of_since timestamptz,
-    of_until timestamptz,
+    since timestamptz,
+    until timestamptz,
     all_of integer[],
     any_of integer[],
-    also_of integer[],
-    reach integer
+    and_any_of integer[],
+    max_ids integer
 )
 RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -26,109 +31,137 @@ SET enable_seqscan = off
 SET work_mem = '64MB'
 AS $$
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    deep integer := CASE WHEN of_since IS NULL AND of_until IS NULL THEN reach ELSE 10 * reach END;
-    frequent integer[];
-    shares real[];
-    marked real := (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'ix_memory_marks'::regclass);
-    of_all real;
-    of_any real;
-    of_also real;
-    least_of real;
-    middling constant integer := 30000;
-    scoped bigint;
-    seen bigint;
-    found uuid[];
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    scan_limit integer := CASE WHEN since IS NULL AND until IS NULL THEN max_ids ELSE 10 * max_ids END;
+    medium_scope constant integer := 30000;
+    indexed_rows real := (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'ix_memory_filter_keys'::regclass);
+    frequent_keys integer[];
+    frequencies real[];
+    share_all real;  -- of the rows, 0..1: how many have the keys of a group; NULL: the group is empty
+    share_any real;
+    share_and_any real;
+    smallest_share real;
+    scope_size bigint;
+    rows_scanned bigint;
+    ids uuid[];
 BEGIN
-    SELECT s.most_common_elems::text::integer[], s.most_common_elem_freqs INTO frequent, shares
-    FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = 'ix_memory_marks';
-    of_all := (SELECT min(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(all_of) mark);
-    of_any := (SELECT sum(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(any_of) mark);
-    of_also := (SELECT sum(coalesce(shares[array_position(frequent, mark)], 0)) FROM unnest(also_of) mark);
-    least_of := least(of_all, of_any, of_also);
-    IF marked * least_of <= 1.25 * deep THEN
-        IF least_of = of_all THEN
-            WITH met AS MATERIALIZED (
-                SELECT m.id, m.workspace_id = here
-                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+    SELECT s.most_common_elems::text::integer[], s.most_common_elem_freqs INTO frequent_keys, frequencies
+    FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = 'ix_memory_filter_keys';
+    share_all := (SELECT min(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(all_of) key);
+    share_any := (SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of) key);
+    share_and_any := (
+        SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(and_any_of) key);
+    smallest_share := least(share_all, share_any, share_and_any);
+
+    -- 1. The shares are known to a few hundredths, hence a quarter more than may be scanned.
+    IF indexed_rows * smallest_share <= 1.25 * scan_limit THEN
+        IF smallest_share = share_all THEN
+            WITH candidates AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = this_workspace
+                    AND (of_user IS NULL OR m.user_id = of_user)
+                    AND (of_agent IS NULL OR m.agent_id = of_agent)
                     AND (of_run IS NULL OR m.run_id = of_run)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    AND (of_since IS NULL OR m."timestamp" >= of_since)
-                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
-                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) @> all_of
-                LIMIT deep + 1
+                    AND (since IS NULL OR m."timestamp" >= since)
+                    AND (until IS NULL OR m."timestamp" <= until) AS in_scope
+                FROM memory m
+                WHERE memory_filter_keys(
+                    m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                    ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                          'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                    m.metadata, true) @> all_of
+                LIMIT scan_limit + 1
             )
-            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
-        ELSIF least_of = of_any THEN
-            WITH met AS MATERIALIZED (
-                SELECT m.id, m.workspace_id = here
-                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+            SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
+            FROM candidates c;
+        ELSIF smallest_share = share_any THEN
+            WITH candidates AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = this_workspace
+                    AND (of_user IS NULL OR m.user_id = of_user)
+                    AND (of_agent IS NULL OR m.agent_id = of_agent)
                     AND (of_run IS NULL OR m.run_id = of_run)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    AND (of_since IS NULL OR m."timestamp" >= of_since)
-                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
-                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && any_of
-                LIMIT deep + 1
+                    AND (since IS NULL OR m."timestamp" >= since)
+                    AND (until IS NULL OR m."timestamp" <= until) AS in_scope
+                FROM memory m
+                WHERE memory_filter_keys(
+                    m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                    ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                          'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                    m.metadata, true) && any_of
+                LIMIT scan_limit + 1
             )
-            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
+            SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
+            FROM candidates c;
         ELSE
-            WITH met AS MATERIALIZED (
-                SELECT m.id, m.workspace_id = here
-                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
+            WITH candidates AS MATERIALIZED (
+                SELECT m.id, m.workspace_id = this_workspace
+                    AND (of_user IS NULL OR m.user_id = of_user)
+                    AND (of_agent IS NULL OR m.agent_id = of_agent)
                     AND (of_run IS NULL OR m.run_id = of_run)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    AND (of_since IS NULL OR m."timestamp" >= of_since)
-                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
-                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && also_of
-                LIMIT deep + 1
+                    AND (since IS NULL OR m."timestamp" >= since)
+                    AND (until IS NULL OR m."timestamp" <= until) AS in_scope
+                FROM memory m
+                WHERE memory_filter_keys(
+                    m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                    ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                          'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                    m.metadata, true) && and_any_of
+                LIMIT scan_limit + 1
             )
-            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
+            SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
+            FROM candidates c;
         END IF;
-        IF seen <= deep AND cardinality(found) <= reach THEN
-            RETURN found;
+        IF rows_scanned <= scan_limit AND cardinality(ids) <= max_ids THEN
+            RETURN ids;
         END IF;
     END IF;
-    IF num_nonnulls(of_all, of_any, of_also) > 1 AND marked * least_of <= 10 * deep
-            AND marked * coalesce(of_all, 1) * coalesce(of_any, 1) * coalesce(of_also, 1) <= 2 * deep THEN
-        WITH met AS MATERIALIZED (
-                SELECT m.id, m.workspace_id = here
-                    AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-                    AND (of_run IS NULL OR m.run_id = of_run)
-                    AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    AND (of_since IS NULL OR m."timestamp" >= of_since)
-                    AND (of_until IS NULL OR m."timestamp" <= of_until) AS inside
-                FROM memory m WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) @> all_of AND memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && coalesce(nullif(any_of, '{}'), all_of)
-                    AND memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && coalesce(nullif(also_of, '{}'), nullif(any_of, '{}'), all_of)
-                LIMIT deep + 1
-            )
-            SELECT count(*), coalesce(array_agg(met.id) FILTER (WHERE met.inside), '{}') INTO seen, found FROM met;
-        IF seen <= deep AND cardinality(found) <= reach THEN
-            RETURN found;
+
+    -- 2. "Contains" implies "overlaps", hence another group stands for an empty one.
+    IF num_nonnulls(share_all, share_any, share_and_any) > 1 AND indexed_rows * smallest_share <= 10 * scan_limit
+            AND indexed_rows * coalesce(share_all, 1) * coalesce(share_any, 1) * coalesce(share_and_any, 1)
+                <= 2 * scan_limit THEN
+        WITH candidates AS MATERIALIZED (
+            SELECT m.id, m.workspace_id = this_workspace
+                AND (of_user IS NULL OR m.user_id = of_user)
+                AND (of_agent IS NULL OR m.agent_id = of_agent)
+                AND (of_run IS NULL OR m.run_id = of_run)
+                AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                AND (since IS NULL OR m."timestamp" >= since)
+                AND (until IS NULL OR m."timestamp" <= until) AS in_scope
+            FROM memory m
+            WHERE memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) @> all_of
+              AND memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) && coalesce(nullif(any_of, '{}'), all_of)
+              AND memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true)
+                  && coalesce(nullif(and_any_of, '{}'), nullif(any_of, '{}'), all_of)
+            LIMIT scan_limit + 1
+        )
+        SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
+        FROM candidates c;
+        IF rows_scanned <= scan_limit AND cardinality(ids) <= max_ids THEN
+            RETURN ids;
         END IF;
     END IF;
-    IF num_nonnulls(of_user, of_agent, of_run) > 0 AND marked * least_of <= 1.5 * middling THEN
-        scoped := scope_rows(of_user, of_agent, of_run, of_channels, middling);
-        IF scoped <= middling AND marked * least_of <= 1.5 * scoped THEN
-            RETURN scope_marked_ids(of_user, of_agent, of_run, of_channels, of_since, of_until, all_of, any_of, also_of,
-                                    reach);
+
+    -- 3. Counting a scope takes 0.1 ms per thousand rows.
+    IF num_nonnulls(of_user, of_agent, of_run) > 0 AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
+        scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope);
+        IF scope_size <= medium_scope AND indexed_rows * smallest_share <= 1.5 * scope_size THEN
+            RETURN narrow_scope_ids(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of, and_any_of,
+                                    max_ids);
         END IF;
     END IF;
     RETURN NULL;

@@ -1,4 +1,4 @@
--- Erases what was said by or to a subject: log, turn vectors, turns, profile. Returns the rows affected by table.
+-- Erases the turns of a subject: log, turn vectors, turns, profile. Returns the rows affected by table.
 --
 -- The subject is a scope (rows with every given id) or one memory. Runs before purge_subject(), which removes the
 -- sources by which a memory's turns are found; of a memory that is gone only history knows them, or its texts.
@@ -15,44 +15,53 @@ SET search_path = public, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    turns uuid[];
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    turn_ids uuid[];
 BEGIN
     IF of_memory IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run or a memory';
     END IF;
-    SELECT coalesce(array_agg(id), '{}') INTO turns FROM (
-        SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = here AND s.memory_id = of_memory
+    SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
+        SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = this_workspace AND s.memory_id = of_memory
         UNION
-        SELECT (was ->> 'turn_id')::uuid FROM memory_history h
-            CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
-        WHERE h.workspace_id = here AND h.memory_id = of_memory
+        SELECT (source ->> 'turn_id')::uuid FROM memory_history h
+        CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) source
+        WHERE h.workspace_id = this_workspace AND h.memory_id = of_memory
         UNION
         SELECT t.id FROM turn t
-        WHERE of_memory IS NULL AND t.workspace_id = here AND (of_user IS NULL OR t.user_id = of_user)
-          AND (of_agent IS NULL OR t.agent_id = of_agent) AND (of_run IS NULL OR t.run_id = of_run)
+        WHERE of_memory IS NULL AND t.workspace_id = this_workspace
+          AND (of_user IS NULL OR t.user_id = of_user)
+          AND (of_agent IS NULL OR t.agent_id = of_agent)
+          AND (of_run IS NULL OR t.run_id = of_run)
           AND (of_channel IS NULL OR t.channel = of_channel)
-    ) said;
+    ) sources;
     name := 'conversation_log';
-    DELETE FROM conversation_log l WHERE l.workspace_id = here AND (l.turn_id = ANY (turns) OR EXISTS (
-        SELECT FROM memory_history h WHERE h.workspace_id = here AND h.memory_id = of_memory
-          AND h.user_id IS NOT DISTINCT FROM l.user_id AND h.agent_id IS NOT DISTINCT FROM l.agent_id
-          AND l.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
-                                 encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex'))
-        ) OR (of_memory IS NULL
-        AND (of_user IS NULL OR l.user_id = of_user) AND (of_agent IS NULL OR l.agent_id = of_agent)
-        AND (of_run IS NULL OR l.run_id = of_run) AND (of_channel IS NULL OR l.channel = of_channel)));
+    DELETE FROM conversation_log l
+    WHERE l.workspace_id = this_workspace
+      AND (l.turn_id = ANY (turn_ids)
+           OR EXISTS (SELECT FROM memory_history h
+                      WHERE h.workspace_id = this_workspace AND h.memory_id = of_memory
+                        AND h.user_id IS NOT DISTINCT FROM l.user_id AND h.agent_id IS NOT DISTINCT FROM l.agent_id
+                        AND l.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
+                                               encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex')))
+           OR (of_memory IS NULL
+               AND (of_user IS NULL OR l.user_id = of_user)
+               AND (of_agent IS NULL OR l.agent_id = of_agent)
+               AND (of_run IS NULL OR l.run_id = of_run)
+               AND (of_channel IS NULL OR l.channel = of_channel)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'turn_vector';
-    DELETE FROM turn_vector v WHERE v.workspace_id = here AND v.turn_id = ANY (turns);
+    DELETE FROM turn_vector v WHERE v.workspace_id = this_workspace AND v.turn_id = ANY (turn_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
-    DELETE FROM turn t WHERE of_memory IS NULL AND t.workspace_id = here AND t.id = ANY (turns)
-        AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = here AND s.turn_id = t.id);
+    DELETE FROM turn t
+    WHERE of_memory IS NULL AND t.workspace_id = this_workspace AND t.id = ANY (turn_ids)
+      AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = this_workspace AND s.turn_id = t.id);
     name := 'user_profile';
-    DELETE FROM user_profile p WHERE p.workspace_id = here AND of_memory IS NULL AND p.user_id = of_user
-        AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
+    DELETE FROM user_profile p
+    WHERE p.workspace_id = this_workspace AND of_memory IS NULL AND p.user_id = of_user
+      AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 END $$;

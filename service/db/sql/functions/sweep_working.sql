@@ -1,6 +1,6 @@
--- Deletes at most `batch` working items of all workspaces that are over at time `at`; returns how many. SKIP LOCKED
--- and the limit: the sweeper waits for no request, and none for it.
-CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch integer)
+-- Deletes at most `batch_size` working items of all workspaces that are over at time `at`; returns how many.
+-- SKIP LOCKED and the limit: the sweeper waits for no request, and none for it.
+CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -9,7 +9,8 @@ DECLARE
     removed bigint;
 BEGIN
     DELETE FROM working_item WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM working_item WHERE expires_at <= at ORDER BY expires_at LIMIT batch FOR UPDATE SKIP LOCKED));
+        SELECT ctid FROM working_item WHERE expires_at <= at ORDER BY expires_at
+        LIMIT batch_size FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS removed = ROW_COUNT;
     RETURN removed;
 END $$;

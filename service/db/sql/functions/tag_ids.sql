@@ -1,13 +1,13 @@
--- Ids of up to `wanted` memories of a scope, newest first, that have a tag with one of the prefixes; `reach` bounds
--- the rows read. Past row-level security like lexical_ids().
+-- Ids of up to `candidate_limit` memories of a scope, newest first, that have a tag with one of the prefixes, read from
+-- the GIN index over filter keys; `scan_limit` bounds the rows read. Past row-level security like lexical_ids().
 CREATE OR REPLACE FUNCTION tag_ids(
     of_user text,
     of_agent text,
     of_run text,
     of_channels text[],
     prefixes text[],
-    reach integer,
-    wanted integer
+    scan_limit integer,
+    candidate_limit integer
 )
 RETURNS TABLE (id uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -17,22 +17,26 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    here uuid := current_setting('loxodon.workspace')::uuid;
-    keyed integer[] := memory_marks(here, prefixes, '{}', '{}', '{}', '{}', false);
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    prefix_keys integer[] := memory_filter_keys(this_workspace, prefixes, '{}', '{}', '{}', '{}', false);
 BEGIN
     RETURN QUERY
-    WITH met AS MATERIALIZED (
+    WITH candidates AS MATERIALIZED (
         SELECT m.workspace_id, m.id, m.created_at FROM memory m
-        WHERE memory_marks(m.workspace_id, m.tags, m.tag_prefixes, m.categories,
-                             ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
-                                   'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                             m.metadata, true) && keyed
+        WHERE memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) && prefix_keys
           AND m.tag_prefixes && prefixes
-          AND (of_user IS NULL OR m.user_id = of_user) AND (of_agent IS NULL OR m.agent_id = of_agent)
-          AND (of_run IS NULL OR m.run_id = of_run) AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-        LIMIT reach
+          AND (of_user IS NULL OR m.user_id = of_user)
+          AND (of_agent IS NULL OR m.agent_id = of_agent)
+          AND (of_run IS NULL OR m.run_id = of_run)
+          AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+        LIMIT scan_limit
     )
-    SELECT met.id FROM met WHERE met.workspace_id = here ORDER BY met.created_at DESC, met.id LIMIT wanted;
+    SELECT c.id FROM candidates c WHERE c.workspace_id = this_workspace
+    ORDER BY c.created_at DESC, c.id LIMIT candidate_limit;
 END $$;
 
 REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer) FROM PUBLIC;

@@ -93,20 +93,20 @@ CREATE INDEX ix_memory_context_terms ON memory USING gin (workspace_terms(worksp
 
 -- BM25 of a scope without touching the table. An index entry holds at most 2,704 bytes: beside the longest ids
 -- (512 bytes) and channel (100 characters of 4 bytes) that is room for 120 terms of 8 bytes. Rows with more terms
--- are found by the _long indexes and read from the table, and so are scopes of a run, which are short.
-CREATE INDEX ix_memory_user_words ON memory (workspace_id, user_id, channel)
+-- are found by the _many_terms indexes and read from the table, and so are scopes of a run, which are short.
+CREATE INDEX ix_memory_user_bm25 ON memory (workspace_id, user_id, channel)
     INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, agent_id, bm25,
              context_bm25)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
-CREATE INDEX ix_memory_agent_words ON memory (workspace_id, agent_id, channel)
+CREATE INDEX ix_memory_agent_bm25 ON memory (workspace_id, agent_id, channel)
     INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, user_id, bm25,
              context_bm25)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
-CREATE INDEX ix_memory_user_long ON memory (workspace_id, user_id)
+CREATE INDEX ix_memory_user_many_terms ON memory (workspace_id, user_id)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
-CREATE INDEX ix_memory_agent_long ON memory (workspace_id, agent_id)
+CREATE INDEX ix_memory_agent_many_terms ON memory (workspace_id, agent_id)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
-CREATE INDEX ix_memory_run_long ON memory (workspace_id, run_id)
+CREATE INDEX ix_memory_run_many_terms ON memory (workspace_id, run_id)
     WHERE run_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
 
 -- Names of those who speak in a scope, one step of the index per name.
@@ -118,11 +118,11 @@ CREATE INDEX ix_memory_run_speaker ON memory (workspace_id, run_id, speaker, cha
     WHERE run_id IS NOT NULL AND speaker IS NOT NULL;
 
 -- Filter keys (tags, categories, some columns, metadata values and ranges), read by narrow_ids() and tag_ids().
-CREATE INDEX ix_memory_marks ON memory
-    USING gin (memory_marks(workspace_id, tags, tag_prefixes, categories,
-                            ARRAY['type ' || type, 'role ' || role, 'speaker ' || speaker,
-                                  'session ' || session_id, 'conversation ' || conversation_id::text],
-                            metadata, true))
+CREATE INDEX ix_memory_filter_keys ON memory
+    USING gin (memory_filter_keys(workspace_id, tags, tag_prefixes, categories,
+                                  ARRAY['type ' || type, 'role ' || role, 'speaker ' || speaker,
+                                        'session ' || session_id, 'conversation ' || conversation_id::text],
+                                  metadata, true))
     WITH (fastupdate = off);
 
 -- Everything that reads and jobs change. No index but the key and room in each page, so that updates stay HOT.

@@ -1,7 +1,7 @@
 -- Trigger: drops a relation that was read out of texts with the last memory that states it, whichever way that memory
 -- goes (request, cascade, erasure). The edge is locked before its evidence is counted, so two deletes of the last two
 -- memories cannot both see the other's. Whoever deletes many memories locks their edges by ascending id first.
-CREATE OR REPLACE FUNCTION drop_unsaid_edge()
+CREATE OR REPLACE FUNCTION drop_unsupported_edge()
 RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = public, pg_temp
@@ -15,4 +15,4 @@ BEGIN
     RETURN NULL;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION drop_unsaid_edge() FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION drop_unsupported_edge() FROM PUBLIC;

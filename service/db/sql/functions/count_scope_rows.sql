@@ -1,0 +1,29 @@
+-- How many memories the scope has, counted up to `max_rows` + 1. Called by narrow_ids() alone.
+CREATE OR REPLACE FUNCTION count_scope_rows(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    max_rows integer
+)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+BEGIN
+    RETURN (SELECT count(*) FROM (
+        SELECT FROM memory m
+        WHERE m.workspace_id = this_workspace
+          AND (of_user IS NULL OR m.user_id = of_user)
+          AND (of_agent IS NULL OR m.agent_id = of_agent)
+          AND (of_run IS NULL OR m.run_id = of_run)
+          AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+        LIMIT max_rows + 1
+    ) counted);
+END $$;
+
+REVOKE EXECUTE ON FUNCTION count_scope_rows(text, text, text, text[], integer) FROM PUBLIC;

@@ -1,0 +1,60 @@
+-- Ids of the scope's memories that meet the filter keys, as for narrow_ids(), which alone calls it; NULL when there are
+-- more than `max_ids`. Planned for its values, so that what is not given falls away. Only bitmaps of scope and keys are
+-- allowed: working out the filter keys of a scope's rows one by one would take longer than anything else could.
+CREATE OR REPLACE FUNCTION narrow_scope_ids(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channels text[],
+    since timestamptz,
+    until timestamptz,
+    all_of integer[],
+    any_of integer[],
+    and_any_of integer[],
+    max_ids integer
+)
+RETURNS uuid[]
+LANGUAGE plpgsql STABLE
+SET search_path = public, pg_temp
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+SET enable_indexscan = off
+SET enable_indexonlyscan = off
+SET work_mem = '64MB'
+AS $$
+DECLARE
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+    ids uuid[];
+BEGIN
+    ids := ARRAY(
+        SELECT m.id FROM memory m
+        WHERE m.workspace_id = this_workspace
+          AND (of_user IS NULL OR m.user_id = of_user)
+          AND (of_agent IS NULL OR m.agent_id = of_agent)
+          AND (of_run IS NULL OR m.run_id = of_run)
+          AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+          AND (since IS NULL OR m."timestamp" >= since)
+          AND (until IS NULL OR m."timestamp" <= until)
+          AND (all_of = '{}' OR memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) @> all_of)
+          AND (any_of = '{}' OR memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) && any_of)
+          AND (and_any_of = '{}' OR memory_filter_keys(
+                m.workspace_id, m.tags, m.tag_prefixes, m.categories,
+                ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
+                      'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
+                m.metadata, true) && and_any_of)
+        LIMIT max_ids + 1
+    );
+    RETURN CASE WHEN cardinality(ids) <= max_ids THEN ids END;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION
+    narrow_scope_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    FROM PUBLIC;
