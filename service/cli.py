@@ -1,4 +1,4 @@
-"""Which commands are there?
+"""Commands of `loxodon`.
 
 `run` is for one machine and does everything. `api`, `worker` and `migrate` are its parts, for containers: they expect
 DATABASE_URL. Imports stand inside the commands: the supervisor must start at once and stay small.
@@ -40,7 +40,7 @@ def run(
 
     if parent:
         leash.arm(signal.SIGTERM, parent)
-    with told_plainly():
+    with errors_in_a_sentence():
         raise typer.Exit(run_everything(settings(), reload=reload))
 
 
@@ -53,7 +53,7 @@ def api(
     """Serve the REST API on LOXODON_HOST and LOXODON_PORT."""
     from service.launch.processes import serve
 
-    with told_plainly():
+    with errors_in_a_sentence():
         raise typer.Exit(serve(settings(), fd=_given(fd), gate=_given(gate), reload=reload))
 
 
@@ -64,7 +64,7 @@ def worker(
     """Work off the jobs: enrichment, decay, partitions."""
     from service.launch.processes import work
 
-    with told_plainly():
+    with errors_in_a_sentence():
         raise typer.Exit(work(settings(), nice=nice))
 
 
@@ -75,7 +75,7 @@ def migrate(
     """Bring the database to the newest revision; ensure LOXODON_BOOTSTRAP_API_KEY when it is set."""
     from service.launch.schema import migrate as migrate_database
 
-    with told_plainly():
+    with errors_in_a_sentence():
         migrate_database(settings(), revision)
 
 
@@ -88,7 +88,7 @@ def settings() -> Settings:
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
+def errors_in_a_sentence() -> Iterator[None]:
     """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback."""
     from service.errors import ServiceError
 

@@ -1,4 +1,4 @@
-"""What can go wrong, in our own words?
+"""The tree of errors.
 
     ServiceError
     ├── InvalidInput          the caller sent something we cannot use (names the field)
@@ -107,7 +107,7 @@ class DeadlineExceeded(Unavailable):
 
 
 class ClientGone(Unavailable):
-    """Nobody hears of it: it stands in the log."""
+    """The client hung up; only the log shows it."""
 
     code = "client_gone"
 

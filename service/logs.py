@@ -1,4 +1,4 @@
-"""How does the service log? One JSON line per event on standard error: ids and counts, never memory text."""
+"""Logging: one JSON line per event on standard error: ids and counts, never memory text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the application made of?"""
+"""The FastAPI application: routers, middleware, error handlers, and what lives as long as it does."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
         docs_url=None,
-        redoc_url=None,  # open routes are few (B29)
+        redoc_url=None,  # few routes are open: docs/decisions/021-open-routes.md
         swagger_ui_oauth2_redirect_url=None,
     )
     errors.install(app)
@@ -132,5 +132,5 @@ def app_from_env() -> FastAPI:
     settings = Settings.from_env(os.environ)
     logs.set_up(settings.log_level)
     app = create_app(settings, lambda settings: warmup.opened(settings, app))
-    garbage.look_rarely()
+    garbage.collect_rarely()
     return app

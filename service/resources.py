@@ -1,4 +1,4 @@
-"""What does a request or a job work with? Opened once per process, by API and worker alike."""
+"""What requests and jobs work with: database, providers, clock, settings. Opened once per process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ moment of the monotonic clock until which it holds."""
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Everything that waits or remembers. `llm` is None without a key: the rules do its work."""
+    """Everything that waits or remembers. `llm` is None without a key: the rules do its work then."""
 
     db: Database
     embedder: CachedEmbedder

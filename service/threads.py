@@ -1,4 +1,4 @@
-"""Where does work that burns CPU go? Off the event loop, into a few threads with a bounded queue (B13)."""
+"""A few threads with a bounded queue, for work that burns CPU (docs/decisions/032-no-cpu-on-the-event-loop.md)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-LONG = 1_000
-"""Characters. The rules for importance, type and words need some 2 ms of CPU per 1,000."""
+LONG_CHARS = 1_000
+"""The rules for importance, type and words need some 2 ms of CPU per 1,000 characters."""
 
 
 class Threads:
@@ -32,12 +32,12 @@ class Threads:
         self._unfinished += 1
         future = self._pool.submit(work, *args, **kwargs)
         loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: _tell(loop, self._done))
+        future.add_done_callback(lambda _: _call_soon(loop, self._done))
         return await asyncio.wrap_future(future)
 
     async def run_if_long(self, text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """`work(...)` in place when `text` is short: handing it over would cost more than the work."""
-        return await self.run(work, *args, **kwargs) if len(text) > LONG else work(*args, **kwargs)
+        return await self.run(work, *args, **kwargs) if len(text) > LONG_CHARS else work(*args, **kwargs)
 
     def _done(self) -> None:
         self._unfinished -= 1
@@ -46,6 +46,6 @@ class Threads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _tell(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(callback)

@@ -1,8 +1,8 @@
-"""What does a process do before the first requests, so that they need not pay for it?
+"""Work before the first request, so that it need not pay for it.
 
 A new connection of the pool knows no table: its first search took twice as long as the second. So the usual number of
 connections is opened at the start, and each makes a search that finds nothing, by the very code of any other. None of
-this is needed: what fails is logged, and whoever comes first pays after all.
+this is needed: what fails is logged, and the first requests are slower.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from service.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-MOST = 10
+MAX_CONNECTIONS = 10
 """Connections that are opened at the start, the pool's size by default: some 25 ms each, two at a time on two cores."""
 
-PATIENCE_S = 2.0
+START_DELAY_MAX_S = 2.0
 """How long a start waits for them."""
 
-POLITE_S = 0.0003
-"""How long the thread that loads rules may keep the event loop from the interpreter. With Python's 5 ms a search,
+SWITCH_INTERVAL_S = 0.0003
+"""How long the thread that loads rules may keep the interpreter from the event loop. With Python's 5 ms a search,
 which waits for something some twenty times, took 110 ms instead of 30 until all were there."""
 
 QUESTION = CleanText("Which book did Ada lend to her brother?")
@@ -61,10 +61,10 @@ async def opened(settings: Settings, app: FastAPI) -> AsyncIterator[Resources]:
 async def _try_out(res: Resources, app: FastAPI) -> None:
     began = time.perf_counter()
     try:
-        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
-            group.create_task(connections(res, min(res.settings.pool_size, MOST)))
+        async with asyncio.timeout(START_DELAY_MAX_S), asyncio.TaskGroup() as group:
+            group.create_task(connections(res, min(res.settings.pool_size, MAX_CONNECTIONS)))
             routes(app, "/v1/memories")
-    except Exception as exc:  # whatever it is: the service starts without
+    except Exception as exc:  # the service starts without it
         log.warning("warm_up_failed", kind=type(exc).__name__)
     else:
         log.info("warmed_up", took_ms=round((time.perf_counter() - began) * 1000))
@@ -72,7 +72,9 @@ async def _try_out(res: Resources, app: FastAPI) -> None:
 
 async def connections(res: Resources, count: int) -> None:
     """Opens so many connections at once, and searches on each of them in a workspace that nobody has."""
-    still = replace(res, embedder=CachedEmbedder(_Still(res.embedder.dimension), entries=0), llm=None, reranker=None)
+    still = replace(
+        res, embedder=CachedEmbedder(_ZeroEmbedder(res.embedder.dimension), entries=0), llm=None, reranker=None
+    )
     query = Query(Scope(NIL_WORKSPACE, user_id="nobody"), QUESTION, 10)
     ready = await search.prepare(query, still, {})
     all_open = asyncio.Barrier(count)
@@ -99,7 +101,7 @@ def routes(app: FastAPI, path: str) -> None:
 async def load_rules() -> None:
     """Loads what reads times that our own rules do not know: 0.6 s of pure Python, in a thread."""
     usual = sys.getswitchinterval()
-    sys.setswitchinterval(POLITE_S)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         await asyncio.to_thread(temporal.warm)
     except Exception as exc:
@@ -108,8 +110,8 @@ async def load_rules() -> None:
         sys.setswitchinterval(usual)
 
 
-class _Still:
-    """An embedder that asks nobody: a start neither waits for a model behind a network nor pays for it."""
+class _ZeroEmbedder:
+    """An embedder without a model, so that a start neither waits nor pays for one behind a network."""
 
     model = "none"
 

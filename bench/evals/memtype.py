@@ -7,19 +7,28 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+<<<<<<< HEAD
 from bench.evals.scoring import read_rows
 from service.domain.kinds import Kind, KindSource, MemoryType
+=======
+from service.domain.kinds import Classification, ClassificationSource, MemoryType
+>>>>>>> d1bb04b (Gather the pipeline's stages by the call they share)
 from service.language import kinds
 
-Classifier = Callable[[str], Kind]
+Classifier = Callable[[str], Classification]
 
 
+<<<<<<< HEAD
 def with_default(text: str) -> Kind:
     """Returns what the published patterns say, else Context."""
+=======
+def with_default(text: str) -> Classification:
+    """Returns what the published patterns say, else Context (R4.18, R4.23)."""
+>>>>>>> d1bb04b (Gather the pipeline's stages by the call they share)
     return kinds.classify(text) or kinds.UNCLASSIFIED_UNASKED
 
 
-def with_rules(text: str) -> Kind:
+def with_rules(text: str) -> Classification:
     """Returns what the service says with no model: patterns, then the offline rules, then Context."""
     return kinds.classify(text) or kinds.guess(text) or kinds.UNCLASSIFIED_UNASKED
 
@@ -45,11 +54,11 @@ def _section(title: str, classify: Classifier, labelled: list[tuple[str, MemoryT
     lines += [f"{name:<24}" + "".join(f"{matrix[name, other]:>10}" for other in names) for name in names]
     right = sum(matrix[name, name] for name in names)
     lines.append(f"accuracy {right}/{len(read)} = {right / max(1, len(read)):.2f}")
-    lines += [_of_source(read, source) for source in KindSource if sources[source]]
+    lines += [_of_source(read, source) for source in ClassificationSource if sources[source]]
     return "\n".join(lines)
 
 
-def _of_source(read: list[tuple[MemoryType, Kind]], source: KindSource) -> str:
+def _of_source(read: list[tuple[MemoryType, Classification]], source: ClassificationSource) -> str:
     chosen = [(type_, kind) for type_, kind in read if kind.source is source]
     right = sum(type_ is kind.type for type_, kind in chosen)
     return f"  {source.value:<8} covers {len(chosen)}/{len(read)} = {len(chosen) / len(read):.2f}, right {right}"

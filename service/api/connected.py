@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.api.schemas import Id, ResponseModel
 from service.domain.memory import Memory
-from service.domain.relation import RelationType, Step
+from service.domain.relation import RelationType, WalkStep
 
 
 class ConnectedOut(ResponseModel):
@@ -21,7 +21,7 @@ class ConnectedOut(ResponseModel):
     strength: float = Field(description="0..1", examples=[0.83])
 
 
-def connected(steps: Sequence[Step], found: Mapping[UUID, Memory]) -> list[ConnectedOut]:
+def connected(steps: Sequence[WalkStep], found: Mapping[UUID, Memory]) -> list[ConnectedOut]:
     """The strongest first; what went meanwhile is not among `found`."""
     return [
         ConnectedOut(id=step.memory_id, memory=found[step.memory_id].text, type=step.by.type, strength=step.by.strength)

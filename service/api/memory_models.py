@@ -26,7 +26,7 @@ from service.api.schemas import (
 )
 from service.domain.decision import Action
 from service.domain.draft import DedupAction, EmbeddingStatus
-from service.domain.kinds import KindSource, MemoryType
+from service.domain.kinds import ClassificationSource, MemoryType
 from service.domain.temporal import TemporalTag, TemporalType
 
 TypeName = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
@@ -295,7 +295,7 @@ class StoreOutcome(ResponseModel):
     type_confidence: float | None = Field(
         description="0..1: how sure the type is; null: not looked for", examples=[0.85]
     )
-    classification_source: KindSource | None = Field(
+    classification_source: ClassificationSource | None = Field(
         description="Who named the type; null: not looked for", examples=["regex"]
     )
     pii: PiiSummary = Field(description="What was cut out")
@@ -375,7 +375,7 @@ class MemoryResponse(ResponseModel):
     hash: str = Field(description="MD5 of the text, in hexadecimal", examples=["9e107d9d372bb6826bd81d3542a419d6"])
     type: MemoryType = Field(description="One of seven kinds", examples=["Preference"])
     type_confidence: float = Field(description="0..1: how sure the type is", examples=[0.85])
-    classification_source: KindSource = Field(description="Who named the type", examples=["regex"])
+    classification_source: ClassificationSource = Field(description="Who named the type", examples=["regex"])
     fact_confidence: float | None = Field(
         description="0..1: how sure a fact out of a conversation is; null for what was stored as it is", examples=[0.9]
     )

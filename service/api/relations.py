@@ -27,7 +27,7 @@ from service.db.engine import Session
 from service.db.graph import edges
 from service.db.memories import memories
 from service.domain.memory import Memory
-from service.domain.relation import Relation, RelationType, Step
+from service.domain.relation import Relation, RelationType, WalkStep
 from service.domain.request import StoredAnswer
 from service.errors import InvalidInput
 from service.memory.associate import associate, dissociate
@@ -166,7 +166,7 @@ async def _start(session: Session, workspace_id: UUID, wanted: UUID, res: Resour
     return found
 
 
-def _near(step: Step) -> UUID:
+def _near(step: WalkStep) -> UUID:
     """The end of the edge that the walk came from."""
     return step.by.source_id if step.by.target_id == step.memory_id else step.by.target_id
 

@@ -20,7 +20,7 @@ from service.api.ranking import MetricsOut, RankIn, Ranks
 from service.api.reads import Note, NoteOf, Reinforce, ReinforceOf
 from service.api.schemas import Id, ResponseModel, Time, Unit
 from service.domain.access import Caller
-from service.domain.memory import Hit, Term
+from service.domain.memory import Hit, ScoreTerm
 from service.domain.query import Explanation, SearchResult
 from service.domain.query import Query as Asked
 from service.domain.text import CleanText
@@ -332,7 +332,7 @@ def _why(why: Explanation) -> FoundOut:
     )
 
 
-def _explained(terms: Mapping[str, Term], factors: Mapping[str, float]) -> ExplainOut:
+def _explained(terms: Mapping[str, ScoreTerm], factors: Mapping[str, float]) -> ExplainOut:
     counting = {
         name: TermOut(raw=term.raw, value=term.value, weight=term.weight)
         for name, term in terms.items()

@@ -23,7 +23,7 @@ from service.api.memory_models import (
     TimeMention,
 )
 from service.domain.decision import Action, Evidence
-from service.domain.draft import Asked, Draft, Speech
+from service.domain.draft import CallerFields, Draft, Speech
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import HistoryEntry, Memory, Outcome
 from service.domain.temporal import Mention, Temporal
@@ -35,10 +35,14 @@ from service.providers.budget import RequestUsage
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
 
 
+<<<<<<< HEAD
 def asked(body: MemoryFields, *, dimension: int, timezone: str, now: datetime) -> Asked:
+=======
+def asked(body: wire.MemoryFields, *, dimension: int, timezone: str, now: datetime) -> CallerFields:
+>>>>>>> d1bb04b (Gather the pipeline's stages by the call they share)
     """What the caller set by hand; raises InvalidInput for a vector of the wrong length or an end in the past."""
     level, value = body.importance_level, body.importance
-    return Asked(
+    return CallerFields(
         id=body.id,
         type=MemoryType(body.type) if body.type else None,
         type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,

@@ -48,7 +48,7 @@ async def conversation(body: StoreRequest, who: Caller, res: Resources) -> tuple
     where = scope(body, who)
     said, warnings = messages(body, res)
     drafts = [_draft(body, text, spoken, where, res, record=not body.infer) for text, spoken in said]
-    drafts = [replace(each, asked=replace(each.asked, compare=compare)) for each in drafts] if compare else drafts
+    drafts = [replace(each, given=replace(each.given, compare=compare)) for each in drafts] if compare else drafts
     external_id = body.run_id or body.session_id
     return Conversation(where, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
 
@@ -106,7 +106,7 @@ def _draft(
     return Draft(
         scope=where,
         raw=text,
-        asked=shapes.asked(body, dimension=res.embedder.dimension, timezone=settings.timezone, now=now),
+        given=shapes.asked(body, dimension=res.embedder.dimension, timezone=settings.timezone, now=now),
         options=Options(
             dedup=body.dedup,
             use_llm=body.use_llm is not False,

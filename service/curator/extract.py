@@ -14,7 +14,8 @@ from uuid import UUID
 
 from service.curator import model_calls, prompts, sourcing
 from service.curator.sourcing import SourceMessage
-from service.domain.fact import Fact, Named, Related
+from service.domain.entity import NamedEntity
+from service.domain.fact import Fact, NamedRelation
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 from service.errors import LlmError
@@ -171,23 +172,23 @@ def _usable(text: str) -> bool:
     return len(text.strip()) <= MAX_FACT_CHARS and any(char.isalnum() for char in text)
 
 
-def _named(value: Any) -> list[Named]:
+def _named(value: Any) -> list[NamedEntity]:
     if not isinstance(value, list):
         return []
     pairs = [(each.get("name"), each.get("type")) for each in value if isinstance(each, dict)]
     return [
-        Named(name.strip()[:200], kind.strip().lower()[:50])
+        NamedEntity(name.strip()[:200], kind.strip().lower()[:50])
         for name, kind in pairs
         if isinstance(name, str) and isinstance(kind, str) and name.strip() and kind.strip()
     ]
 
 
-def _related(value: Any) -> list[Related]:
+def _related(value: Any) -> list[NamedRelation]:
     if not isinstance(value, list):
         return []
     found = []
     for each in value:
         parts = [each.get(key) for key in ("source", "relation", "target")] if isinstance(each, dict) else []
         if len(parts) == 3 and all(isinstance(part, str) and part.strip() for part in parts):
-            found.append(Related(*(str(part).strip()[:200] for part in parts)))
+            found.append(NamedRelation(*(str(part).strip()[:200] for part in parts)))
     return found

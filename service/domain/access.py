@@ -1,4 +1,4 @@
-"""Who asks, and what may they do?"""
+"""API keys as the service sees them: the caller and its rights."""
 
 from __future__ import annotations
 

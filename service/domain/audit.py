@@ -1,4 +1,4 @@
-"""Which words does the audit log use? All there are: a filter that names another one could only be misspelt."""
+"""Words of the audit log: all there are, so a filter that names another one is misspelt."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ Operation = Literal[
 """What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
 
 Subject = Literal["semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline"]
-"""What it was done to. A message kept word by word is `episodic`, as turns are; changes of entities are `semantic`,
+"""What it was done to. A message kept word for word is `episodic`, as turns are; changes of entities are `semantic`,
 searches for them `entity`."""

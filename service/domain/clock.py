@@ -1,4 +1,4 @@
-"""What time is it? Validity, expiry and decay take their "now" from here, so tests can set it (B25)."""
+"""The clock that validity, expiry and decay take their "now" from, so that tests can set it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is a text on its way to becoming a memory?
+"""A text on its way to becoming a memory.
 
-A `Draft` enters the pipeline with what the caller asked for; each stage adds its own fields and nothing else.
+A `Draft` enters the pipeline with what the caller gave; each stage adds its own fields and nothing else.
 `draft.finish()` turns it into a complete `NewMemory`, so nothing below the pipeline meets a missing part.
 """
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from service.domain.decision import Evidence, Neighbour
 from service.domain.fact import Fact
 from service.domain.filters import Filter
-from service.domain.kinds import Importance, Kind, MemoryType
+from service.domain.kinds import Classification, Importance, MemoryType
 from service.domain.scope import Scope
 from service.domain.temporal import Temporal
 from service.domain.text import CleanText, Redaction
@@ -33,7 +33,7 @@ class EmbeddingStatus(StrEnum):
     PLACEHOLDER = "placeholder"
 
 
-class DedupAction(StrEnum):  # R4.07-R4.09
+class DedupAction(StrEnum):
     """What became of the text next to its neighbours."""
 
     DUPLICATE_EXACT = "duplicate_exact"
@@ -42,8 +42,8 @@ class DedupAction(StrEnum):  # R4.07-R4.09
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the caller set by hand; None means "find out". `compare`: only these memories are compared with (R3.01)."""
+class CallerFields:
+    """What the caller set; None means "find out". `compare`: the memories that are compared with, None for all."""
 
     id: UUID | None = None
     type: MemoryType | None = None
@@ -65,7 +65,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the request wants to be treated. `record`: stored as said (messages with infer=false), see B10."""
+    """How the request is treated. `record`: stored word for word (messages with infer=false)."""
 
     dedup: bool = True
     use_llm: bool = True
@@ -87,7 +87,7 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class Dedup:
-    """The verdict on a text; `existing_id` with every action but STORED_NEW, `similarity` of the nearest or None."""
+    """What became of a text; `existing_id` with every action but STORED_NEW, `similarity` of the nearest or None."""
 
     action: DedupAction
     existing_id: UUID | None = None
@@ -95,7 +95,7 @@ class Dedup:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedText:
     """The text that replaces an existing one, where that is not simply the new text. The vector is absent when the
     decision fell inside the lock, where nothing can be embedded: a job makes it."""
 
@@ -105,16 +105,16 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What a text is found by: the weight of each term, by its number. `text` tells whose they are."""
+class TermWeights:
+    """The BM25 weight of each term of `text`, by term id."""
 
     text: CleanText
     weights: Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What stands around a turn (A12): the text for its context terms, and its vector, if there is one."""
+class TurnContext:
+    """The turns before a turn: the text for its context terms, and its vector, if there is one."""
 
     text: CleanText
     vector: NDArray[np.float32] | None = None
@@ -137,9 +137,9 @@ class NewMemory:
     scope: Scope
     text: CleanText
     hash: str
-    asked: Asked
+    given: CallerFields
     dedup: Dedup
-    kind: Kind
+    kind: Classification
     importance: Importance
     temporal: Temporal
     categories: tuple[str, ...]
@@ -152,10 +152,12 @@ class NewMemory:
     evidence: Evidence | None
     speech: Speech | None
     fact_confidence: float | None
-    context: Context | None
+    context: TurnContext | None
     takes_part_in_dedup: bool
-    weights: Mapping[int, float] | None = None  # of the terms; None: still to be worked out
-    near: tuple[tuple[UUID, float], ...] | None = None  # the nearest memories and how similar; None: nobody looked
+    weights: Mapping[int, float] | None = None  # BM25, by term id; None: still to be worked out
+    near: tuple[tuple[UUID, float], ...] | None = (
+        None  # the nearest memories with their similarity; None: nobody looked
+    )
     fact: Fact | None = None
     blocked: bool = True  # a row that no longer counts may hold this text's place in deduplication
 
@@ -166,7 +168,7 @@ class Draft:
 
     scope: Scope
     raw: str
-    asked: Asked
+    given: CallerFields
     options: Options
     received_at: datetime
     speech: Speech | None = None
@@ -177,7 +179,7 @@ class Draft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     tag_prefixes: tuple[str, ...] = ()
-    original_length: int | None = None  # size: set when the text was summarised
+    original_length: int | None = None  # size.summarise
     hash: str = ""  # embed
     vector: NDArray[np.float32] | None = None
     embedding_status: EmbeddingStatus = EmbeddingStatus.QUEUED
@@ -185,22 +187,22 @@ class Draft:
     blocked: bool = True  # a row that no longer counts may stand where this text is to stand; False: seen in the lock
     dedup: Dedup | None = None
     evidence: Evidence | None = None
-    merged: Merged | None = None
-    context: Context | None = None  # context
+    merged: MergedText | None = None
+    context: TurnContext | None = None  # embed.surround
     annotation: Annotation | None = None  # annotate
     importance: Importance | None = None
     temporal: Temporal | None = None
     categories: tuple[str, ...] = ()
-    kind: Kind | None = None
-    words: Words | None = None  # words
+    kind: Classification | None = None
+    term_weights: TermWeights | None = None
     warnings: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def timestamp(self) -> datetime:
-        """When the thing happened: the turn's time, the caller's, or now (R1.02)."""
+        """When the thing happened: the turn's time, the caller's, or now."""
         spoken = self.speech.timestamp if self.speech else None
-        return spoken or self.asked.timestamp or self.received_at
+        return spoken or self.given.timestamp or self.received_at
 
     @property
     def clean(self) -> CleanText:
@@ -210,12 +212,12 @@ class Draft:
 
     @property
     def settled(self) -> bool:
-        """Is there nothing left to find out? True for an exact duplicate."""
+        """Whether nothing is left to find out: true for an exact duplicate."""
         return self.dedup is not None and self.dedup.action is DedupAction.DUPLICATE_EXACT
 
     def _near(self) -> tuple[tuple[UUID, float], ...] | None:
         """Empty when the scope was looked through and nothing was there; a caller's filter may have hidden some."""
-        looked = self.options.dedup and not self.options.record and self.asked.compare is None
+        looked = self.options.dedup and not self.options.record and self.given.compare is None
         if self.merged or not (self.seen or (looked and self.embedding_status is EmbeddingStatus.STORED)):
             return None
         return tuple((each.id, each.similarity) for each in self.seen)
@@ -229,11 +231,11 @@ class Draft:
         final = self.merged or self
         text = self.merged.text if self.merged else self.clean
         return NewMemory(
-            id=self.asked.id or new_id,
+            id=self.given.id or new_id,
             scope=self.scope,
             text=text,
             hash=final.hash,
-            asked=self.asked,
+            given=self.given,
             dedup=self.dedup,
             kind=self.kind,
             importance=self.importance,
@@ -253,5 +255,5 @@ class Draft:
             near=self._near(),
             fact=self.fact,
             blocked=self.blocked or self.merged is not None,  # it was looked for by the draft's own text
-            weights=self.words.weights if self.words and self.words.text == text else None,
+            weights=self.term_weights.weights if self.term_weights and self.term_weights.text == text else None,
         )

@@ -1,23 +1,16 @@
-"""What is one fact, taken out of a conversation?"""
+"""One fact, taken out of a conversation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from service.domain.entity import NamedEntity
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """An entity that a fact names."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class Related:
+class NamedRelation:
     """A relation between two named entities, its label as it was given."""
 
     source: str
@@ -42,6 +35,6 @@ class Fact:
     start: int | None = None
     end: int | None = None
     level: int | None = None
-    entities: tuple[Named, ...] = ()
-    relations: tuple[Related, ...] = ()
+    entities: tuple[NamedEntity, ...] = ()
+    relations: tuple[NamedRelation, ...] = ()
     by_assistant: bool = False

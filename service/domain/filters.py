@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from service.domain.kinds import KindSource, MemoryType
+from service.domain.kinds import ClassificationSource, MemoryType
 from service.domain.temporal import TemporalTag, TemporalType
 from service.errors import InvalidInput
 
@@ -89,7 +89,7 @@ FIELDS: Final[Mapping[str, Kind]] = {
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "type": tuple(MemoryType),
-    "classification_source": tuple(KindSource),
+    "classification_source": tuple(ClassificationSource),
     "temporal_type": tuple(TemporalType),
     "temporal_tag": tuple(TemporalTag),
     "embedding": ("stored", "queued", "placeholder"),  # EmbeddingStatus, which stands above

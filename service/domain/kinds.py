@@ -1,4 +1,4 @@
-"""Which kinds of memory are there, and how sure are we?"""
+"""Types of memories, how sure a type is, and importance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class MemoryType(StrEnum):  # R1.05
+class MemoryType(StrEnum):
     """The seven types, case-sensitive."""
 
     DECISION = "Decision"
@@ -28,11 +28,11 @@ TYPICAL_IMPORTANCE: Mapping[MemoryType, tuple[float, float]] = {
     MemoryType.INSIGHT: (0.7, 0.9),
     MemoryType.CONTEXT: (0.5, 0.7),
 }
-"""Guidance (R1.06): a hint to the rating, never a reason to change a caller's value."""
+"""A hint to the rating, never a reason to change a caller's value."""
 
 
-class KindSource(StrEnum):
-    """Who said so."""
+class ClassificationSource(StrEnum):
+    """What a type was found by: the caller, patterns, a model, the rules' guess, or nothing."""
 
     EXPLICIT = "explicit"
     REGEX = "regex"
@@ -42,17 +42,17 @@ class KindSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Classification:
     """A memory type with the certainty (0..1) of the classification and its source."""
 
     type: MemoryType
     confidence: float
-    source: KindSource
+    source: ClassificationSource
 
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """`value` 0..1 and `level` 1..10 of the same judgement (C01)."""
+    """`value` 0..1 and `level` 1..10 of the same rating."""
 
     value: float
     level: int

@@ -1,4 +1,4 @@
-"""What is a stored memory, and what does an answer tell about it?"""
+"""A stored memory, its history, and what became of a text that was to be stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
-from service.domain.kinds import Importance, Kind
+from service.domain.kinds import Classification, Importance
 from service.domain.scope import Scope
 from service.domain.temporal import Temporal
 
@@ -29,7 +29,7 @@ class Memory:
     scope: Scope
     text: str
     hash: str
-    kind: Kind
+    kind: Classification
     fact_confidence: float | None
     importance: Importance
     tags: tuple[str, ...]
@@ -62,7 +62,7 @@ class Memory:
 
     @property
     def lifecycle_state(self) -> str:
-        """Where the memory stands (R1.24), from its columns alone."""
+        """Where the memory stands, from its columns alone."""
         if self.archived:
             return "archived"
         if self.enriched_at is not None:
@@ -109,7 +109,7 @@ class HistoryEntry:
     recorded_to: datetime | None
 
 
-class Term(Protocol):
+class ScoreTerm(Protocol):
     """A part of a score: what was measured (None: nothing), its value 0..1, and its weight."""
 
     @property
@@ -128,5 +128,5 @@ class Hit:
     memory: Memory
     score: float
     similarity: float | None
-    terms: Mapping[str, Term] = field(default_factory=dict)
+    terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)

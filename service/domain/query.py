@@ -9,7 +9,7 @@ from typing import Literal
 from uuid import UUID
 
 from service.domain.filters import Filter
-from service.domain.memory import Hit, Term
+from service.domain.memory import Hit, ScoreTerm
 from service.domain.ranking import Ranking
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -112,7 +112,7 @@ class Explanation:
     place: int | None
     reasons: tuple[str, ...]
     score: float | None = None
-    terms: Mapping[str, Term] = field(default_factory=dict)
+    terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""How can one memory stand to another?"""
+"""Relations between memories, and walks along them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WalkStep:
     """A memory that a walk came to: how many edges from the start (1 is next to it), and by which edge."""
 
     memory_id: UUID
@@ -57,5 +57,5 @@ class Walk:
     """Memories in the order of the walk; `truncated` when a node had more edges, or there were more memories, than
     the limits let through."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[WalkStep, ...]
     truncated: bool

@@ -1,4 +1,4 @@
-"""What is to be different about a memory?"""
+"""A wanted change of one memory, and the version it expects."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Moment = Literal["t_valid", "t_invalid", "expires_at", "timestamp", "updated_at"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """None leaves as it is. `metadata` is merged key by key, a None in it removes the key (R6.08), and None for all of
+    """None leaves as it is. `metadata` is merged key by key, a None in it removes the key, and None for all of
     it every key; `tags` replace the whole list; `moments` holds the times that were named, None clears one.
-    `embed_now`: the vector is made in the request, else a job makes it (C10)."""
+    `embed_now`: the vector is made in the request, else a job makes it."""
 
     text: str | None = None
     tags: tuple[str, ...] | None = None
@@ -31,7 +31,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What If-Match said. `versions`: any of them will do; `anything`: `*`."""
+    """The If-Match of a request. `versions`: any of them will do; `anything`: `*`."""
 
     versions: frozenset[int] = frozenset()
     anything: bool = False

@@ -1,4 +1,4 @@
-"""Whose memory is it, and where is it looked for?"""
+"""The scope of a memory: workspace, user, agent, run and channel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Scope:
     """A workspace (the wall), three hard filters and a soft one.
 
     `user_id`, `agent_id`, `run_id`: None means "not given". On a write a missing id is stored as NULL; on a read
-    only the given ids filter (C56). `channel`: reads look at it and at `_global`.
+    only the given ids filter. `channel`: reads look at it and at `_global`.
     """
 
     workspace_id: UUID
@@ -26,7 +26,7 @@ class Scope:
     channel: str = GLOBAL_CHANNEL
 
     def require_owner(self) -> Scope:
-        """Returns itself; raises ScopeMissing when none of the three ids is given (R2.01)."""
+        """Returns itself; raises ScopeMissing when none of the three ids is given."""
         if self.user_id is None and self.agent_id is None and self.run_id is None:
             raise ScopeMissing
         return self
@@ -43,7 +43,7 @@ class Scope:
 
     @property
     def lock_name(self) -> str:
-        """The text behind the advisory lock of one write: one lock per user, else per agent, else per run (A9)."""
+        """The text behind the advisory lock of one write: one lock per user, else per agent, else per run."""
         owner = f"u:{self.user_id}" if self.user_id is not None else None
         owner = owner or (f"a:{self.agent_id}" if self.agent_id is not None else None)
         return f"{self.workspace_id}|{owner or f'r:{self.run_id}'}"

@@ -1,4 +1,4 @@
-"""When does a text speak of?"""
+"""The times a text speaks of, and until when it holds."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import datetime
 from enum import StrEnum
 
 
-class TemporalType(StrEnum):  # R4.12
+class TemporalType(StrEnum):
     """Persistent facts have no expiry, temporal ones do."""
 
     PERSISTENT = "persistent"
     TEMPORAL = "temporal"
 
 
-class TemporalTag(StrEnum):  # R3.19
+class TemporalTag(StrEnum):
     """Whether a fact speaks of now, of what was, or of what will be."""
 
     CURRENT = "current"
@@ -41,7 +41,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Temporal:
-    """The temporal reading of a text; `valid_until` (UTC) only with TEMPORAL, `tag` None where unset (B10)."""
+    """The temporal reading of a text; `valid_until` (UTC) only with TEMPORAL, `tag` None where unset."""
 
     type: TemporalType = TemporalType.PERSISTENT
     valid_until: datetime | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.domain.entity import NamedEntity, display_name, key, type_name
-from service.domain.fact import Related
+from service.domain.fact import NamedRelation
 from service.language import entities, pii, relations, summary
 
 NOBODY = frozenset({"user", "the user", "assistant", "i", "me", "we", "you"})
@@ -19,7 +19,7 @@ class Findings:
 
     named: tuple[NamedEntity, ...] = ()
     summary: str | None = None
-    related: tuple[Related, ...] = ()
+    related: tuple[NamedRelation, ...] = ()
 
 
 def find(text: str, known: Mapping[str, NamedEntity]) -> Findings:
@@ -33,7 +33,7 @@ def find(text: str, known: Mapping[str, NamedEntity]) -> Findings:
         named.setdefault(key(found.name), found)
         names[entity.name] = found.name
     related = tuple(
-        Related(names[each.source], each.relation, names[each.target]) for each in relations.find(text, spans)
+        NamedRelation(names[each.source], each.relation, names[each.target]) for each in relations.find(text, spans)
     )
     return Findings(tuple(named.values()), summary.first_sentence(text) or None, related)
 
@@ -50,7 +50,7 @@ def by_model(payload: Mapping[str, object]) -> Findings:
         if key(name) not in NOBODY and "[REDACTED" not in name:
             named.setdefault(key(name), NamedEntity(display_name(name), type_name(kind)))
     related = tuple(
-        Related(source, label, target)
+        NamedRelation(source, label, target)
         for source, label, target in clean["relations"] or ()
         if key(source) in named and key(target) in named and key(source) != key(target)
     )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 
-from service.domain.kinds import Importance, Kind, MemoryType
+from service.domain.kinds import Classification, Importance, MemoryType
 from service.language import advice
 
 _BASE = {
@@ -82,7 +82,7 @@ _ACKNOWLEDGEMENT = re.compile(
 _WORD = re.compile(r"\w+")
 
 
-def rate(text: str, kind: Kind | None) -> Importance:
+def rate(text: str, kind: Classification | None) -> Importance:
     """Returns the level 1..10 and value 0.1..1.0 of a text by the formula above."""
     if _ACKNOWLEDGEMENT.fullmatch(text) or not _WORD.search(text):
         return Importance.of_level(_ACKNOWLEDGED)

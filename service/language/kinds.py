@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from service.domain.kinds import Kind, KindSource, MemoryType
+from service.domain.kinds import Classification, ClassificationSource, MemoryType
 
 EXPLICIT_CONFIDENCE = 0.9  # R4.17
-UNCLASSIFIED_UNASKED = Kind(MemoryType.CONTEXT, 0.5, KindSource.DEFAULT)  # LLM off, or it named no type of ours (C03)
-UNCLASSIFIED_FAILED = Kind(MemoryType.CONTEXT, 0.3, KindSource.DEFAULT)  # LLM asked, and it failed (R4.22, C03)
+UNCLASSIFIED_UNASKED = Classification(
+    MemoryType.CONTEXT, 0.5, ClassificationSource.DEFAULT
+)  # LLM off, or it named no type of ours (C03)
+UNCLASSIFIED_FAILED = Classification(
+    MemoryType.CONTEXT, 0.3, ClassificationSource.DEFAULT
+)  # LLM asked, and it failed (R4.22, C03)
 
 # R4.18, word for word and without word boundaries. The order of the types breaks ties (G07).
 PATTERNS: dict[MemoryType, tuple[str, ...]] = {
@@ -143,21 +147,23 @@ _RULES = tuple(
 )
 
 
-def explicit(type_: MemoryType, confidence: float | None = None) -> Kind:
+def explicit(type_: MemoryType, confidence: float | None = None) -> Classification:
     """Returns the caller's own type, with confidence 0.9 unless the caller gives one (R4.17)."""
-    return Kind(type_, EXPLICIT_CONFIDENCE if confidence is None else confidence, KindSource.EXPLICIT)
+    return Classification(
+        type_, EXPLICIT_CONFIDENCE if confidence is None else confidence, ClassificationSource.EXPLICIT
+    )
 
 
-def classify(text: str) -> Kind | None:
+def classify(text: str) -> Classification | None:
     """Returns the type with the most matching patterns, confidence 0.6 to 0.95 (R4.19); None when nothing matches."""
     best = _most((kind, sum(pattern.found_in(text) for pattern in patterns)) for kind, patterns in _TABLE)
     if best is None:
         return None
     kind, matches = best
-    return Kind(kind, round(min(0.95, 0.6 + 0.1 * (matches - 1)), 2), KindSource.REGEX)
+    return Classification(kind, round(min(0.95, 0.6 + 0.1 * (matches - 1)), 2), ClassificationSource.REGEX)
 
 
-def guess(text: str) -> Kind | None:
+def guess(text: str) -> Classification | None:
     """Returns what the cues of manner, rhythm, liking, choice and cause suggest, confidence 0.5 to 0.7, or None.
 
     The offline stand-in for the LLM step, for texts that `classify` leaves over. Weights of the matching cues add up
@@ -168,7 +174,7 @@ def guess(text: str) -> Kind | None:
         return None
     kind, weight = best
     confidence = min(_GUESS_MAX, _GUESS_BASE + _GUESS_STEP * (weight - _MIN_WEIGHT))
-    return Kind(kind, round(confidence, 2), KindSource.RULES)
+    return Classification(kind, round(confidence, 2), ClassificationSource.RULES)
 
 
 def _most(counts: Iterable[tuple[MemoryType, int]]) -> tuple[MemoryType, int] | None:

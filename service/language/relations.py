@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from service.domain.fact import Related
+from service.domain.fact import NamedRelation
 from service.language import sentences
 from service.language.entities import EntitySpan
 
@@ -80,10 +80,10 @@ _OVER = re.compile(r"[\s,]*(?:until|till|no more|any ?more|no longer|back then|i
 _APART = re.compile(r"\s+")
 
 
-def find(text: str, named: Sequence[EntitySpan]) -> tuple[Related, ...]:
+def find(text: str, named: Sequence[EntitySpan]) -> tuple[NamedRelation, ...]:
     """Relations between entities of one sentence, each once, in the order of their first names. Spans are those of
     `entities.find` on the same text."""
-    found: dict[Related, None] = {}
+    found: dict[NamedRelation, None] = {}
     for start, end in sentences.split(text) if len(named) > 1 else ():
         if text[start:end].rstrip().endswith("?"):
             continue
@@ -103,10 +103,10 @@ def find(text: str, named: Sequence[EntitySpan]) -> tuple[Related, ...]:
     return tuple(found)
 
 
-def _read(left: EntitySpan, right: EntitySpan, between: str) -> Related | None:
+def _read(left: EntitySpan, right: EntitySpan, between: str) -> NamedRelation | None:
     plain = re.sub(r"^(?:\([^)]*\) )|(?: the| a| an| both)$", "", between)
     for pattern in PATTERNS:
         if left.type in pattern.left and right.type in pattern.right and pattern.between.fullmatch(plain):
             source, target = (right, left) if pattern.turned else (left, right)
-            return Related(source.name, pattern.label, target.name)
+            return NamedRelation(source.name, pattern.label, target.name)
     return None

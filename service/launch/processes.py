@@ -56,7 +56,7 @@ def work(settings: Settings, *, nice: int = 0) -> int:
 
     os.nice(nice)
     logs.set_up(settings.log_level)
-    garbage.look_rarely()
+    garbage.collect_rarely()
     with asyncio.Runner(loop_factory=_loop) as runner:
         runner.run(run_worker(settings))
     return 0

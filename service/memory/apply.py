@@ -11,7 +11,7 @@ from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.episodes.turns import StoredTurn
 from service.domain.decision import Action, Decision, Edit, Evidence
-from service.domain.draft import Draft, Merged
+from service.domain.draft import Draft, MergedText
 from service.domain.memory import Outcome
 from service.domain.text import CleanText, content_hash
 from service.memory import contradict, place
@@ -25,7 +25,7 @@ class Texts:
     """A text that a decision wrote, ready to be stored."""
 
     asked: CleanText
-    merged: Merged
+    merged: MergedText
 
 
 def duplicate(draft: Draft) -> Decision | None:
@@ -52,14 +52,14 @@ async def embedded(decision: Decision, draft: Draft, res: Resources) -> tuple[Te
     clean = [(await pii.clean(text, "content", res))[0] for text in own]
     vectors = await res.embedder.embed(draft.scope.workspace_id, clean)
     return tuple(
-        Texts(asked, Merged(text, content_hash(text), vector))
+        Texts(asked, MergedText(text, content_hash(text), vector))
         for asked, text, vector in zip(own, clean, vectors, strict=True)
     )
 
 
 def without_vectors(decision: Decision, draft: Draft) -> tuple[Texts, ...]:
     """The same inside the lock, where nothing can be embedded: a job makes the vectors."""
-    return tuple(Texts(text, Merged(text, content_hash(text), None)) for text in _own_texts(decision, draft))
+    return tuple(Texts(text, MergedText(text, content_hash(text), None)) for text in _own_texts(decision, draft))
 
 
 def _own_texts(decision: Decision, draft: Draft) -> list[CleanText]:
@@ -103,7 +103,7 @@ async def carry_out(
     return outcomes
 
 
-def _merged(edit: Edit, texts: Sequence[Texts]) -> Merged | None:
+def _merged(edit: Edit, texts: Sequence[Texts]) -> MergedText | None:
     return next((each.merged for each in texts if each.asked == edit.text), None)
 
 

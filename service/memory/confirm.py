@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from service.curator import decide
 from service.db.engine import Session
 from service.db.search import deduplication
 from service.db.search.deduplication import Beside
-from service.domain.draft import Dedup, DedupAction, Draft, Merged
-from service.domain.text import content_hash
-from service.pipeline import dedup, judge
+from service.domain.draft import Dedup, DedupAction, Draft
+from service.pipeline import dedup
 from service.resources import Resources
 
 
@@ -42,17 +40,7 @@ async def decide_inside_lock(session: Session, draft: Draft, res: Resources) -> 
     """The draft as the rules decide it by what is there now, inside the lock: so every writer ends."""
     if not draft.options.dedup:
         return draft
-    seen = (await _beside(session, draft, res)).neighbours
-    fresh = replace(draft, seen=seen, merged=None, evidence=None)
-    found = dedup.sort_out(fresh, seen, res.settings.dedup_exact, res.settings.dedup_near)
-    if found is not None:
-        return replace(fresh, dedup=found)
-    shown = [each for each in seen if each.similarity >= res.settings.dedup_near]
-    decision = decide.by_rules(fresh.clean, shown)
-    decided, written = judge.apply(fresh, decision), decision.edits[0].text
-    if written is None or written == fresh.clean:
-        return decided
-    return replace(decided, merged=Merged(written, content_hash(written), None))
+    return dedup.decide_by_rules(draft, (await _beside(session, draft, res)).neighbours, res.settings)
 
 
 async def _beside(session: Session, draft: Draft, res: Resources) -> Beside:

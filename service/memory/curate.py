@@ -27,7 +27,7 @@ from service.db.memories.sources import SourceLink
 from service.db.search import deduplication
 from service.db.search.deduplication import Beside
 from service.domain.decision import Decision, Neighbour
-from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
+from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
 from service.domain.kinds import Importance
@@ -41,8 +41,7 @@ from service.memory.record import Conversation
 from service.memory.store import DECISIONS, write_transaction
 from service.memory.transactions import keep
 from service.pipeline import pii, size
-from service.pipeline.profiles import FACT, TOGETHER
-from service.pipeline.run import run_all
+from service.pipeline.profiles import FACT, run_all
 from service.resources import Resources
 
 DECISIONS_AT_ONCE = 8
@@ -190,7 +189,7 @@ async def _prepared(
             kept.append(fact)
     if not drafts:
         return [], tuple(warnings)
-    ready = await run_all(FACT, drafts, replace(res, llm=None), together=TOGETHER)
+    ready = await run_all(FACT, drafts, replace(res, llm=None))
     whole = [(draft, fact) for draft, fact in zip(ready, kept, strict=True) if _embedded(draft)]
     if len(whole) < len(ready):
         warnings.append(f"embedding_failed: {len(ready) - len(whole)} facts were skipped.")
@@ -209,14 +208,14 @@ def _embedded(draft: Draft) -> bool:
 def _draft(fact: Fact, said: Sequence[Draft], conversation: Conversation, res: Resources) -> Draft:
     """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from."""
     source = said[fact.message] if fact.message is not None and fact.message < len(said) else said[-1]
-    asked: Asked = conversation.drafts[0].asked
-    if asked.importance is None and fact.level is not None:
-        asked = replace(asked, importance=Importance.of_level(fact.level))
+    given: CallerFields = conversation.drafts[0].given
+    if given.importance is None and fact.level is not None:
+        given = replace(given, importance=Importance.of_level(fact.level))
     options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
     return Draft(
         scope=conversation.scope,
         raw=fact.text,
-        asked=replace(asked, timestamp=source.timestamp),
+        given=replace(given, timestamp=source.timestamp),
         options=options,
         received_at=res.clock(),
         fact=fact,

@@ -19,7 +19,7 @@ from uuid_utils.compat import uuid7
 from service.db.episodes.conversations import KeptTurn
 from service.db.jobs import operations, queue
 from service.domain import filters
-from service.domain.draft import Asked, Draft, Options, Speech
+from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.job import NewJob
 from service.domain.kinds import Importance, MemoryType
 from service.domain.request import WriteContext
@@ -93,7 +93,7 @@ def again(kept: Mapping[str, Any], scope: Scope, turns: Sequence[KeptTurn], now:
 
 
 def _kept_asked(draft: Draft) -> dict[str, Any]:
-    asked = draft.asked
+    asked = draft.given
     return {
         "type": asked.type,
         "type_confidence": asked.type_confidence,
@@ -132,13 +132,15 @@ def _message(draft: Draft) -> dict[str, Any]:
     }
 
 
-def _draft(kept: Mapping[str, Any], scope: Scope, asked: Asked, options: Options, received_at: datetime) -> Draft:
+def _draft(
+    kept: Mapping[str, Any], scope: Scope, asked: CallerFields, options: Options, received_at: datetime
+) -> Draft:
     spoken = Speech(kept["role"], kept["speaker"], _moment(kept["timestamp"]))
     return Draft(scope, kept["text"], asked, options, received_at, spoken)
 
 
-def _asked(kept: Mapping[str, Any]) -> Asked:
-    return Asked(
+def _asked(kept: Mapping[str, Any]) -> CallerFields:
+    return CallerFields(
         type=MemoryType(kept["type"]) if kept["type"] else None,
         type_confidence=kept["type_confidence"],
         importance=Importance(*kept["importance"]) if kept["importance"] else None,

@@ -31,9 +31,8 @@ from service.memory import turns, write
 from service.memory.confirm import Stale
 from service.memory.store import DECISIONS, write_transaction
 from service.memory.transactions import keep
-from service.pipeline.context import surround
-from service.pipeline.profiles import RECORD, TOGETHER
-from service.pipeline.run import run_all
+from service.pipeline.embed import surround
+from service.pipeline.profiles import RECORD, run_all
 from service.resources import Resources
 
 
@@ -56,7 +55,7 @@ class Conversation:
 
 async def record(conversation: Conversation, res: Resources, request: WriteContext) -> list[Outcome]:
     """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
-    drafts = await run_all(RECORD, conversation.drafts, res, together=TOGETHER)
+    drafts = await run_all(RECORD, conversation.drafts, res)
     if conversation.dry_run:
         return await _previews(conversation.scope, drafts, res)
     for _ in range(DECISIONS):
@@ -90,7 +89,7 @@ async def _write(
         await write.add(session, placed, res)
         for each in outcomes:
             if each.event is Action.NONE and each.memory_id:
-                await write.prolong(session, scope, each.memory_id, each.draft.asked.expires_at, res)
+                await write.prolong(session, scope, each.memory_id, each.draft.given.expires_at, res)
         links = [
             SourceLink(each.memory_id, place.id, 0, len(each.draft.clean))
             for each, place in zip(outcomes, places, strict=True)

@@ -17,9 +17,9 @@ from service.db.memories import additions, history, memories, updates
 from service.db.memories.history import Change
 from service.db.memories.updates import VectorKind
 from service.domain.decision import Action
-from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
+from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.job import NewJob
-from service.domain.kinds import KindSource
+from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.revision import Expected, Revision
@@ -30,8 +30,7 @@ from service.memory.store import write_transaction
 from service.memory.transactions import check, keep, missing, note
 from service.memory.write import EMBED_FIRST
 from service.pipeline import pii
-from service.pipeline.profiles import REVISED
-from service.pipeline.run import run
+from service.pipeline.profiles import REVISED, run
 from service.resources import Resources
 
 
@@ -73,12 +72,12 @@ async def revise(
 async def _prepared(there: Memory, asked: Revision, res: Resources) -> Draft:
     """What is to be written, redacted; with a text, everything that follows from it."""
     settings = res.settings
-    chosen = asked.type or (there.kind.type if there.kind.source is KindSource.EXPLICIT else None)
+    chosen = asked.type or (there.kind.type if there.kind.source is ClassificationSource.EXPLICIT else None)
     record = there.role is not None
     draft = Draft(
         scope=there.scope,
         raw=asked.text or "",
-        asked=Asked(
+        given=CallerFields(
             type=chosen,
             type_confidence=there.kind.confidence if asked.type is None else asked.type_confidence,
             tags=asked.tags or (),
@@ -102,7 +101,9 @@ def changes(old: Memory, asked: Revision, draft: Draft) -> dict[str, Any]:
     """The columns that become different, by name; raises InvalidInput when a memory would end before it begins."""
     values: dict[str, Any] = {}
     if asked.text is not None and content_hash(draft.clean) != old.hash:
-        values |= updates.text_columns(draft.clean, draft.words.weights if draft.words else None) | _reading(draft)
+        values |= updates.text_columns(
+            draft.clean, draft.term_weights.weights if draft.term_weights else None
+        ) | _reading(draft)
     if asked.type is not None:
         kind = kinds.explicit(asked.type, asked.type_confidence)
         values |= {"type": str(kind.type), "type_confidence": kind.confidence, "classification_source": kind.source}

@@ -28,8 +28,7 @@ from service.errors import Conflict
 from service.memory import write
 from service.memory.confirm import Stale, confirm, decide_inside_lock
 from service.memory.transactions import keep
-from service.pipeline.profiles import AGAIN, ANNOTATED, CONTENT
-from service.pipeline.run import run
+from service.pipeline.profiles import ANNOTATED, CONTENT, DECIDED_AGAIN, run
 from service.resources import Resources
 
 DECISIONS = 3
@@ -44,7 +43,7 @@ async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
         try:
             return await _write(draft, res, request)
         except (Stale, write.Gone):
-            draft = await run(AGAIN, replace(draft, dedup=None, evidence=None, merged=None), res)
+            draft = await run(DECIDED_AGAIN, replace(draft, dedup=None, evidence=None, merged=None), res)
     if draft.settled:  # the pipeline stopped early, and the duplicate may be gone by now
         draft = await run(ANNOTATED, replace(draft, dedup=None), res)
     return await _write(draft, res, request, decide_inside=True)
@@ -75,7 +74,7 @@ async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_
 
 async def _with_chosen_id(session: Session, draft: Draft) -> Draft:
     """An id that exists already makes the write an update of that memory (C07); in another scope it is a Conflict."""
-    chosen = draft.asked.id
+    chosen = draft.given.id
     if chosen is None or draft.settled:
         return draft
     there = await memories.get(session, draft.scope.workspace_id, chosen)
@@ -92,7 +91,7 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
     if draft.dedup.action is DedupAction.DUPLICATE_EXACT:
         assert target is not None, "a duplicate is the duplicate of something"
         await write.decided(session, draft.scope, target, draft.evidence)
-        await write.prolong(session, draft.scope, target, draft.asked.expires_at, res)
+        await write.prolong(session, draft.scope, target, draft.given.expires_at, res)
         text = next((each.text for each in draft.seen if each.id == target), None)
         return _outcome(_left_out(draft, target), target, text)
     new = draft.finish(uuid7())
@@ -110,7 +109,7 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
 def _left_out(draft: Draft, target: UUID) -> Draft:
     """The draft with a word about what a duplicate does not bring in: nothing is changed by it (R3.15)."""
     sent = (
-        ("id", draft.asked.id not in (None, target)),
+        ("id", draft.given.id not in (None, target)),
         ("tags", bool(draft.tags)),
         ("metadata", bool(draft.metadata)),
     )

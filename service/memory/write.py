@@ -210,7 +210,7 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res:
             affected_ids=(outcome.memory_id,) if outcome.memory_id else (),
             request_id=request.request_id,
             api_key_id=request.api_key_id,
-            session_id=outcome.draft.asked.session_id or request.session_id,
+            session_id=outcome.draft.given.session_id or request.session_id,
             conversation_id=outcome.conversation_id,
             config_snapshot=thresholds,
             metadata={"event": str(outcome.event), "action": str(outcome.dedup.action)},

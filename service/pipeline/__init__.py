@@ -1,1 +1,1 @@
-"""What happens to a text before it is written? Open profiles.py first."""
+"""What happens to a text before it is written; profiles.py has the order."""

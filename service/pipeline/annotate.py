@@ -1,21 +1,27 @@
-"""What does one call to the language model tell about importance, time and topics?
+"""What a text says about itself: importance, times, topics, type and the weights of its terms.
 
-Its answer is taken part by part: what is missing or out of range is left to the rules, stage by stage.
+One call to the language model (`ask_model`) may answer for importance, expiry and topics. Its answer is taken part by
+part: what is missing or out of range is left to the rules, stage by stage. What the caller set counts before both.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel
 
 from service.curator import model_calls, prompts
-from service.domain.draft import Annotation, Draft
-from service.domain.temporal import Temporal, TemporalType
-from service.errors import LlmError
-from service.language import tags
+from service.db.memories.memories import AVERAGE_LENGTH
+from service.domain.draft import Annotation, Draft, TermWeights
+from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
+from service.domain.temporal import Mention, Temporal, TemporalType
+from service.errors import LlmError, Unavailable
+from service.language import categories, importance, kinds, lexemes, tags, temporal
 from service.resources import Resources
 
 MAX_CATEGORIES = 5
@@ -31,27 +37,34 @@ class AnnotationReply(BaseModel):
     categories: Any = None
 
 
-async def ask(draft: Draft, res: Resources) -> Draft:
+class KindReply(BaseModel):
+    """Checked by `read_kind`: small models invent types."""
+
+    type: Any
+    confidence: Any = None
+
+
+async def ask_model(draft: Draft, res: Resources) -> Draft:
     """The draft with the model's annotation; without one when there is no model, it may not be asked, or it fails."""
     if res.llm is None or not draft.options.use_llm or draft.annotation is not None:
         return draft
-    question = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.asked.timezone)
+    question = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.given.timezone)
     try:
         reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, question, AnnotationReply)
     except LlmError:
         warning = "llm_unavailable: importance, temporal and categories come from the rules."
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))
-    return replace(draft, annotation=read(reply))
+    return replace(draft, annotation=read_annotation(reply))
 
 
-def read(reply: AnnotationReply) -> Annotation:
+def read_annotation(reply: AnnotationReply) -> Annotation:
     """The usable parts of an answer."""
     level = reply.importance
     usable = isinstance(level, int) and not isinstance(level, bool) and 1 <= level <= 10
-    return Annotation(level if usable else None, _temporal(reply), _categories(reply.categories))
+    return Annotation(level if usable else None, _expiry(reply), _categories(reply.categories))
 
 
-def _temporal(reply: AnnotationReply) -> Temporal | None:
+def _expiry(reply: AnnotationReply) -> Temporal | None:
     if reply.temporal == TemporalType.PERSISTENT:
         return Temporal(TemporalType.PERSISTENT)
     if reply.temporal != TemporalType.TEMPORAL:
@@ -75,3 +88,108 @@ def _categories(value: object) -> tuple[str, ...] | None:
     words = [each for each in value if isinstance(each, str)]
     named = [word.replace(" ", "_")[:MAX_CATEGORY_CHARS] for word in tags.normalise(words)]
     return tuple(named[:MAX_CATEGORIES]) or None
+
+
+async def rate_importance(draft: Draft, res: Resources) -> Draft:
+    """The draft with its importance: the caller's, else the model's, else the rules'. Never blocks storage."""
+    return replace(draft, importance=await res.threads.run_if_long(draft.clean, _importance, draft))
+
+
+def _importance(draft: Draft) -> Importance:
+    if draft.given.importance is not None:
+        return draft.given.importance
+    level = draft.annotation.importance_level if draft.annotation else None
+    if level is not None:
+        return Importance.of_level(level)
+    kind = kinds.explicit(draft.given.type) if draft.given.type else kinds.classify(draft.clean)
+    return importance.rate(draft.clean, kind)
+
+
+async def find_times(draft: Draft, res: Resources) -> Draft:
+    """The draft with the times it names and until when it holds; a warning when the time limit cut the recogniser off.
+
+    Part of the request and not of a job, because the answer and a dry run show the times. Records get mentions only: an
+    expiry years ago would push down exactly the answers to "when" (docs/decisions/012-time-of-turns.md).
+    """
+    zone = ZoneInfo(draft.given.timezone)
+    mentions: Sequence[Mention] = ()
+    warnings = draft.warnings
+    if temporal.may_have_time(draft.clean):
+        try:
+            found = res.threads.run(temporal.find, draft.clean, draft.timestamp, zone)
+            mentions = await asyncio.wait_for(found, res.settings.temporal_timeout_ms / 1000)
+        except (TimeoutError, Unavailable):
+            warnings += ("temporal_timeout: times in the text were not read.",)
+    return replace(draft, temporal=_temporal(draft, mentions, zone), warnings=warnings)
+
+
+def _temporal(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Temporal:
+    if draft.options.record:
+        return Temporal(mentions=tuple(mentions))
+    text, reference = draft.clean, draft.timestamp
+    stated = draft.fact.tag if draft.fact else None
+    tag = stated or temporal.tag(text, mentions, reference)
+    asked = draft.annotation.temporal if draft.annotation else None
+    if asked is not None:
+        return replace(asked, valid_until=_later(asked.valid_until, reference), tag=tag, mentions=tuple(mentions))
+    try:
+        kind, valid_until = temporal.validity(text, mentions, reference, zone)
+    except OverflowError:  # in December 9999 the calendar ends before the appointment does
+        kind, valid_until = TemporalType.TEMPORAL, None
+    return Temporal(kind, valid_until if kind is TemporalType.TEMPORAL else None, tag, tuple(mentions))
+
+
+def _later(moment: datetime | None, reference: datetime) -> datetime | None:
+    """A model's expiry before the note's own time is a mistake, not an expiry."""
+    return moment if moment is not None and moment > reference else None
+
+
+async def name_categories(draft: Draft, res: Resources) -> Draft:
+    """The draft with its topics: the model's words, else the taxonomy's."""
+    if draft.annotation and draft.annotation.categories:
+        return replace(draft, categories=draft.annotation.categories)
+    return replace(draft, categories=await res.threads.run_if_long(draft.clean, categories.name, draft.clean))
+
+
+async def classify(draft: Draft, res: Resources) -> Draft:
+    """The draft with its type: the caller's, else by patterns, else by the model, else the rules' guess."""
+    return replace(
+        draft,
+        kind=await res.threads.run_if_long(draft.clean, _kind_without_model, draft) or await _kind_by_model(draft, res),
+    )
+
+
+def _kind_without_model(draft: Draft) -> Classification | None:
+    if draft.given.type is not None:
+        return kinds.explicit(draft.given.type, draft.given.type_confidence)
+    return kinds.classify(draft.clean)
+
+
+async def _kind_by_model(draft: Draft, res: Resources) -> Classification:
+    may_ask = draft.options.use_llm and res.settings.classifier_use_llm and not draft.options.record
+    if not may_ask:  # without that step unmatched text is Context
+        return kinds.UNCLASSIFIED_UNASKED
+    if res.llm is None:
+        return await res.threads.run_if_long(draft.clean, kinds.guess, draft.clean) or kinds.UNCLASSIFIED_UNASKED
+    try:
+        reply, _ = await model_calls.complete_as(
+            res, draft.scope.workspace_id, prompts.classify(draft.clean), KindReply
+        )
+    except LlmError:
+        return kinds.UNCLASSIFIED_FAILED
+    return read_kind(reply)
+
+
+def read_kind(reply: KindReply) -> Classification:
+    """The model's type; an unknown one is Context at 0.5."""
+    if not isinstance(reply.type, str) or reply.type not in set(MemoryType):
+        return kinds.UNCLASSIFIED_UNASKED
+    usable = isinstance(reply.confidence, int | float) and 0 <= reply.confidence <= 1
+    return Classification(MemoryType(reply.type), float(reply.confidence) if usable else 0.5, ClassificationSource.LLM)
+
+
+async def weigh_terms(draft: Draft, res: Resources) -> Draft:
+    """The draft with the BM25 weights of the text that will be stored: worked out here, so that the write need not."""
+    text = draft.merged.text if draft.merged else draft.clean
+    weights = await res.threads.run_if_long(text, lexemes.weights, text, avgdl=AVERAGE_LENGTH)
+    return replace(draft, term_weights=TermWeights(text, weights))

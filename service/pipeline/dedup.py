@@ -1,9 +1,9 @@
-"""Is it known already?
+"""Deduplication: whether a text is known already, and what becomes of one that is near to something known.
 
-An equal text is a duplicate without asking anybody. Otherwise the nearest live memories of exactly the same scope and
-channel are compared: from 0.98 on a duplicate, from 0.70 on a matter for the decision, below new (R4.07-R4.09).
-Two texts that differ in a number, a date, a negation or a name are never dropped by the short-cut: they go to the
-decision, however near they lie.
+An equal text is a duplicate at once. Otherwise the nearest live memories of exactly the same scope and channel are
+compared: from 0.98 on a duplicate, from 0.70 on a matter for a decision, below new. Two texts that differ in a number,
+a date, a negation or a name are never dropped by the short-cut: they go to the decision, however near they lie
+(docs/decisions/011-similarity.md).
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from service.curator.decide import between, by_rules
 from service.db.search import deduplication
-from service.domain.decision import Neighbour
-from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
+from service.domain.decision import Action, Decision, Edit, Neighbour
+from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, MergedText
+from service.domain.text import content_hash
+from service.errors import EmbeddingError, PiiRejected
 from service.language import contrast
+from service.pipeline.pii import clean
 from service.resources import Resources
+from service.settings import Settings
 
 NEW = Dedup(DedupAction.STORED_NEW)
 
 
 async def compare(draft: Draft, res: Resources) -> Draft:
-    """The draft with the neighbours it saw; with a verdict where none of them needs a decision."""
+    """The draft with the neighbours it saw; with the result where none of them needs a decision."""
     if not draft.options.dedup:
         return replace(draft, dedup=NEW)
     async with res.db.read(draft.scope.workspace_id, by_key=True) as session:
@@ -39,13 +44,13 @@ async def compare(draft: Draft, res: Resources) -> Draft:
     return replace(draft, seen=seen, dedup=await sorted_out)
 
 
-async def look_up(draft: Draft, res: Resources) -> Draft:
-    """For records: only an equal text counts, and that is settled in the write itself, so nothing is read here."""
+async def defer_to_write(draft: Draft, res: Resources) -> Draft:
+    """For records: only an equal text counts, and the write itself looks for it, so nothing is read here."""
     return replace(draft, dedup=NEW)
 
 
 def sort_out(draft: Draft, seen: Sequence[Neighbour], exact: float, near: float) -> Dedup | None:
-    """The verdict, or None when the decision must be asked. `seen`: nearest first."""
+    """The result, or None when it takes a decision. `seen`: nearest first."""
     equal = next((each for each in seen if each.hash == draft.hash), None)
     if equal is not None:
         return Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0)
@@ -58,5 +63,50 @@ def sort_out(draft: Draft, seen: Sequence[Neighbour], exact: float, near: float)
 
 
 def is_same(new: str, old: str) -> bool:
-    """The guard on the short-cut (B9): no contrast, and the same set of stemmed content words."""
+    """The guard on the short-cut: no contrast, and the same set of stemmed content words."""
     return contrast.differs(new, old) is None and contrast.same_content_words(new, old)
+
+
+async def decide(draft: Draft, res: Resources) -> Draft:
+    """The draft with a decision. A merged text is redacted and embedded anew; if that fails both texts are kept."""
+    if draft.dedup is not None:
+        return draft
+    shown = [each for each in draft.seen if each.similarity >= res.settings.dedup_near]
+    decision = await between(draft.clean, shown, draft.scope.workspace_id, res, llm=draft.options.use_llm)
+    decided, written = apply(draft, decision), decision.edits[0].text
+    if written is None or written == draft.clean or decided.settled:
+        return decided
+    try:
+        text, _ = await clean(written, "content", res)
+        vector = (await res.embedder.embed(draft.scope.workspace_id, [text]))[0]
+    except (EmbeddingError, PiiRejected):
+        kept = "merge_failed: the merged text could not be embedded, both texts were kept."
+        both = apply(draft, replace(decision, edits=(Edit(Action.ADD),)))
+        return replace(both, warnings=(*draft.warnings, kept))
+    return replace(decided, merged=MergedText(text, content_hash(text), vector))
+
+
+def decide_by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Draft:
+    """The draft as the rules decide it next to `seen`; pure, so it also runs inside the scope lock."""
+    fresh = replace(draft, seen=seen, merged=None, evidence=None)
+    found = sort_out(fresh, seen, limits.dedup_exact, limits.dedup_near)
+    if found is not None:
+        return replace(fresh, dedup=found)
+    decision = by_rules(fresh.clean, [each for each in seen if each.similarity >= limits.dedup_near])
+    decided, written = apply(fresh, decision), decision.edits[0].text
+    if written is None or written == fresh.clean:
+        return decided
+    return replace(decided, merged=MergedText(written, content_hash(written), None))
+
+
+def apply(draft: Draft, decision: Decision) -> Draft:
+    """The draft under a decision of one edit."""
+    (edit,) = decision.edits
+    target = edit.target
+    if target is None:
+        nearest = draft.seen[0].similarity if draft.seen else None
+        return replace(draft, evidence=decision.evidence, dedup=Dedup(DedupAction.STORED_NEW, None, nearest))
+    # an update that would change nothing is none: it would only make other writers decide again
+    same = edit.action is Action.NONE or edit.text == target.text
+    action = DedupAction.DUPLICATE_EXACT if same else DedupAction.UPDATED_EXISTING
+    return replace(draft, evidence=decision.evidence, dedup=Dedup(action, target.id, target.similarity))

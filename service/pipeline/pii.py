@@ -1,6 +1,7 @@
-"""Does the text carry something that must not be kept?
+"""Redaction of what callers send: texts, metadata, tags and other JSON.
 
-The first look of any code at the text. What leaves is a `CleanText`; nothing behind this stage takes anything else.
+Cuts personal data and secrets out and returns a `CleanText`, or refuses a secret that was announced and cannot be cut
+out (docs/decisions/017-redaction.md). Size checks, request validation and language detection see the raw text before.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ T = TypeVar("T")
 
 
 async def redact(draft: Draft, res: Resources) -> Draft:
-    """The draft with redacted text, metadata and tags; raises PiiRejected naming the field (R4.05)."""
+    """The draft with redacted text, metadata and tags; raises PiiRejected naming the field."""
     text, found = await clean(draft.raw, "messages" if draft.speech else "content", res)
-    metadata, in_metadata = _of("metadata", pii.redact_json, dict(draft.asked.metadata))
-    words, in_tags = _of("tags", pii.redact_json, list(draft.asked.tags))
+    metadata, in_metadata = _scan("metadata", pii.redact_json, dict(draft.given.metadata))
+    words, in_tags = _scan("tags", pii.redact_json, list(draft.given.tags))
     kept = tags.normalise(words)
     assert isinstance(metadata, dict)
     return replace(
@@ -41,20 +42,20 @@ async def redact(draft: Draft, res: Resources) -> Draft:
 
 
 async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple[Redaction, ...]]:
-    """The redacted text and what was cut; for prompts and every other text that leaves the request (B14)."""
+    """The redacted text and what was cut; for prompts and every other text that leaves the request."""
     if len(text) <= LONG:
-        redacted = _of(field, pii.redact, text)
+        redacted = _scan(field, pii.redact, text)
     else:
-        redacted = await res.threads.run(_of, field, pii.redact, text)
+        redacted = await res.threads.run(_scan, field, pii.redact, text)
     return redacted.text, redacted.redactions
 
 
 async def clean_words(text: str, field: str, res: Resources) -> CleanText:
     """The same for a question or a title: "password" alone is a topic there, not a secret that was announced."""
     found, _ = (
-        await res.threads.run(_of, field, pii.redact_json, text)
+        await res.threads.run(_scan, field, pii.redact_json, text)
         if len(text) > LONG
-        else _of(field, pii.redact_json, text)
+        else _scan(field, pii.redact_json, text)
     )
     return CleanText(str(found))
 
@@ -77,15 +78,15 @@ async def clean_payload(
 
 async def _clean_json(value: dict[str, Any], field: str, res: Resources) -> tuple[Any, tuple[Redaction, ...]]:
     if len(json.dumps(value, ensure_ascii=False)) > LONG:
-        found, redactions = await res.threads.run(_of, field, pii.redact_json, value)
+        found, redactions = await res.threads.run(_scan, field, pii.redact_json, value)
     else:
-        found, redactions = _of(field, pii.redact_json, value)
+        found, redactions = _scan(field, pii.redact_json, value)
     return found, redactions
 
 
 def of_json(field: str, value: dict[str, Any]) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
     """A redacted copy of an object and what was cut; raises PiiRejected naming the field."""
-    found, cut = _of(field, pii.redact_json, value)
+    found, cut = _scan(field, pii.redact_json, value)
     return dict(found), tuple(cut)
 
 
@@ -97,7 +98,7 @@ def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     return tuple(Redaction(label, counts[label]) for label in sorted(counts))
 
 
-def _of(field: str, scan: Any, value: T) -> Any:
+def _scan(field: str, scan: Any, value: T) -> Any:
     try:
         return scan(value)
     except PiiRejected as exc:

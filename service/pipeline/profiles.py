@@ -1,81 +1,118 @@
-"""Which stages does a text pass, in which order?
+"""Which stages a text passes, in which order, before it is written.
 
-`CONTENT`: one text that is to become one memory (R4.01; the type comes last because it profits from nothing behind
-it but the words, which only the write needs). `AGAIN`: what is repeated when the neighbours changed between the
-decision and the lock. `RECORD`: a message stored as it was said: no judgement, no model but the embedder, never an
-expiry (B10).
+A profile is a tuple of stages, a stage is a function from draft to draft. `run` takes one draft through a profile,
+`run_all` the drafts of a conversation. The type comes late because nothing but the term weights needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from service.pipeline import (
-    annotate,
-    category,
-    dedup,
-    embed,
-    importance,
-    judge,
-    kind,
-    pii,
-    shorten,
-    size,
-    temporal,
-    words,
-)
-from service.pipeline.run import Stage, Together
+from service.domain.draft import Draft
+from service.pipeline import annotate, dedup, embed, pii, size
+from service.resources import Resources
+
+Stage = Callable[[Draft, Resources], Coroutine[Any, Any, Draft]]
+Together = Callable[[Sequence[Draft], Resources], Coroutine[Any, Any, list[Draft]]]
 
 CONTENT: tuple[Stage, ...] = (
     size.check,
     pii.redact,
-    shorten.summarise,
+    size.summarise,
     embed.embed,
     dedup.compare,
-    judge.decide,
-    annotate.ask,
-    importance.rate,
-    temporal.date,
-    category.name,
-    kind.classify,
-    words.weigh,
+    dedup.decide,
+    annotate.ask_model,
+    annotate.rate_importance,
+    annotate.find_times,
+    annotate.name_categories,
+    annotate.classify,
+    annotate.weigh_terms,
 )
+"""One text that is to become one memory."""
 
-AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
+DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
+"""What is repeated when the neighbours changed between the decision and the lock."""
 
-ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask) :]
+ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask_model) :]
+"""What is left to do for a text that was taken for a duplicate too early."""
 
 RECORD: tuple[Stage, ...] = (
     size.check,
     pii.redact,
     embed.embed,
-    dedup.look_up,
-    importance.rate,
-    temporal.date,
-    category.name,
-    kind.classify,
-    words.weigh,
+    dedup.defer_to_write,
+    annotate.rate_importance,
+    annotate.find_times,
+    annotate.name_categories,
+    annotate.classify,
+    annotate.weigh_terms,
 )
+"""A message stored as it is: no decision, no model but the embedder, never an expiry."""
 
 FACT: tuple[Stage, ...] = (
     embed.embed,
-    importance.rate,
-    temporal.date,
-    category.name,
-    kind.classify,
-    words.weigh,
+    annotate.rate_importance,
+    annotate.find_times,
+    annotate.name_categories,
+    annotate.classify,
+    annotate.weigh_terms,
 )
-"""A fact of a conversation, redacted already; what becomes of it is ruled afterwards."""
+"""A fact of a conversation, redacted already; what becomes of it is decided afterwards."""
 
 REVISED: tuple[Stage, ...] = (
     size.check,
     pii.redact,
     embed.embed,
-    temporal.date,
-    category.name,
-    kind.classify,
-    words.weigh,
+    annotate.find_times,
+    annotate.name_categories,
+    annotate.classify,
+    annotate.weigh_terms,
 )
 """A text in the place of an older one: importance is what it was, and nobody asks whether it is a duplicate."""
 
 TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
+"""Stages that take all drafts in one call."""
+
+
+async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
+    """The draft after every stage of the profile, timed; stops at an exact duplicate. Stages raise ServiceError."""
+    spent_ms: dict[str, float] = {}
+    for stage in profile:
+        if draft.settled:
+            break
+        began = time.perf_counter()
+        draft = await stage(draft, res)
+        spent_ms[stage.__name__] = _since(began)
+    return _timed(draft, spent_ms)
+
+
+async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resources) -> list[Draft]:
+    """The drafts after every stage of the profile, stage by stage and side by side."""
+    found, spent_ms = list(drafts), {}
+    for stage in profile:
+        began = time.perf_counter()
+        if stage in TOGETHER:
+            found = await TOGETHER[stage](found, res)
+        elif len(found) == 1:
+            found = [await stage(found[0], res)]
+        else:
+            found = list(await asyncio.gather(*(stage(draft, res) for draft in found)))
+        spent_ms[stage.__name__] = _since(began)
+    return [_timed(draft, spent_ms) for draft in found]
+
+
+def _since(began: float) -> float:
+    """Milliseconds."""
+    return (time.perf_counter() - began) * 1000
+
+
+def _timed(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:
+    """The draft with what this run took, on top of what earlier ones did."""
+    before = draft.timings_ms
+    added = {name: round(spent + before.get(name, 0.0), 3) for name, spent in spent_ms.items()}
+    return replace(draft, timings_ms={**before, **added})

@@ -1,25 +1,30 @@
-"""Is the text of a size that makes a good memory?"""
+"""The length of a text: limits and hints, and on request a summary in the place of a long text."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from service.curator import model_calls, prompts
 from service.domain.draft import Draft
-from service.errors import TooLarge
+from service.domain.text import CleanText
+from service.errors import LlmError, TooLarge
 from service.language import advice
+from service.pipeline.pii import clean
 from service.resources import Resources
 from service.settings import Settings
 
 
 async def check(draft: Draft, res: Resources) -> Draft:
-    """Adds warnings; raises TooLarge beyond the hard limit under strict limits (R4.24)."""
-    found = weigh(draft.raw, strict=draft.options.strict_size and not draft.options.record, settings=res.settings)
+    """The draft with warnings about its length and form; raises TooLarge beyond the hard limit under strict limits."""
+    found = length_warnings(
+        draft.raw, strict=draft.options.strict_size and not draft.options.record, settings=res.settings
+    )
     hints = () if draft.options.record else await res.threads.run_if_long(draft.raw, advice.warnings, draft.raw)
     return replace(draft, warnings=(*draft.warnings, *found, *hints))
 
 
-def weigh(text: str, *, strict: bool, settings: Settings) -> tuple[str, ...]:
-    """Warnings about the length in characters; exactly at a limit passes (C35)."""
+def length_warnings(text: str, *, strict: bool, settings: Settings) -> tuple[str, ...]:
+    """Warnings about the length in characters; exactly at a limit passes."""
     length = len(text)
     if strict and length > settings.content_hard_limit:
         raise TooLarge(
@@ -32,3 +37,28 @@ def weigh(text: str, *, strict: bool, settings: Settings) -> tuple[str, ...]:
     if length > settings.content_long_limit:
         warnings.append(f"very_long_content: above {settings.content_long_limit} characters embeddings lose detail.")
     return tuple(warnings)
+
+
+async def summarise(draft: Draft, res: Resources) -> Draft:
+    """The draft with a shorter text; its own text and a warning when no model is there or it fails."""
+    if not draft.options.summarise or len(draft.clean) <= res.settings.content_soft_limit:
+        return draft
+    if res.llm is None or not draft.options.use_llm:
+        return _kept(draft, "no language model is configured")
+    try:
+        reply = await model_calls.complete(res, draft.scope.workspace_id, prompts.summarise(draft.clean))
+    except LlmError:
+        return _kept(draft, "the language model failed")
+    short, redactions = await clean(reply.text.strip(), "content", res)
+    if not 0 < len(short) < len(draft.clean):
+        return _kept(draft, "the language model gave nothing shorter")
+    return replace(
+        draft,
+        text=CleanText(short),
+        original_length=len(draft.clean),
+        redactions=(*draft.redactions, *redactions),
+    )
+
+
+def _kept(draft: Draft, why: str) -> Draft:
+    return replace(draft, warnings=(*draft.warnings, f"not_summarised: {why}."))

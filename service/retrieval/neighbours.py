@@ -16,7 +16,7 @@ from service.db.memories import memories
 from service.db.search import visibility
 from service.domain.memory import Hit, Memory
 from service.domain.query import EVER, Narrow, Query
-from service.domain.relation import Step
+from service.domain.relation import WalkStep
 from service.resources import Resources
 
 
@@ -24,7 +24,7 @@ from service.resources import Resources
 class Tied:
     """For each hit its strongest edges, and the memories they lead to."""
 
-    steps: Mapping[UUID, list[Step]]
+    steps: Mapping[UUID, list[WalkStep]]
     memories: Mapping[UUID, Memory]
 
 

@@ -77,7 +77,7 @@ async def test_a_warm_up_that_fails_is_told_and_does_not_keep_the_service_from_s
 
     monkeypatch.setattr(search, "read", read)
     monkeypatch.setattr(warmup, "open_resources", opened)
-    monkeypatch.setattr(warmup, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(warmup, "START_DELAY_MAX_S", 1.0)
     monkeypatch.setattr(temporal, "warm", lambda: None)
     with capture_logs() as logs:
         async with warmup.opened(settings, FastAPI()) as found:
@@ -116,7 +116,7 @@ async def test_rules_are_loaded_without_keeping_the_event_loop_waiting(monkeypat
     usual, seen = sys.getswitchinterval(), []
     monkeypatch.setattr(temporal, "warm", lambda: seen.append(sys.getswitchinterval()))
     await warmup.load_rules()
-    assert seen == [pytest.approx(warmup.POLITE_S)]
+    assert seen == [pytest.approx(warmup.SWITCH_INTERVAL_S)]
     assert sys.getswitchinterval() == usual
 
 

@@ -33,7 +33,7 @@ from service.db.search import (
 )
 from service.db.search.exact import Ask, Where
 from service.domain import column_ranges, filter_keys, filters
-from service.domain.draft import Asked, Draft, EmbeddingStatus, Options
+from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.filter_keys import NO_FILTER_KEYS
 from service.domain.query import Narrow, Query, VectorWay, Window
 from service.domain.scope import Scope
@@ -738,7 +738,9 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
             store.vectors.shape[1], dtype=np.float32
         )
         draft = replace(
-            Draft(Scope(store.workspace, user_id=user), "", Asked(compare=compare), Options(), datetime.now(UTC)),
+            Draft(
+                Scope(store.workspace, user_id=user), "", CallerFields(compare=compare), Options(), datetime.now(UTC)
+            ),
             vector=vector,
             embedding_status=EmbeddingStatus.STORED,
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from service.domain.kinds import Importance, Kind, KindSource, MemoryType
+from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.language import importance
 
 
-def of(type_: MemoryType) -> Kind:
-    return Kind(type_, 0.9, KindSource.EXPLICIT)
+def of(type_: MemoryType) -> Classification:
+    return Classification(type_, 0.9, ClassificationSource.EXPLICIT)
 
 
 @pytest.mark.parametrize(

@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 
 from bench.evals import memtype
-from service.domain.kinds import Kind, KindSource, MemoryType
+from service.domain.kinds import Classification, ClassificationSource, MemoryType
 from service.language import kinds
 
 TAXONOMY = [  # R18.46
-    ("Chose PostgreSQL over MongoDB for ACID compliance", MemoryType.DECISION, KindSource.REGEX),
-    ("Usually write integration tests before deploying", MemoryType.PATTERN, KindSource.REGEX),
-    ("Prefer async/await over callbacks for clarity", MemoryType.PREFERENCE, KindSource.REGEX),
-    ("Write commit messages in imperative mood", MemoryType.STYLE, KindSource.RULES),
-    ("Run pytest every morning before starting work", MemoryType.HABIT, KindSource.RULES),
-    ("Realized embedding batching reduces costs by 40%", MemoryType.INSIGHT, KindSource.REGEX),
-    ("During database migration sprint in Q3 2024", MemoryType.CONTEXT, KindSource.REGEX),
+    ("Chose PostgreSQL over MongoDB for ACID compliance", MemoryType.DECISION, ClassificationSource.REGEX),
+    ("Usually write integration tests before deploying", MemoryType.PATTERN, ClassificationSource.REGEX),
+    ("Prefer async/await over callbacks for clarity", MemoryType.PREFERENCE, ClassificationSource.REGEX),
+    ("Write commit messages in imperative mood", MemoryType.STYLE, ClassificationSource.RULES),
+    ("Run pytest every morning before starting work", MemoryType.HABIT, ClassificationSource.RULES),
+    ("Realized embedding batching reduces costs by 40%", MemoryType.INSIGHT, ClassificationSource.REGEX),
+    ("During database migration sprint in Q3 2024", MemoryType.CONTEXT, ClassificationSource.REGEX),
 ]
 
 
 @pytest.mark.parametrize(("text", "type_", "source"), TAXONOMY)
-def test_the_example_of_each_type(text: str, type_: MemoryType, source: KindSource) -> None:
+def test_the_example_of_each_type(text: str, type_: MemoryType, source: ClassificationSource) -> None:
     kind = kinds.classify(text) or kinds.guess(text)
     assert kind is not None
     assert (kind.type, kind.source) == (type_, source)
@@ -54,7 +54,7 @@ def test_the_example_of_each_type(text: str, type_: MemoryType, source: KindSour
 )
 def test_the_table(text: str, type_: MemoryType, confidence: float) -> None:
     """R4.19"""
-    assert kinds.classify(text) == Kind(type_, confidence, KindSource.REGEX)
+    assert kinds.classify(text) == Classification(type_, confidence, ClassificationSource.REGEX)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_every_pattern_of_the_row_stands() -> None:
 def test_guess(text: str, type_: MemoryType) -> None:
     kind = kinds.guess(text)
     assert kind is not None
-    assert (kind.type, kind.source) == (type_, KindSource.RULES)
+    assert (kind.type, kind.source) == (type_, ClassificationSource.RULES)
     assert 0.5 <= kind.confidence <= 0.7
 
 
@@ -98,10 +98,12 @@ def test_guess_leaves_circumstances_alone(text: str) -> None:
 
 
 def test_explicit_and_unclassified() -> None:
-    assert kinds.explicit(MemoryType.STYLE) == Kind(MemoryType.STYLE, 0.9, KindSource.EXPLICIT)
+    assert kinds.explicit(MemoryType.STYLE) == Classification(MemoryType.STYLE, 0.9, ClassificationSource.EXPLICIT)
     assert kinds.explicit(MemoryType.STYLE, 0.0).confidence == 0.0
     unclassified = (kinds.UNCLASSIFIED_UNASKED, kinds.UNCLASSIFIED_FAILED)
-    assert [(kind.type, kind.source) for kind in unclassified] == [(MemoryType.CONTEXT, KindSource.DEFAULT)] * 2
+    assert [(kind.type, kind.source) for kind in unclassified] == [
+        (MemoryType.CONTEXT, ClassificationSource.DEFAULT)
+    ] * 2
     assert [kind.confidence for kind in unclassified] == [0.5, 0.3]
 
 

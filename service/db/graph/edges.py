@@ -21,7 +21,7 @@ from service.db import direct
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.tables import MemoryEdge as Table
-from service.domain.relation import Relation, RelationType, Step, Walk
+from service.domain.relation import Relation, RelationType, Walk, WalkStep
 from service.domain.scope import Scope
 
 LOCK_ENDS = text("""
@@ -182,7 +182,7 @@ async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *
 
 async def walk(session: Session, workspace_id: UUID, start: UUID, way: Way, *, now: datetime) -> Walk:
     """Memories around `start`, the near ones first, then by strength; each once, by its strongest edge."""
-    frontier, steps, truncated = [start], list[Step](), False
+    frontier, steps, truncated = [start], list[WalkStep](), False
     for depth in range(1, way.depth + 1):
         room = way.limit - len(steps)
         values = {
@@ -191,7 +191,7 @@ async def walk(session: Session, workspace_id: UUID, start: UUID, way: Way, *, n
             "room": room + 1,
         }
         rows = (await session.execute(STEP, values)).all()
-        found = [Step(row.far, depth, _relation(row)) for row in rows if row.far is not None]
+        found = [WalkStep(row.far, depth, _relation(row)) for row in rows if row.far is not None]
         truncated |= bool(rows[0].cut) or len(found) > room
         steps += found[:room]
         frontier = [step.memory_id for step in found[:room]]
@@ -202,19 +202,20 @@ async def walk(session: Session, workspace_id: UUID, start: UUID, way: Way, *, n
 
 async def around(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, each: int, now: datetime
-) -> Mapping[UUID, list[Step]]:
+) -> Mapping[UUID, list[WalkStep]]:
     """For each memory its `each` strongest neighbours."""
     if not ids:
         return {}
     rows = await _hop(session, workspace_id, ids, Way(1, each, each), now)
     return {
-        near: [Step(row.far, 1, _relation(row)) for row in of_node[:each]] for near, of_node in _by_node(rows).items()
+        near: [WalkStep(row.far, 1, _relation(row)) for row in of_node[:each]]
+        for near, of_node in _by_node(rows).items()
     }
 
 
 async def connected(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
-) -> Mapping[UUID, list[Step]]:
+) -> Mapping[UUID, list[WalkStep]]:
     """For each memory the `each` memories it is tied to most strongly, each once, that are among `rows`, which speaks
     of `memory m`. Looked for among SPARE times as many edges, the strongest: what may not be seen leaves room."""
     if not each:
@@ -222,7 +223,7 @@ async def connected(
     found = await around(session, workspace_id, ids, each=each * SPARE, now=now)
     ends = list({step.memory_id for steps in found.values() for step in steps})
     seen = set(await session.scalars(_among(rows.sql), {**rows.values, "ends": ends})) if ends else set()
-    strongest: dict[UUID, dict[UUID, Step]] = {near: {} for near in found}
+    strongest: dict[UUID, dict[UUID, WalkStep]] = {near: {} for near in found}
     for near, steps in found.items():
         for step in steps:
             if step.memory_id in seen:

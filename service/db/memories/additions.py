@@ -90,7 +90,7 @@ class PlacedMemory:
     def may_have_history(self) -> bool:
         """Whether the caller chose the id, which may have been in use before: then history has entries to close, and
         `history.append` writes the ADD."""
-        return self.memory.asked.id is not None
+        return self.memory.given.id is not None
 
 
 async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence[str], *, now: datetime) -> None:
@@ -123,7 +123,7 @@ def vectors_of(new: NewMemory) -> dict[str, NDArray[np.float32]]:
 def memory_values(placed: PlacedMemory, now: datetime) -> dict[str, Any]:
     """The values of MEMORY and STAT."""
     new = placed.memory
-    scope, asked, speech = new.scope, new.asked, new.speech
+    scope, given, speech = new.scope, new.given, new.speech
     return {
         "workspace_id": scope.workspace_id,
         "id": new.id,
@@ -131,23 +131,23 @@ def memory_values(placed: PlacedMemory, now: datetime) -> dict[str, Any]:
         "agent_id": scope.agent_id,
         "run_id": scope.run_id,
         "channel": scope.channel,
-        "session_id": asked.session_id,
+        "session_id": given.session_id,
         **text_values(new),
         "tags": list(new.tags),
         "tag_prefixes": list(new.tag_prefixes),
         "categories": list(new.categories),
         "metadata": dict(new.metadata),
         "timestamp": new.timestamp,
-        "t_valid": asked.t_valid,
-        "t_invalid": asked.t_invalid,
-        "expires_at": asked.expires_at,
+        "t_valid": given.t_valid,
+        "t_invalid": given.t_invalid,
+        "expires_at": given.expires_at,
         "role": speech.role if speech else None,
         "speaker": speech.speaker if speech else None,
         "conversation_id": placed.conversation_id,
         "turn_index": placed.turn_index,
-        "last_accessed": asked.last_accessed or now,
+        "last_accessed": given.last_accessed or now,
         "created_at": now,
-        "updated_at": asked.updated_at or now,
+        "updated_at": given.updated_at or now,
     }
 
 

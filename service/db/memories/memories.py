@@ -22,7 +22,7 @@ from service.db.engine import Session
 from service.db.search import visibility
 from service.db.tables import Memory as Table
 from service.domain.draft import EmbeddingStatus
-from service.domain.kinds import Importance, Kind, KindSource, MemoryType
+from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import Memory
 from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
@@ -79,7 +79,7 @@ def _memory(row: direct.Row) -> Memory:
         scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
         text=CleanText(row.content),
         hash=row.hash,
-        kind=Kind(MemoryType(row.type), row.type_confidence, KindSource(row.classification_source)),
+        kind=Classification(MemoryType(row.type), row.type_confidence, ClassificationSource(row.classification_source)),
         fact_confidence=row.fact_confidence,
         importance=Importance(row.importance, row.importance_level),
         tags=tuple(row.tags),

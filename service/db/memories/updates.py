@@ -113,7 +113,7 @@ async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, gen
         "categories": _union(old.categories, new.categories),
         "extra": {**old.metadata, **new.metadata},
         "expires_at": _later_expiry(old, new),
-        "updated_at": new.asked.updated_at or now,
+        "updated_at": new.given.updated_at or now,
         "version": Table.version + 1,
         **NOT_ENRICHED,
     }
@@ -210,11 +210,11 @@ def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
 def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
     """When two memories become one, the later expiry counts (None: never), so nothing goes that was to stay; a memory
     whose id the caller chose is overwritten."""
-    if new.asked.id == old.id:
-        return new.asked.expires_at
-    if old.expires_at is None or new.asked.expires_at is None:
+    if new.given.id == old.id:
+        return new.given.expires_at
+    if old.expires_at is None or new.given.expires_at is None:
         return None
-    return max(old.expires_at, new.asked.expires_at)
+    return max(old.expires_at, new.given.expires_at)
 
 
 def _union(first: Sequence[str], second: Sequence[str]) -> list[str]:

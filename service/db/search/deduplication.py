@@ -51,7 +51,7 @@ async def of_draft(
         equal = await with_hash(session, draft.scope, draft.hash, now=now)
         return Beside((equal,) if equal else ())
     live = _live("m", now)
-    wanted = live & filters.compiled("m", draft.asked.compare) if draft.asked.compare else live
+    wanted = live & filters.compiled("m", draft.given.compare) if draft.given.compare else live
     target = nearest.Target(scopes.exactly("v", draft.scope), wanted, generation)
     here = scopes.exactly("m", draft.scope) & visibility.live("m")
     values = {
