@@ -7,24 +7,15 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-<<<<<<< HEAD
 from bench.evals.scoring import read_rows
-from service.domain.kinds import Kind, KindSource, MemoryType
-=======
 from service.domain.kinds import Classification, ClassificationSource, MemoryType
->>>>>>> d1bb04b (Gather the pipeline's stages by the call they share)
 from service.language import kinds
 
 Classifier = Callable[[str], Classification]
 
 
-<<<<<<< HEAD
-def with_default(text: str) -> Kind:
-    """Returns what the published patterns say, else Context."""
-=======
 def with_default(text: str) -> Classification:
-    """Returns what the published patterns say, else Context (R4.18, R4.23)."""
->>>>>>> d1bb04b (Gather the pipeline's stages by the call they share)
+    """Returns what the published patterns say, else Context."""
     return kinds.classify(text) or kinds.UNCLASSIFIED_UNASKED
 
 

@@ -35,11 +35,7 @@ from service.providers.budget import RequestUsage
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
 
 
-<<<<<<< HEAD
-def asked(body: MemoryFields, *, dimension: int, timezone: str, now: datetime) -> Asked:
-=======
-def asked(body: wire.MemoryFields, *, dimension: int, timezone: str, now: datetime) -> CallerFields:
->>>>>>> d1bb04b (Gather the pipeline's stages by the call they share)
+def asked(body: MemoryFields, *, dimension: int, timezone: str, now: datetime) -> CallerFields:
     """What the caller set by hand; raises InvalidInput for a vector of the wrong length or an end in the past."""
     level, value = body.importance_level, body.importance
     return CallerFields(
