@@ -46,7 +46,7 @@ from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import InvalidInput
-from service.memory.conversations import OpenedConversation, change, find, open_one
+from service.memory.conversations import OpenedConversation, change, find, open_conversation
 from service.memory.turns import IncomingTurn, TurnOutcome, store
 from service.pipeline.pii import clean_words
 from service.retrieval.context import context
@@ -89,7 +89,7 @@ async def create_conversation(
         named or scope.run_id or conversations.fresh_name(),
         scope.channel,
     )
-    opened = await open_one(
+    opened = await open_conversation(
         where,
         title=body.title,
         started_at=body.started_at,

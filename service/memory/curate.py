@@ -380,7 +380,7 @@ async def _turns(
         generation=res.generation,
         consolidated_at=res.clock() if consolidated else None,
     )
-    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, heard, res)
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, heard)
     return stored, spoken
 
 

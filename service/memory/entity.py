@@ -1,4 +1,4 @@
-"""How do entities come to be by hand, get tied, become one, and go?"""
+"""Entities written through the API: created or changed, related, merged and removed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
@@ -19,15 +17,14 @@ from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUps
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.errors import Conflict, EmbeddingError, InvalidInput, NotFound, PiiRejected, PreconditionFailed
+from service.errors import Conflict, InvalidInput, NotFound, PiiRejected, PreconditionFailed
 from service.language import pii
 from service.language.relation_labels import normalise
 from service.memory import catch_up
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline.pii import clean_words
+from service.providers.protocols import Vector
 from service.resources import Resources
-
-Vector = NDArray[np.float32]
 
 
 def missing(field: str = "id") -> NotFound:
@@ -36,29 +33,29 @@ def missing(field: str = "id") -> NotFound:
 
 async def upsert(
     owner: EntityOwner,
-    wish: EntityUpsert,
+    new: EntityUpsert,
     vector: Vector | None,
     res: Resources,
     request: WriteContext,
     *,
     expected: Expected | None = None,
 ) -> tuple[Entity, bool]:
-    """The entity of this name or alias as it is now, and whether it is new. Without a vector one is made of name and
-    description (R8.06). Raises Conflict for an alias that is another's, PreconditionFailed for another version."""
-    wish = await _clean(wish, res)
-    vector, is_late = (vector, False) if vector is not None else await _vector(owner, wish, res)
+    """The entity with this name or alias as it is now, and whether it is new. Without a vector one is made from name
+    and description. Raises Conflict for an alias of another entity, PreconditionFailed for another version."""
+    new = await _clean(new, res)
+    vector, embed_later = (vector, False) if vector is not None else await _vector(owner, new, res)
     async with plain_transaction(owner.workspace_id, res, request) as session:
-        entity_id, is_new = await _found_or_made(session, owner, wish, res, expected)
-        there = await entities.get(session, Seen(owner.workspace_id, None), entity_id)
-        assert there is not None, "it is locked"
-        aliases = {key(each): each for each in wish.aliases if key(each) != key(there.name)}
+        entity_id, is_new = await _find_or_create(session, owner, new, res, expected)
+        stored = await entities.get(session, Seen(owner.workspace_id, None), entity_id)
+        assert stored is not None, "it is locked"
+        aliases = {key(each): each for each in new.aliases if key(each) != key(stored.name)}
         if await entities.taken(session, owner, entity_id, aliases):
             raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
         await entities.name(session, owner, entity_id, aliases)
-        await entities.change(session, owner, entity_id, wish, now=res.clock(), is_new=is_new)
+        await entities.change(session, owner, entity_id, new, now=res.clock(), is_new=is_new)
         if vector is not None:
             await entities.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
-        elif is_late:
+        elif embed_later:
             await entities.drop_vector(session, owner.workspace_id, entity_id)
             await catch_up.embed_later(session, owner.workspace_id, catch_up.ENTITIES)
         found = await entities.get(session, Seen(owner.workspace_id, None), entity_id)
@@ -68,15 +65,15 @@ async def upsert(
     return found, is_new
 
 
-async def _clean(wish: EntityUpsert, res: Resources) -> EntityUpsert:
-    names = [await clean_words(display_name(each), "aliases", res) for each in wish.aliases]
+async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
+    names = [await clean_words(display_name(each), "aliases", res) for each in new.aliases]
     return replace(
-        wish,
-        name=await clean_words(display_name(wish.name), "name", res),
-        type=type_name(await clean_words(wish.type, "type", res)) if wish.type else None,
-        description=await clean_words(wish.description, "description", res) if wish.description else None,
+        new,
+        name=await clean_words(display_name(new.name), "name", res),
+        type=type_name(await clean_words(new.type, "type", res)) if new.type else None,
+        description=await clean_words(new.description, "description", res) if new.description else None,
         aliases=tuple(names),
-        properties=_redacted(wish.properties),
+        properties=_redacted(new.properties),
     )
 
 
@@ -89,31 +86,28 @@ def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def _vector(owner: EntityOwner, wish: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
-    """Of name and description as they will be; None when nothing of them changes, or (True) when the embedder is away:
-    until a job has made it the entity is found by its name all the same."""
+async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
+    """The vector of name and description, and whether a job has to make it later because the embedder is away. None and
+    False when neither changes. Until the job ran, the entity is found by its name."""
     async with res.db.read(owner.workspace_id) as session:
-        known = await entities.called(session, owner, wish.name)
-        there = await entities.get(session, Seen(owner.workspace_id, None), known) if known else None
-    if there is not None and wish.description in (None, there.description):
+        known = await entities.called(session, owner, new.name)
+        stored = await entities.get(session, Seen(owner.workspace_id, None), known) if known else None
+    if stored is not None and new.description in (None, stored.description):
         return None, False
-    name = there.name if there else wish.name
-    try:
-        [made] = await res.embedder.embed(owner.workspace_id, [entities.words(name, wish.description)])
-    except EmbeddingError:
-        return None, True
-    return made, False
+    name = stored.name if stored else new.name
+    vector = await catch_up.embed_now(owner.workspace_id, entities.words(name, new.description), res)
+    return vector, vector is None
 
 
-async def _found_or_made(
-    session: Session, owner: EntityOwner, wish: EntityUpsert, res: Resources, expected: Expected | None
+async def _find_or_create(
+    session: Session, owner: EntityOwner, new: EntityUpsert, res: Resources, expected: Expected | None
 ) -> tuple[UUID, bool]:
-    found = await entities.called(session, owner, wish.name)
+    found = await entities.called(session, owner, new.name)
     if found is None and expected is None:
-        made = await entities.make(session, owner, wish, now=res.clock())
-        if made is not None:
-            return made, True
-        found = await entities.called(session, owner, wish.name)
+        created = await entities.make(session, owner, new, now=res.clock())
+        if created is not None:
+            return created, True
+        found = await entities.called(session, owner, new.name)
     version = (await entities.lock(session, owner.workspace_id, [found])).get(found) if found else None
     if expected is not None and (version is None or not expected.meets(version)):
         raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
@@ -125,7 +119,8 @@ async def _found_or_made(
 async def remove(
     workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> Entity:
-    """Takes an entity away, with its aliases, relations and mentions; memories stay. Raises NotFound."""
+    """Removes an entity with its aliases, relations and mentions; memories stay. Raises NotFound or
+    PreconditionFailed."""
     seen = Seen(workspace_id, None)
     request = await _owned(workspace_id, entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
@@ -142,18 +137,18 @@ async def remove(
 
 
 async def relate(
-    workspace_id: UUID, asked: EntityRelation, res: Resources, request: WriteContext
+    workspace_id: UUID, given: EntityRelation, res: Resources, request: WriteContext
 ) -> tuple[EntityRelation, bool]:
-    """The relation, and whether it is new; the same pair and type again takes the new values. Raises NotFound naming
-    the end that is not there (R8.08), InvalidInput for one entity, or entities of two users."""
-    if asked.source_id == asked.target_id:
+    """The relation, and whether it is new; an existing one of the same pair and type takes the new values. Raises
+    NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
+    if given.source_id == given.target_id:
         raise InvalidInput("target_id: an entity has no relation to itself.", field="target_id")
-    kind = normalise(asked.label)
+    kind = normalise(given.label)
     if not kind:
         raise InvalidInput("type: needs a letter.", field="type")
-    label = await clean_words(asked.label, "type", res)
-    clean = replace(asked, id=uuid7(), label=label, type=kind, properties=_redacted(asked.properties))
-    request = await _owned(workspace_id, asked.source_id, res, request)
+    label = await clean_words(given.label, "type", res)
+    clean = replace(given, id=uuid7(), label=label, type=kind, properties=_redacted(given.properties))
+    request = await _owned(workspace_id, given.source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         ends = await entity_relations.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])
         for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
@@ -173,24 +168,24 @@ async def relate(
 async def unrelate(
     workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, request: WriteContext
 ) -> int:
-    """How many relations from source to target went; none is fine. Raises NotFound for a source that is not there."""
+    """How many relations from source to target were removed, 0 included. Raises NotFound for an unknown source."""
     request = await _owned(workspace_id, source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         ends = await entity_relations.lock_ends(session, workspace_id, [source_id, target_id])
         if source_id not in ends:
             raise missing("source_id")
         kind = normalise(label) if label is not None else None
-        gone = await entity_relations.remove(session, workspace_id, source_id, target_id, kind)
-        if gone:
+        removed = await entity_relations.remove(session, workspace_id, source_id, target_id, kind)
+        if removed:
             scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
             await note(session, "unrelate_entities", scope, [source_id, target_id], request, res)
-        await keep(session, workspace_id, gone, request)
-    return gone
+        await keep(session, workspace_id, removed, request)
+    return removed
 
 
 @dataclass(frozen=True, slots=True)
 class MergeOutcome:
-    """A merge, done or taken back, and the entities it leaves."""
+    """A merge, done or undone, and the entities that remain."""
 
     merge: Merge
     entities: tuple[Entity, ...]
@@ -199,14 +194,14 @@ class MergeOutcome:
 async def merge(
     workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: WriteContext
 ) -> MergeOutcome:
-    """Makes one entity part of another: its names become aliases, its mentions and relations go over. Raises NotFound
-    naming the one that is not there, InvalidInput for one entity, or entities of two users."""
+    """Merges one entity into another: its names become aliases, its mentions and relations move over. Raises NotFound
+    naming the one that does not exist, InvalidInput for one entity, or entities of two users."""
     if absorbed == survivor:
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
     request = await _owned(workspace_id, survivor, res, request)
     async with res.db.read(workspace_id) as session:
         there = await entities.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
-    if survivor not in there:  # whose merges to wait for is not known; it may come back by an undo, but later
+    if survivor not in there:  # without its user there is no lock to wait for
         raise missing("source_id" if absorbed not in there else "target_id")
     async with plain_transaction(workspace_id, res, request) as session:
         await merges.one_at_a_time(session, workspace_id, there[survivor].user_id)
@@ -227,8 +222,8 @@ async def merge(
 
 
 async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: WriteContext) -> MergeOutcome:
-    """Makes two of them again; a second time changes nothing. Raises NotFound, or Conflict when another entity bears
-    the name by now."""
+    """Undoes a merge; a second time changes nothing. Raises NotFound, or Conflict when another entity has the name by
+    now."""
     async with res.db.read(workspace_id) as session:
         before = await merges.get(session, workspace_id, merge_id)
         owner = await entities.get(session, Seen(workspace_id, None), before.entity_id) if before else None
@@ -266,7 +261,7 @@ def _scope(of: Entity, workspace_id: UUID) -> Scope:
 
 
 async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext) -> WriteContext:
-    """The request with the entity's user as the owner of its kept answer: so that user's erasure finds it."""
+    """The request with the entity's user as owner of the stored answer, so that erasing that user erases it too."""
     given = request.idempotency
     if given is None or any(given.owner):
         return request

@@ -1,8 +1,8 @@
-"""How does a user's profile change? Wholly (PUT) or in parts (PATCH); redacted like everything else."""
+"""Changes of a user's profile: replaced (PUT) or merged (PATCH), redacted first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
@@ -17,8 +17,6 @@ from service.memory.store import write_transaction
 from service.memory.transactions import keep, note
 from service.pipeline import pii
 from service.resources import Resources
-
-PARTS = ("preferences", "expertise_areas", "communication_style", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +34,9 @@ async def put(
     *,
     expected: Expected | None = None,
 ) -> ProfileOutcome:
-    """The profile with these traits and no others. Raises PreconditionFailed or PiiRejected."""
-    clean = Traits(**await _clean(asdict(traits), res))
-    return await _write(workspace_id, user_id, lambda _: clean, res, request, expected, must_be_there=False)
+    """Replaces the whole profile. Raises PreconditionFailed or PiiRejected."""
+    parts = await _clean(asdict(traits), res)
+    return await _write(workspace_id, user_id, parts, res, request, expected, merge=False)
 
 
 async def patch(
@@ -50,53 +48,54 @@ async def patch(
     *,
     expected: Expected | None = None,
 ) -> ProfileOutcome:
-    """The profile with the parts that are given changed: objects are merged key by key, a null in them removes the key;
-    the list is replaced. Raises NotFound, PreconditionFailed or PiiRejected."""
-    clean = await _clean(dict(given), res)
-
-    def merged(old: Traits) -> Traits:
-        values: dict[str, Any] = {}
-        for name in PARTS:
-            there, new = getattr(old, name), clean.get(name)
-            if isinstance(new, dict):
-                new = {key: value for key, value in {**there, **new}.items() if new.get(key, key) is not None}
-            values[name] = there if new is None else new
-        return Traits(**values)
-
-    return await _write(workspace_id, user_id, merged, res, request, expected, must_be_there=True)
+    """Changes the given parts: objects are merged key by key, where null removes the key; the list is replaced. Raises
+    NotFound, PreconditionFailed or PiiRejected."""
+    parts = await _clean(dict(given), res)
+    return await _write(workspace_id, user_id, parts, res, request, expected, merge=True)
 
 
 async def _write(
     workspace_id: UUID,
     user_id: str,
-    change: Callable[[Traits], Traits],
+    parts: Mapping[str, Any],
     res: Resources,
     request: WriteContext,
     expected: Expected | None,
     *,
-    must_be_there: bool,
+    merge: bool,
 ) -> ProfileOutcome:
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, request) as session:
         old = await users.profile(session, workspace_id, user_id, lock=True)
-        if old is None and must_be_there:
+        if old is None and merge:
             raise missing()
         if expected is not None and (old is None or not expected.meets(old.version)):
             raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
-        traits = change(old.traits if old else Traits())
+        traits = _merged(old.traits, parts) if old and merge else Traits(**parts)
         found = await users.put_profile(session, workspace_id, user_id, traits, now=res.clock())
         await note(session, "update" if old else "store", scope, [], request, res, kind="profile")
-        changed = ProfileOutcome(found, old is None)
-        await keep(session, workspace_id, changed, request)
-    return changed
+        outcome = ProfileOutcome(found, old is None)
+        await keep(session, workspace_id, outcome, request)
+    return outcome
+
+
+def _merged(old: Traits, parts: Mapping[str, Any]) -> Traits:
+    values = asdict(old)
+    for name, new in parts.items():
+        if isinstance(new, dict):
+            both = {**values[name], **new}
+            values[name] = {key: value for key, value in both.items() if new.get(key, key) is not None}
+        elif new is not None:
+            values[name] = new
+    return Traits(**values)
 
 
 async def _clean(values: dict[str, Any], res: Resources) -> dict[str, Any]:
-    """Redacted part by part, so that a refusal names it."""
-    found: dict[str, Any] = {}
+    """Redacts each part by itself, so that a refusal names the part."""
+    clean: dict[str, Any] = {}
     for name, value in values.items():
-        found[name] = value if value is None else await pii.clean_json(value, name, res, key=name)
-    return found
+        clean[name] = value if value is None else await pii.clean_json(value, name, res, key=name)
+    return clean
 
 
 def missing() -> NotFound:

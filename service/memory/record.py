@@ -110,7 +110,7 @@ async def _turns(
         session, scope, conversation.external_id, said, generation=res.generation
     )
     await direct.insert(session, *spoken)
-    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, said, res)
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, said)
     return stored
 
 

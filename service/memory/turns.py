@@ -1,9 +1,9 @@
-"""How is a turn kept as it was said?
+"""Storing the turns of a conversation, and making the vectors that were missing when they were stored.
 
-PII and embedding happen with nothing held. Then one transaction: the turn with its words and vector, the line in the
-log, the audit, the copy in working memory. A turn is known by its place in the conversation: the same text at the same
-place again is the same turn, another text there a conflict. Without a place, what equals the last turn is its
-repetition.
+Redaction and embedding happen before the transaction, which then writes the turn with its vector, the conversation
+log, the audit entry and the copy in working memory. A turn is identified by its index: the same text at the same index
+is the same turn, another text there a conflict. Without an index, a turn equal to the last one is taken as a repetition
+of it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from uuid import UUID
 
 from service.db.cognition import working
 from service.db.engine import Session
-from service.db.episodes import conversations
-from service.db.episodes import turns as rows
+from service.db.episodes import conversations, turns
 from service.db.episodes.turns import NewTurn, StoredTurn
 from service.db.jobs import queue
 from service.domain.conversation import Conversation, Turn
@@ -25,9 +24,9 @@ from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, Redaction
 from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
-from service.errors import Conflict, EmbeddingError, NotFound
+from service.errors import Conflict, NotFound
 from service.language.tokens import estimate
-from service.memory.catch_up import PATIENCE
+from service.memory.catch_up import PATIENCE, embed_now
 from service.memory.store import write_transaction
 from service.memory.transactions import keep, note
 from service.memory.working import limits_of
@@ -37,15 +36,15 @@ from service.providers.protocols import Vector
 from service.resources import Resources
 
 TURNS_OF = "conversation_id"
-"""In the payload of an embed job: whose turns it embeds."""
+"""In the payload of an embed job: the conversation whose turns it embeds."""
 
 BATCH = 100
-"""Turns that one call of the embedder takes from a job."""
+"""Turns per call of the embedder in a job."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingTurn:
-    """What the caller says was said. `index` None: at the end. `timestamp` None: now. `token_count` None: estimated."""
+    """A turn as the caller sent it. `index` None: at the end. `timestamp` None: now. `token_count` None: estimated."""
 
     role: str
     text: str
@@ -60,7 +59,7 @@ class IncomingTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """The turn, whether it is new, what was cut out of it, and what could not be done at once."""
+    """The stored turn, whether it is new, what was redacted, and warnings about what could not be done at once."""
 
     turn: Turn
     is_new: bool
@@ -68,119 +67,120 @@ class TurnOutcome:
     warnings: tuple[str, ...] = ()
 
 
-async def store(there: Conversation, heard: IncomingTurn, res: Resources, request: WriteContext) -> TurnOutcome:
-    """Keeps one turn. Raises PiiRejected, NotFound when the conversation went meanwhile, or Conflict."""
-    text, cut = await pii.clean(heard.text, "content", res)
-    metadata, cut_there = await _clean(heard.metadata, res)
-    redactions = pii.add_up((*cut, *cut_there))
-    vector, warnings = await _vector(there, text, heard, res)
-    weights = await res.threads.run(rows.weigh, text) if len(text) > pii.LONG else rows.weigh(text)
+async def store(conversation: Conversation, given: IncomingTurn, res: Resources, request: WriteContext) -> TurnOutcome:
+    """Stores one turn. Raises PiiRejected, NotFound when the conversation was deleted meanwhile, or Conflict."""
+    text, in_text = await pii.clean(given.text, "content", res)
+    metadata, in_metadata = await _clean_metadata(given.metadata, res)
+    redactions = pii.add_up((*in_text, *in_metadata))
+    vector, warnings = await _vector(conversation, text, given, res)
+    weights = await res.threads.run(turns.weigh, text) if len(text) > pii.LONG else turns.weigh(text)
     new = NewTurn(
-        heard.role,
-        heard.speaker,
+        given.role,
+        given.speaker,
         text,
-        heard.timestamp or res.clock(),
+        given.timestamp or res.clock(),
         vector,
-        estimate(text) if heard.token_count is None else heard.token_count,
-        heard.model,
+        estimate(text) if given.token_count is None else given.token_count,
+        given.model,
         metadata,
         weights,
     )
-    workspace_id = there.scope.workspace_id
-    async with write_transaction(there.scope, res, request) as session:
-        now = await conversations.lock(session, workspace_id, there.id)
-        if now is None:
+    workspace_id = conversation.scope.workspace_id
+    async with write_transaction(conversation.scope, res, request) as session:
+        locked = await conversations.lock(session, workspace_id, conversation.id)
+        if locked is None:
             raise missing()
-        before = await _same(session, now, new, heard)
-        found = before or await _put(session, now, new, heard, res, request)
-        said = TurnOutcome(found, before is None, redactions, () if before else warnings)
-        await keep(session, workspace_id, said, request)
-    return said
+        repeated = await _repeated(session, locked, new, given)
+        turn = repeated or await _insert(session, locked, new, given.index, res, request)
+        outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
+        await keep(session, workspace_id, outcome, request)
+    return outcome
 
 
-async def _put(
-    session: Session, there: Conversation, new: NewTurn, heard: IncomingTurn, res: Resources, request: WriteContext
+async def _insert(
+    session: Session, conversation: Conversation, new: NewTurn, index: int | None, res: Resources, request: WriteContext
 ) -> Turn:
-    if there.archived:
+    if conversation.archived:
         raise Conflict("The conversation is archived: it takes no new turns.", field="id")
-    workspace_id = there.scope.workspace_id
-    index = there.next_index if heard.index is None else heard.index
-    place = await conversations.put(session, there, new, index, generation=res.generation)
-    await embed_later(session, workspace_id, there.id, [new], res)
-    ids = [place.id]
-    await note(session, "store_turn", there.scope, ids, request, res, kind="episodic", conversation_id=there.id)
-    await _hold(session, there, new, place, res)
-    return (await rows.get_many(session, workspace_id, ids))[place.id]
+    workspace_id, scope = conversation.scope.workspace_id, conversation.scope
+    place = conversation.next_index if index is None else index
+    stored = await conversations.put(session, conversation, new, place, generation=res.generation)
+    await embed_later(session, workspace_id, conversation.id, [new])
+    ids = [stored.id]
+    await note(session, "store_turn", scope, ids, request, res, kind="episodic", conversation_id=conversation.id)
+    await _copy_to_working_memory(session, conversation, new, stored, res)
+    return (await turns.get_many(session, workspace_id, ids))[stored.id]
 
 
-async def _hold(session: Session, there: Conversation, new: NewTurn, place: StoredTurn, res: Resources) -> None:
-    """The turn is held in mind too, at the desk of its conversation; the last lock of the transaction."""
-    scope = there.scope
-    desk = WorkingScope(scope.workspace_id, str(there.id), scope.user_id, scope.agent_id, scope.channel)
-    spoken = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, place.id, place.index)
-    await working.copy_turns(session, desk, [spoken], limits_of(WorkingKind.TURN, res))
+async def _copy_to_working_memory(
+    session: Session, conversation: Conversation, new: NewTurn, stored: StoredTurn, res: Resources
+) -> None:
+    """Takes the last lock of the transaction."""
+    scope = conversation.scope
+    here = WorkingScope(scope.workspace_id, str(conversation.id), scope.user_id, scope.agent_id, scope.channel)
+    copy = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, stored.id, stored.index)
+    await working.copy_turns(session, here, [copy], limits_of(WorkingKind.TURN, res))
 
 
-async def _same(session: Session, there: Conversation, new: NewTurn, heard: IncomingTurn) -> Turn | None:
-    """The turn that this one repeats; Conflict when its place is taken by another."""
-    workspace_id = there.scope.workspace_id
-    if heard.index is not None:
-        found = await rows.at(session, workspace_id, there.id, heard.index)
-        if found is not None and not _equal(found, new):
+async def _repeated(session: Session, conversation: Conversation, new: NewTurn, given: IncomingTurn) -> Turn | None:
+    """The stored turn that this one repeats; raises Conflict when another turn has its index."""
+    workspace_id = conversation.scope.workspace_id
+    if given.index is not None:
+        found = await turns.at(session, workspace_id, conversation.id, given.index)
+        if found is not None and not _is_equal(found, new):
             raise Conflict(
-                f"turn_index: turn {heard.index} of the conversation says something else.", field="turn_index"
+                f"turn_index: turn {given.index} of the conversation says something else.", field="turn_index"
             )
         return found
-    last = await rows.latest(session, workspace_id, there.id, limit=1)
-    repeated = last and _equal(last[0], new) and heard.timestamp in (None, last[0].timestamp)
+    last = await turns.latest(session, workspace_id, conversation.id, limit=1)
+    repeated = last and _is_equal(last[0], new) and given.timestamp in (None, last[0].timestamp)
     return last[0] if repeated else None
 
 
-def _equal(there: Turn, new: NewTurn) -> bool:
-    return (there.role, there.speaker, there.hash) == (new.role, new.speaker, rows.digest(new.text))
+def _is_equal(stored: Turn, new: NewTurn) -> bool:
+    return (stored.role, stored.speaker, stored.hash) == (new.role, new.speaker, turns.digest(new.text))
 
 
-async def _clean(metadata: Mapping[str, Any], res: Resources) -> tuple[Mapping[str, Any], tuple[Redaction, ...]]:
+async def _clean_metadata(
+    metadata: Mapping[str, Any], res: Resources
+) -> tuple[Mapping[str, Any], tuple[Redaction, ...]]:
     if not metadata:
         return {}, ()
-    found, cut = await res.threads.run(pii.of_json, "metadata", dict(metadata))
-    return found, cut
+    return await res.threads.run(pii.of_json, "metadata", dict(metadata))
 
 
 async def _vector(
-    there: Conversation, text: CleanText, heard: IncomingTurn, res: Resources
+    conversation: Conversation, text: CleanText, given: IncomingTurn, res: Resources
 ) -> tuple[Vector | None, tuple[str, ...]]:
-    if heard.vector is not None:
-        return unit(heard.vector), ()
-    try:
-        return (await res.embedder.embed(there.scope.workspace_id, [text]))[0], ()
-    except EmbeddingError:
+    if given.vector is not None:
+        return unit(given.vector), ()
+    vector = await embed_now(conversation.scope.workspace_id, text, res)
+    if vector is None:
         return None, ("embedding_unavailable: stored without a vector, which follows later.",)
+    return vector, ()
 
 
-async def embed_later(
-    session: Session, workspace_id: UUID, conversation_id: UUID, said: Sequence[NewTurn], res: Resources
-) -> None:
-    """Queues the job that makes the vectors which are missing; by their words the turns are found at once."""
-    if any(each.vector is None for each in said):
+async def embed_later(session: Session, workspace_id: UUID, conversation_id: UUID, new: Sequence[NewTurn]) -> None:
+    """Queues the job that makes missing vectors; until then the turns are found by their words."""
+    if any(each.vector is None for each in new):
         payload = {TURNS_OF: str(conversation_id)}
         await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=PATIENCE)])
 
 
 async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resources) -> int:
-    """How many turns of the conversation got the vector they lacked. Safe to run twice."""
+    """How many turns of the conversation got a missing vector. Safe to run twice."""
     made = 0
     while True:
         async with res.db.read(workspace_id) as session:
-            waiting = await rows.unembedded(
+            waiting = await turns.unembedded(
                 session, workspace_id, conversation_id, generation=res.generation, limit=BATCH
             )
         if not waiting:
             return made
         vectors = await res.embedder.embed(workspace_id, [turn.text for turn in waiting])
-        found = {turn.id: vector for turn, vector in zip(waiting, vectors, strict=True)}
+        by_id = {turn.id: vector for turn, vector in zip(waiting, vectors, strict=True)}
         async with res.db.begin(workspace_id) as session:
-            made += await rows.store_vectors(session, workspace_id, found, generation=res.generation)
+            made += await turns.store_vectors(session, workspace_id, by_id, generation=res.generation)
 
 
 def missing() -> NotFound:
