@@ -1,4 +1,4 @@
-"""How do conversations and turns look on the wire?"""
+"""Request and response models of conversations and turns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_INDEX = 2**31 - 2
 
 
 class CreateConversationRequest(ScopeFields):
-    """A conversation to open. Its name is `external_id` (or `run_id`, which is the same); without one it gets one."""
+    """A conversation to open. Its name is `external_id` (or `run_id`, which means the same); left out, it gets one."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -39,7 +39,7 @@ class CreateConversationRequest(ScopeFields):
     external_id: Name | None = Field(None, description="Your own name for it; opening the same twice is fine")
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
     started_at: Time | None = Field(None, description="Default now")
-    metadata: Metadata = Field(default_factory=dict, description="Whatever you like to keep with it")
+    metadata: Metadata = Field(default_factory=dict, description="Any JSON to keep with it")
 
     @model_validator(mode="after")
     def _one_name(self) -> Self:
@@ -49,14 +49,14 @@ class CreateConversationRequest(ScopeFields):
 
 
 class PatchConversationRequest(RequestModel):
-    """What is named changes, nothing else. `title` takes null; a metadata key sent as null is removed."""
+    """Only the given fields change. `title` takes null; a metadata key sent as null is removed."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
 
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
-    archived: bool | None = Field(None, description="true: it takes no new turns, and its own are not found")
-    consolidated: bool | None = Field(None, description="Facts were extracted; a new turn takes it back")
-    patterns_extracted: bool | None = Field(None, description="Strategies were learned; a new turn takes it back")
+    archived: bool | None = Field(None, description="true: it takes no new turns, and searches leave out its turns")
+    consolidated: bool | None = Field(None, description="Whether facts were extracted; a new turn resets it")
+    patterns_extracted: bool | None = Field(None, description="Whether strategies were learned; a new turn resets it")
     metadata: Metadata = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
 
 
@@ -73,13 +73,13 @@ class StoreTurnRequest(RequestModel):
         examples=["user"],
         description="user, assistant, system or tool; any word is taken",
     )
-    content: Filled = Field(min_length=1, max_length=MAX_TEXT, description="What was said; secrets are cut out")
-    name: str | None = Field(None, max_length=200, description="Who speaks, when the role does not say it")
-    turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its place, from 0; default the end")
+    content: Filled = Field(min_length=1, max_length=MAX_TEXT, description="What was said; redacted")
+    name: str | None = Field(None, max_length=200, description="Name of the speaker")
+    turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default the end")
     timestamp: Time | None = Field(None, description="When it was said; default now")
     token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
-    model: str | None = Field(None, min_length=1, max_length=100, description="Which model said it")
-    metadata: Metadata = Field(default_factory=dict, description="Whatever you like to keep with it")
+    model: str | None = Field(None, min_length=1, max_length=100, description="The model that wrote it")
+    metadata: Metadata = Field(default_factory=dict, description="Any JSON to keep with it")
     embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
 
 
@@ -87,42 +87,42 @@ class ConversationResponse(ResponseModel):
     """A conversation without its turns."""
 
     id: Id = Field(description="UUID")
-    external_id: str = Field(description="The name you gave it, or the one it got")
+    external_id: str = Field(description="Its name: yours, or a generated one")
     user_id: OfUser
     agent_id: OfAgent
     run_id: str = Field(description="The same as external_id")
     channel: OfChannel
     title: str | None = Field(description="For people; null: none")
-    started_at: Time = Field(description="When it began, as it was opened with; default the moment of opening")
+    started_at: Time = Field(description="As given when it was opened; default: the time of opening")
     turn_count: int = Field(description="How many turns it has, from 0")
     next_index: int = Field(
         description="The `turn_index` of the next turn without one; above turn_count where indexes leave gaps"
     )
-    consolidated: bool = Field(description="Whether the facts of all its turns are extracted; a new turn takes it back")
-    consolidated_at: Time | None = Field(description="Since when; null: they are not")
-    patterns_extracted: bool = Field(description="Whether strategies were learned from it; a new turn takes it back")
-    archived: bool = Field(description="true: it takes no new turns, and its own are not found")
-    metadata: dict[str, Any] = Field(description="Yours")
-    version: int = Field(description="From 1, one more with each change of it or of its turns; the ETag")
+    consolidated: bool = Field(description="Whether facts were extracted from all its turns; a new turn resets it")
+    consolidated_at: Time | None = Field(description="When they were extracted; null: not yet")
+    patterns_extracted: bool = Field(description="Whether strategies were learned from it; a new turn resets it")
+    archived: bool = Field(description="true: it takes no new turns, and searches leave out its turns")
+    metadata: dict[str, Any] = Field(description="As you stored it")
+    version: int = Field(description="From 1, counts changes of it and of its turns; the ETag")
     created_at: Time = Field(description="When it was opened")
     updated_at: Time = Field(description="When it or its turns last changed")
 
 
 class TurnResponse(ResponseModel):
-    """A turn as it is kept."""
+    """A turn as stored."""
 
     id: Id = Field(description="UUID")
     conversation_id: Id = Field(description="UUID of its conversation")
     external_id: str | None = Field(description="The name of its conversation; null: not known")
-    turn_index: int = Field(description="Its place in the conversation, from 0; there may be gaps")
-    next_turn_id: Id | None = Field(description="UUID of the turn behind it; null: it is the last one")
+    turn_index: int = Field(description="Its index in the conversation, from 0; there may be gaps")
+    next_turn_id: Id | None = Field(description="UUID of the turn after it; null: it is the last one")
     role: str = Field(description="user, assistant, system, tool, or any word it came with")
-    name: str | None = Field(description="Who speaks, where the role does not say it; null: not given")
-    content: str = Field(description="What was said, secrets cut out")
+    name: str | None = Field(description="Name of the speaker; null: not given")
+    content: str = Field(description="What was said, redacted")
     content_hash: str = Field(description="SHA-256 of the content, in hexadecimal")
-    token_count: int | None = Field(description="As it came, else estimated: bytes of UTF-8 / 4; null: not known")
-    model: str | None = Field(description="Which model said it; null: not given")
-    metadata: dict[str, Any] = Field(description="Yours")
+    token_count: int | None = Field(description="As given, else estimated as bytes of UTF-8 / 4; null: not known")
+    model: str | None = Field(description="The model that wrote it; null: not given")
+    metadata: dict[str, Any] = Field(description="As you stored it")
     timestamp: Time = Field(description="When it was said")
     user_id: OfUser
     agent_id: OfAgent
@@ -136,10 +136,10 @@ class TurnResponse(ResponseModel):
 
 
 class StoreTurnResponse(TurnResponse):
-    """The turn, with what was cut out of it."""
+    """The stored turn, with what was redacted."""
 
     redactions: list[RedactionCount] = Field(
-        description="What was cut out of it, by kind; empty for nothing", default_factory=list
+        description="What was redacted, by kind; may be empty", default_factory=list
     )
     warnings: list[str] = Field(
         description="What could not be done at once, each as `code: sentence`", default_factory=list
@@ -147,7 +147,7 @@ class StoreTurnResponse(TurnResponse):
 
 
 class ConversationDetailsResponse(ConversationResponse):
-    """A page of turns in their order; hand `next_cursor` back to read on."""
+    """A conversation with a page of its turns, in order; send `next_cursor` back for the next page."""
 
     turns: list[TurnResponse] = Field(description="At most `limit`, by turn_index")
     next_cursor: NextCursor = None
@@ -167,11 +167,11 @@ class TurnList(ResponseModel):
 
 
 class TurnSearchHit(TurnResponse):
-    """A turn that answers."""
+    """A turn found by a search."""
 
-    score: float = Field(description="Ranks the hits of this answer, the greater the better")
+    score: float = Field(description="Ranks the hits of this answer; higher is better")
     similarity: float | None = Field(
-        description="The calibrated cosine to the question, 0..1; null for a hit by words alone"
+        description="The calibrated cosine to the query, 0..1; null for a hit found by its words only"
     )
 
 
@@ -179,28 +179,28 @@ class TurnSearchResponse(ResponseModel):
     """Best first."""
 
     results: list[TurnSearchHit] = Field(description="At most `limit` turns")
-    warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
+    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
 
 
 class ContextMemoryItem(MemoryResponse):
-    """A memory that bears on the conversation."""
+    """A memory that is relevant to the conversation."""
 
-    score: float = Field(description="As of a hit of a search: 0..1, times the factors")
-    similarity: float | None = Field(description="The calibrated cosine to the question, 0..1; null without a vector")
+    score: float = Field(description="As in a search: 0..1, times the factors")
+    similarity: float | None = Field(description="The calibrated cosine to the query, 0..1; null without a vector")
 
 
 class ConversationContextResponse(ResponseModel):
-    """What goes into the prompt: both lists, and the two as one block."""
+    """Turns and memories for a prompt, as lists and as one text."""
 
     conversation_id: Id = Field(description="UUID")
-    turns: list[TurnResponse] = Field(description="The last ones that fit, without gaps")
+    turns: list[TurnResponse] = Field(description="The latest turns that fit, without gaps")
     memories: list[ContextMemoryItem] = Field(
-        description="What is known of the same user or agent and bears on it; none of its own turns"
+        description="Relevant memories of the same user or agent; none of its own turns"
     )
     context: str = Field(description="Ready to put in a prompt")
-    tokens: int = Field(description="Of `context`, estimated: bytes of UTF-8 / 4")
-    max_tokens: int = Field(description="As it was asked for")
-    warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
+    tokens: int = Field(description="Of `context`, estimated as bytes of UTF-8 / 4")
+    max_tokens: int = Field(description="As requested")
+    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
 
 
 def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How do entities and their relations look on the wire?"""
+"""Request and response models of entities and their relations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ Label = Annotated[Filled, Field(min_length=1, max_length=200, examples=["works_a
 
 
 class UpsertEntityRequest(ScopeFields):
-    """An entity by its name. What is left out stays as it is; aliases and properties are added to those there are."""
+    """An entity by its name. A field that is left out stays as it is; aliases and properties are added to the stored
+    ones."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -46,23 +47,21 @@ class UpsertEntityRequest(ScopeFields):
         }
     )
 
-    name: Name = Field(description="What it is called: known by this name, or an alias, it is the same entity")
-    type: TypeWord | None = Field(None, description="Default concept; people and the like are taken as person")
+    name: Name = Field(description="Its name; an entity with this name or alias is the same entity")
+    type: TypeWord | None = Field(None, description="Default concept; `people` and the like become person")
     description: Filled | None = Field(
-        None, min_length=1, max_length=2_000, description="What it is; its vector is made of name and description"
+        None, min_length=1, max_length=2_000, description="What it is; its vector is made from name and description"
     )
     aliases: list[Name] = Field(
-        default_factory=list, max_length=MAX_ALIASES, description="Other names of it, added to those there are"
+        default_factory=list, max_length=MAX_ALIASES, description="Other names, added to the stored ones"
     )
-    properties: Metadata = Field(
-        default_factory=dict, description="Whatever you like to keep with it, merged key by key"
-    )
+    properties: Metadata = Field(default_factory=dict, description="Any JSON to keep with it, merged key by key")
     salience: Unit | None = Field(None, description="0..1, default 0.5")
-    embedding: list[float] | None = Field(None, description="Left out: made of name and description")
+    embedding: list[float] | None = Field(None, description="Left out: made from name and description")
 
 
 class ListEntitiesRequest(ScopeFields):
-    """A scope whose entities are wanted. At least one of user_id, agent_id, run_id."""
+    """The scope whose entities to list. At least one of user_id, agent_id, run_id."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": SCOPE_SCHEMA, "examples": [{"user_id": "alice", "type": "person"}]}
@@ -76,7 +75,7 @@ class ListEntitiesRequest(ScopeFields):
 
 
 class CreateEntityRelationRequest(RequestModel):
-    """A relation between two entities that there are."""
+    """A relation between two existing entities."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -91,14 +90,14 @@ class CreateEntityRelationRequest(RequestModel):
         }
     )
 
-    source_id: Id = Field(description="UUID of the entity that the relation begins at")
+    source_id: Id = Field(description="UUID of the entity that the relation starts at")
     target_id: Id = Field(description="UUID of the entity that it leads to")
-    type: Label = Field(description="Kept as given, and normalised: works_at is WORKS_FOR")
+    type: Label = Field(description="Stored as given and normalised: works_at becomes WORKS_FOR")
     strength: Unit = Field(1.0, description="0..1")
-    confidence: Unit = Field(1.0, description="0..1: how sure it is")
-    properties: Metadata = Field(default_factory=dict, description="Whatever you like to keep with it")
-    t_valid: Time | None = Field(None, description="First moment it holds; left out: always did")
-    t_invalid: Time | None = Field(None, description="First moment it no longer holds; left out: it goes on")
+    confidence: Unit = Field(1.0, description="0..1")
+    properties: Metadata = Field(default_factory=dict, description="Any JSON to keep with it")
+    t_valid: Time | None = Field(None, description="First moment it is valid; left out: always was")
+    t_invalid: Time | None = Field(None, description="First moment it is no longer valid; left out: still valid")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -108,7 +107,7 @@ class CreateEntityRelationRequest(RequestModel):
 
 
 class MergeEntitiesRequest(RequestModel):
-    """`source_id` becomes part of `target_id`."""
+    """`source_id` is merged into `target_id`."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -121,7 +120,7 @@ class MergeEntitiesRequest(RequestModel):
         }
     )
 
-    source_id: Id = Field(description="UUID of the entity that goes; its names become aliases")
+    source_id: Id = Field(description="UUID of the entity that disappears; its names become aliases")
     target_id: Id = Field(description="UUID of the entity that stays")
 
 
@@ -129,42 +128,40 @@ class MergeEntitiesRequest(RequestModel):
 
 
 class EntityResponse(ResponseModel):
-    """A name that memories speak of."""
+    """A person, place, organisation or other thing that memories mention."""
 
     id: Id = Field(description="UUID")
-    name: str = Field(description="What it is called")
-    type: str = Field(description="Lower-case and singular, such as person or project; concept where nobody said")
+    name: str = Field(description="Its name")
+    type: str = Field(description="Lower-case singular, such as person or project; concept when not known")
     aliases: list[str] = Field(description="Its other names")
-    description: str | None = Field(description="What it is; null: nobody said")
-    properties: Metadata = Field(description="Yours")
-    salience: float = Field(description="0..1, 0.5 unless somebody said otherwise")
-    user_id: str | None = Field(description="Whose it is; null: nobody's")
+    description: str | None = Field(description="What it is; null: not given")
+    properties: Metadata = Field(description="As you stored them")
+    salience: float = Field(description="0..1, default 0.5")
+    user_id: str | None = Field(description="Whose entity; null: of no user")
     channel: OfChannel
-    mentions: int = Field(description="Memories that name it, from 0, counted up to 1,000")
-    extracted_by: str = Field(
-        description="Who says that there is one: rules, llm, or caller for what came over the API"
-    )
-    first_seen: Time = Field(description="When it was first named")
+    mentions: int = Field(description="Memories that mention it, counted up to 1,000")
+    extracted_by: str = Field(description="Where it comes from: rules, llm, or caller (the API)")
+    first_seen: Time = Field(description="When it was first mentioned")
     last_accessed: Time | None = Field(description="When it was last used; null: never")
     access_count: int = Field(description="How often it was used, from 0")
-    version: int = Field(description="From 1, one more with each change of it; the ETag")
+    version: int = Field(description="From 1, counts its changes; the ETag")
     created_at: Time = Field(description="When it was stored")
     updated_at: Time = Field(description="When it was last changed")
 
 
 class EntityPage(ResponseModel):
-    """By name; hand `next_cursor` back to read on."""
+    """By name; send `next_cursor` back for the next page."""
 
     results: list[EntityResponse] = Field(description="At most `limit` entities")
     next_cursor: NextCursor = None
 
 
 class EntitySearchHit(EntityResponse):
-    """An entity that answers."""
+    """An entity found by a search."""
 
-    score: float = Field(description="0..1: the better of how well a name fits and of `similarity`")
+    score: float = Field(description="0..1: the greater of the name match and `similarity`")
     similarity: float | None = Field(
-        description="The calibrated cosine to the question, 0..1; null without a vector, or when nothing was embedded"
+        description="The calibrated cosine to the query, 0..1; null when one of them has no vector"
     )
 
 
@@ -174,47 +171,48 @@ class EntitySearchResponse(ResponseModel):
     results: list[EntitySearchHit] = Field(description="At most `limit` entities")
     next_cursor: OnePage = None
     warnings: list[str] = Field(
-        description="What could not be asked, so that less was found, each as `code: sentence`", default_factory=list
+        description="What could not be done, so that hits may be missing, each as `code: sentence`",
+        default_factory=list,
     )
 
 
 class EntityRelationResponse(ResponseModel):
-    """How an entity stands to another: read it from source to target."""
+    """A relation, to be read from source to target."""
 
     id: Id = Field(description="UUID")
-    source_id: Id = Field(description="UUID of the entity that it begins at")
+    source_id: Id = Field(description="UUID of the entity that it starts at")
     source: str = Field(description="Name of that entity")
-    type: str = Field(description="The label normalised, in upper case: works_at is WORKS_FOR")
+    type: str = Field(description="The label normalised, in upper case: works_at becomes WORKS_FOR")
     label: str = Field(description="The type as it was given")
     target_id: Id = Field(description="UUID of the entity that it leads to")
     target: str = Field(description="Name of that entity")
     strength: float = Field(description="0..1")
-    confidence: float = Field(description="0..1: how sure it is")
-    properties: Metadata = Field(description="Yours")
-    t_valid: Time | None = Field(description="First moment it holds; null: always did")
-    t_invalid: Time | None = Field(description="First moment it no longer holds; null: it goes on")
-    extracted_by: str = Field(description="Who says so: rules, llm, or caller for what came over the API")
-    memory_ids: list[Id] = Field(description="UUIDs of memories that say so, five at most")
+    confidence: float = Field(description="0..1")
+    properties: Metadata = Field(description="As you stored them")
+    t_valid: Time | None = Field(description="First moment it is valid; null: always was")
+    t_invalid: Time | None = Field(description="First moment it is no longer valid; null: still valid")
+    extracted_by: str = Field(description="Where it comes from: rules, llm, or caller (the API)")
+    memory_ids: list[Id] = Field(description="UUIDs of at most five memories that state it")
     created_at: Time | None = Field(description="When it was stored; null: not known")
     updated_at: Time | None = Field(description="When it was last changed; null: not known")
 
 
 class EntityRelationPage(ResponseModel):
-    """The strongest first. The name may mean several entities: one per channel and user it is known in."""
+    """Strongest first. A name may mean several entities: one per user and channel."""
 
-    entities: list[EntityResponse] = Field(description="Those that the name means")
+    entities: list[EntityResponse] = Field(description="The entities with this name")
     results: list[EntityRelationResponse] = Field(description="At most `limit` relations, in both directions")
     next_cursor: NextCursor = None
 
 
 class EntityGraphNode(EntityResponse):
-    """An entity that a walk came to."""
+    """An entity reached by a walk."""
 
-    depth: int = Field(description="Edges from the nearest start, 0..3; 0: it is a start")
+    depth: int = Field(description="Edges from the nearest start, 0..3; 0: a start itself")
 
 
 class EntityGraphResponse(ResponseModel):
-    """The near ones first, then by the strength of the edge that leads to them."""
+    """By depth, then by the strength of the edge that leads to the entity."""
 
     nodes: list[EntityGraphNode] = Field(description="Each once, the starts included")
     relations: list[EntityRelationResponse] = Field(description="Those between these nodes")
@@ -224,35 +222,33 @@ class EntityGraphResponse(ResponseModel):
 
 
 class EntityPathResponse(ResponseModel):
-    """A shortest way, whatever the direction of its edges."""
+    """A shortest path; edges count in both directions."""
 
-    found: bool = Field(description="Whether there is a way of at most `max_depth` edges")
-    length: int | None = Field(description="Edges of it; null: there is none")
-    nodes: list[EntityResponse] = Field(
-        description="In the order of the way, both ends included; empty when there is none"
-    )
-    relations: list[EntityRelationResponse] = Field(description="In the order of the way")
-    truncated: bool = Field(description="true: a node had more edges than were looked at, so a shorter way may exist")
+    found: bool = Field(description="Whether there is a path of at most `max_depth` edges")
+    length: int | None = Field(description="Number of its edges; null: there is no path")
+    nodes: list[EntityResponse] = Field(description="In path order, both ends included; empty when there is no path")
+    relations: list[EntityRelationResponse] = Field(description="In path order")
+    truncated: bool = Field(description="true: a node had more edges than were read, so a shorter path may exist")
 
 
 class DeletedEntityResponse(ResponseModel):
-    """The entity that is gone."""
+    """The deleted entity."""
 
     id: Id = Field(description="UUID of the entity")
     deleted: bool = Field(description="Always true")
 
 
 class EntityMergeResponse(ResponseModel):
-    """One entity made part of another, or the two of them again."""
+    """A merge of one entity into another, done or undone."""
 
-    id: Id = Field(description="UUID of the merge, to undo it by")
-    source_id: Id = Field(description="UUID of the entity that went")
-    target_id: Id = Field(description="UUID of the entity that it became part of")
-    mentions: int = Field(description="Memories whose mention went over, from 0")
-    relations: int = Field(description="Relations that went over, from 0")
+    id: Id = Field(description="UUID of the merge, for undoing it")
+    source_id: Id = Field(description="UUID of the entity that was merged")
+    target_id: Id = Field(description="UUID of the entity that it was merged into")
+    mentions: int = Field(description="Memories whose mention moved to the target, from 0")
+    relations: int = Field(description="Relations that moved to the target, from 0")
     created_at: Time = Field(description="When they were merged")
-    undone_at: Time | None = Field(description="When that was taken back; null: it stands")
-    entities: list[EntityResponse] = Field(description="What is left of the two: the target, after an undo both")
+    undone_at: Time | None = Field(description="When it was undone; null: it was not")
+    entities: list[EntityResponse] = Field(description="The remaining entities: the target, or both after an undo")
 
 
 def entity_response(found: Entity) -> EntityResponse:

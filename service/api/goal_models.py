@@ -1,4 +1,4 @@
-"""How do goals look on the wire?"""
+"""Request and response models of goals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service.api.schemas import (
     Time,
 )
 
-Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
+GoalText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="The greater comes first")]
 Ids = Annotated[list[Id], Field(max_length=100)]
 StatusName = Literal["active", "completed", "abandoned", "blocked"]
@@ -36,14 +36,16 @@ class CreateGoalRequest(ScopeFields):
         }
     )
 
-    description: Words = Field(description="What is to be reached, in words")
+    description: GoalText = Field(description="What is to be achieved")
     priority: Priority = 0
     deadline: Time | None = Field(
-        None, description="Until when; a goal that is open after it is overdue. Left out: no matter when"
+        None, description="A goal that is still open after it is overdue; left out: no deadline"
     )
-    parent_id: Id | None = Field(None, description="The goal that this one is part of; left out: of none")
-    blocked_by: Ids = Field(default_factory=list, description="Goals that must be reached first")
-    memory_ids: Ids = Field(default_factory=list, description="Memories that belong to it: they rank higher")
+    parent_id: Id | None = Field(None, description="The goal that this one is a part of; left out: none")
+    blocked_by: Ids = Field(default_factory=list, description="Goals that must be completed first")
+    memory_ids: Ids = Field(
+        default_factory=list, description="Memories that belong to it and rank higher while it is active"
+    )
 
 
 class UpdateGoalRequest(RequestModel):
@@ -51,12 +53,12 @@ class UpdateGoalRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"priority": 9, "deadline": None}]})
 
-    description: Words | None = Field(None, description="What is to be reached, in other words")
+    description: GoalText | None = Field(None, description="What is to be achieved")
     priority: Priority | None = Field(None, description="The greater comes first")
-    deadline: Time | None = Field(None, description="Until when; null: no matter when")
-    parent_id: Id | None = Field(None, description="The goal that this one is part of; null: of none")
-    blocked_by: Ids | None = Field(None, description="Instead of all goals that it waits for")
-    status: Literal["active"] | None = Field(None, description="Takes up again what is blocked")
+    deadline: Time | None = Field(None, description="null: no deadline")
+    parent_id: Id | None = Field(None, description="The goal that this one is a part of; null: none")
+    blocked_by: Ids | None = Field(None, description="Replaces the goals that it waits for")
+    status: Literal["active"] | None = Field(None, description="Reopens a blocked goal")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -71,25 +73,25 @@ class CompleteGoalRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The lease is signed."}]})
 
-    status: Literal["completed", "abandoned"] = Field("completed", description="abandoned: it is given up instead")
-    result: Words | None = Field(None, description="How it ended, in words")
+    status: Literal["completed", "abandoned"] = Field("completed", description="abandoned: the goal is given up")
+    result: GoalText | None = Field(None, description="How it ended")
 
 
 class AbandonGoalRequest(RequestModel):
-    """How a goal that is given up ended."""
+    """How a goal ended that is given up."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The offer was withdrawn."}]})
 
-    result: Words | None = Field(None, description="How it ended, in words")
+    result: GoalText | None = Field(None, description="How it ended")
 
 
 class BlockGoalRequest(RequestModel):
-    """`blocked_by` adds to what the goal waits for."""
+    """`blocked_by` adds to the goals that it waits for."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "Waits for the visa."}]})
 
-    result: Words | None = Field(None, description="What it waits for, in words")
-    blocked_by: Ids = Field(default_factory=list, description="Goals that it waits for, beside those it had")
+    result: GoalText | None = Field(None, description="What it waits for")
+    blocked_by: Ids = Field(default_factory=list, description="More goals that it waits for")
 
 
 class TieMemoriesRequest(RequestModel):
@@ -111,38 +113,38 @@ class TieMemoriesRequest(RequestModel):
 
 
 class GoalResponse(ResponseModel):
-    """A goal by itself."""
+    """A goal."""
 
     id: Id = Field(description="UUID")
-    description: str = Field(description="What is to be reached, secrets cut out")
+    description: str = Field(description="What is to be achieved, redacted")
     status: StatusName = Field(description="completed and abandoned are final")
     priority: int = Field(description="-1,000..1,000, default 0; the greater comes first")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
     channel: OfChannel
-    parent_id: Id | None = Field(description="UUID of the goal that it is part of; null: of none")
-    blocked_by: list[Id] = Field(description="UUIDs of goals that it waits for, reached ones included")
-    deadline: Time | None = Field(description="Until when; null: no matter when")
-    overdue: bool = Field(description="Whether its deadline has passed and it is not over")
-    result: str | None = Field(description="How it ended, or what it waits for, in words; null: nobody said")
-    version: int = Field(description="From 1, one more with each change of it; the ETag")
+    parent_id: Id | None = Field(description="UUID of the goal that it is a part of; null: none")
+    blocked_by: list[Id] = Field(description="UUIDs of the goals that it waits for, completed ones included")
+    deadline: Time | None = Field(description="null: no deadline")
+    overdue: bool = Field(description="Whether its deadline has passed while it is active or blocked")
+    result: str | None = Field(description="How it ended, or what it waits for; null: not given")
+    version: int = Field(description="From 1, counts its changes; the ETag")
     created_at: Time = Field(description="When it was set")
     updated_at: Time = Field(description="When it was last changed")
-    completed_at: Time | None = Field(description="When it was completed or abandoned; null: it is not over")
+    completed_at: Time | None = Field(description="When it was completed or abandoned; null: it is still open")
 
 
 class GoalDetailsResponse(GoalResponse):
-    """With what stands around it; at most 100 of each."""
+    """A goal with its parent, blockers, subgoals and memories; at most 100 of each."""
 
-    parent: GoalResponse | None = Field(description="The goal that it is part of; null: of none")
+    parent: GoalResponse | None = Field(description="The goal that it is a part of; null: none")
     blockers: list[GoalResponse] = Field(description="Goals that it waits for")
-    subgoals: list[GoalResponse] = Field(description="Its parts")
+    subgoals: list[GoalResponse] = Field(description="The goals that are parts of it")
     memory_ids: list[Id] = Field(description="UUIDs of the memories tied to it")
 
 
 class GoalPage(ResponseModel):
-    """Newest first; hand `next_cursor` back to read on."""
+    """Newest first; send `next_cursor` back for the next page."""
 
     results: list[GoalResponse] = Field(description="At most `limit` goals")
     next_cursor: NextCursor = None
@@ -151,9 +153,9 @@ class GoalPage(ResponseModel):
 class GoalHistoryItem(ResponseModel):
     """One change of a goal."""
 
-    version: int = Field(description="Of the goal, since this change")
+    version: int = Field(description="Version of the goal after this change")
     event: Literal["ADD", "UPDATE", "COMPLETE", "ABANDON", "BLOCK", "REOPEN"] = Field(
-        description="What happened; REOPEN: a blocked one was taken up again"
+        description="What happened; REOPEN: a blocked goal became active"
     )
     changes: dict[str, list[Any]] = Field(description="By field, [before, after]")
     timestamp: Time = Field(description="When")

@@ -1,4 +1,4 @@
-"""How do tools and strategies look on the wire?"""
+"""Request and response models of tools and strategies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from service.api.schemas import (
 )
 
 Label = Annotated[Filled, Field(min_length=1, max_length=100)]
-Words = Annotated[Filled, Field(min_length=1, max_length=4_000)]
+StrategyText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 
 
 class RecordToolInvocationRequest(ScopeFields):
@@ -48,97 +48,95 @@ class RecordToolInvocationRequest(ScopeFields):
 
     conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in")
     turn_id: Id | None = Field(None, description="A turn of the conversation, which must be given too")
-    tool_name: Label = Field(description="Which tool")
-    task_type: Label | None = Field(None, description="Your word for the kind of task; statistics can be asked by it")
-    tool_input: JsonValue = Field(description="What it was called with; secrets are cut out")
-    tool_output: JsonValue = Field(None, description="What came back; secrets are cut out")
+    tool_name: Label = Field(description="Name of the tool")
+    task_type: Label | None = Field(
+        None, description="Your name for the kind of task; statistics can be filtered by it"
+    )
+    tool_input: JsonValue = Field(description="What it was called with; redacted")
+    tool_output: JsonValue = Field(None, description="What it returned; redacted")
     success: bool = Field(description="Whether it worked")
     latency_ms: Annotated[float | None, Field(ge=0, le=1e9)] = Field(
         None, description="How long it took, in milliseconds"
     )
     error_message: Annotated[Filled | None, Field(min_length=1, max_length=10_000)] = Field(
-        None, description="What it said when it failed"
+        None, description="Its error message when it failed"
     )
     timestamp: Time | None = Field(None, description="When it was used; left out: now")
 
 
 class _Use(ResponseModel):
-    """What every account of a use of a tool tells."""
+    """What all answers about an invocation have in common."""
 
-    id: int = Field(description="Its number in the log")
-    tool_name: str = Field(description="Which tool")
-    task_type: str | None = Field(description="Your word for the kind of task; null: none")
+    id: int = Field(description="Its number")
+    tool_name: str = Field(description="Name of the tool")
+    task_type: str | None = Field(description="Your name for the kind of task; null: none")
     success: bool = Field(description="Whether it worked")
     latency_ms: float | None = Field(description="How long it took, in milliseconds; null: not known")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
     channel: OfChannel
-    conversation_id: Id | None = Field(description="UUID of the conversation it was used in; null: of none")
-    turn_id: Id | None = Field(description="UUID of the turn it was used in; null: of none")
-    turn_index: int | None = Field(description="That turn's place in the conversation, from 0; null: no turn was named")
+    conversation_id: Id | None = Field(description="UUID of the conversation it was used in; null: none")
+    turn_id: Id | None = Field(description="UUID of the turn it was used in; null: none")
+    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: no turn")
     timestamp: Time = Field(description="When it was used")
 
 
 class RecordedToolInvocationResponse(_Use):
-    """What was noted, without what went in and came out."""
+    """The invocation as recorded, without input and output."""
 
-    redactions: list[RedactionCount] = Field(
-        description="What was cut out of what went in and came out, by kind; empty for nothing"
-    )
+    redactions: list[RedactionCount] = Field(description="What was redacted in input and output, by kind; may be empty")
 
 
 class ToolInvocationResponse(_Use):
-    """One use of a tool, with what went in and came out."""
+    """One use of a tool, with its input and output."""
 
-    tool_input: JsonValue = Field(description="What it was called with, secrets cut out")
-    tool_output: JsonValue = Field(description="What came back, secrets cut out; null: nothing was given")
-    error_message: str | None = Field(description="What it said when it failed, secrets cut out; null: nothing")
-    recorded_at: Time = Field(description="When it was noted")
+    tool_input: JsonValue = Field(description="What it was called with, redacted")
+    tool_output: JsonValue = Field(description="What it returned, redacted; null: not given")
+    error_message: str | None = Field(description="Its error message, redacted; null: none")
+    recorded_at: Time = Field(description="When it was recorded")
 
 
 class ToolInvocationPage(ResponseModel):
-    """By the time of recording, the latest first; hand `next_cursor` back to read on."""
+    """By time of recording, newest first; send `next_cursor` back for the next page."""
 
     results: list[ToolInvocationResponse] = Field(description="At most `limit` uses")
     next_cursor: NextCursor = None
 
 
 class ToolResponse(ResponseModel):
-    """A tool over all its uses in the workspace; a running total that stays when the log's old parts go."""
+    """Running totals of a tool in the workspace; they stay when old invocations are deleted."""
 
-    name: str = Field(description="As it was noted")
+    name: str = Field(description="As it was recorded")
     usage_count: int = Field(description="How often it was used")
     success_count: int = Field(description="How often it worked, from 0")
     success_rate: float | None = Field(description="success_count / usage_count, 0..1; null: never used")
     avg_latency_ms: float | None = Field(
-        description="Mean of the uses whose time is known, in milliseconds; null: of none"
+        description="Mean of the uses whose latency is known, in milliseconds; null: none is known"
     )
     last_used_at: Time | None = Field(description="When it was last used, by the time of the use; null: never")
 
 
 class ToolPage(ResponseModel):
-    """By name; hand `next_cursor` back to read on."""
+    """By name; send `next_cursor` back for the next page."""
 
     results: list[ToolResponse] = Field(description="At most `limit` tools")
     next_cursor: NextCursor = None
 
 
 class ToolStatsItem(ToolResponse):
-    """A tool over the uses that were asked about. p50 and p95 in ms, interpolated; null when no latency is known."""
+    """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
 
-    p50_latency_ms: float | None = Field(
-        description="Half of the uses took no longer, in milliseconds; null: no time is known"
-    )
+    p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: no latency is known")
     p95_latency_ms: float | None = Field(
-        description="95 of 100 uses took no longer, in milliseconds; null: no time is known"
+        description="95th percentile of latency in milliseconds; null: no latency is known"
     )
 
 
 class ToolStatsResponse(ResponseModel):
     """The most used first."""
 
-    results: list[ToolStatsItem] = Field(description="One for each tool that was used")
+    results: list[ToolStatsItem] = Field(description="One entry per tool")
 
 
 class LearnStrategyRequest(ScopeFields):
@@ -160,34 +158,36 @@ class LearnStrategyRequest(ScopeFields):
         }
     )
 
-    description: Words = Field(description="What to do")
-    context_pattern: Words | None = Field(None, description="When it fits")
-    task_type: Label | None = Field(None, description="Your word for the kind of task it is for")
+    description: StrategyText = Field(description="What to do")
+    context_pattern: StrategyText | None = Field(None, description="When it fits")
+    task_type: Label | None = Field(None, description="Your name for the kind of task it is for")
     tool_sequence: Annotated[list[Label], Field(max_length=50)] = Field(
         default_factory=list, description="Names of tools, in the order of their use"
     )
     from_conversation_id: Id | None = Field(
-        None, description="UUID of the conversation it was learned in, where that use counts"
+        None, description="UUID of the conversation it was learned from; `success` is recorded for it"
     )
-    success: bool | None = Field(True, description="How it went there; null: nobody tried it yet")
+    success: bool | None = Field(True, description="Whether it worked there; null: not tried yet")
 
 
 class ReinforceStrategyRequest(RequestModel):
-    """How a strategy went this time."""
+    """The outcome of one more use of a strategy."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"success": True}]})
 
     success: bool = Field(description="Whether it worked this time")
-    conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in, which it remembers")
+    conversation_id: Id | None = Field(
+        None, description="UUID of the conversation it was used in; recorded with the strategy"
+    )
 
 
 class StrategyResponse(ResponseModel):
-    """A way of doing things, and how often it went well."""
+    """A way to do a task, and how often it worked."""
 
     id: Id = Field(description="UUID")
-    description: str = Field(description="What to do, secrets cut out")
-    context_pattern: str | None = Field(description="When it fits; null: nobody said")
-    task_type: str | None = Field(description="Your word for the kind of task it is for; null: none")
+    description: str = Field(description="What to do, redacted")
+    context_pattern: str | None = Field(description="When it fits; null: not given")
+    task_type: str | None = Field(description="Your name for the kind of task it is for; null: none")
     tool_sequence: list[str] = Field(description="Names of tools, in the order of their use")
     success_count: int = Field(description="How often it worked, from 0")
     failure_count: int = Field(description="How often it did not, from 0")
@@ -196,32 +196,32 @@ class StrategyResponse(ResponseModel):
     agent_id: OfAgent
     run_id: OfRun
     channel: OfChannel
-    version: int = Field(description="From 1, one more with each use that is counted; the ETag")
+    version: int = Field(description="From 1, counts its reinforcements; the ETag")
     created_at: Time = Field(description="When it was learned")
-    last_used_at: Time | None = Field(description="When a use was last counted; null: never")
+    last_used_at: Time | None = Field(description="When it was last reinforced; null: never")
 
 
 class StrategyUseItem(ResponseModel):
-    """A conversation it was used in, and whether it went well there."""
+    """A conversation that a strategy was used in."""
 
     conversation_id: Id = Field(description="UUID")
-    success: bool = Field(description="Whether it went well there")
+    success: bool = Field(description="Whether it worked there")
 
 
 class StrategyDetailsResponse(StrategyResponse):
-    """With the conversations it was used in, at most 100."""
+    """A strategy with at most 100 conversations that it was used in."""
 
     conversations: list[StrategyUseItem] = Field(description="Where it was used")
 
 
 class LearnStrategyResponse(StrategyDetailsResponse):
-    """The strategy that was learned, or reinforced because it was known."""
+    """The strategy that was learned, or an equal known one that was reinforced."""
 
-    event: Literal["ADD", "REINFORCE"] = Field(description="ADD: it is new; REINFORCE: one as good as it was known")
+    event: Literal["ADD", "REINFORCE"] = Field(description="ADD: it is new; REINFORCE: an equal one was known")
 
 
 class StrategyPage(ResponseModel):
-    """Newest first; hand `next_cursor` back to read on."""
+    """Newest first; send `next_cursor` back for the next page."""
 
     results: list[StrategyResponse] = Field(description="At most `limit` strategies")
     next_cursor: NextCursor = None
@@ -241,4 +241,4 @@ class StrategySearchResponse(ResponseModel):
     """The best first."""
 
     results: list[StrategySearchHit] = Field(description="At most `top_k` strategies")
-    warnings: list[str] = Field(description="What could not be asked, each as `code: sentence`", default_factory=list)
+    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)

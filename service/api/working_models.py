@@ -1,4 +1,4 @@
-"""How does working memory look on the wire?"""
+"""Request and response models of working memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from service.api.schemas import Filled, Id, Name, RequestModel, ResponseModel, T
 
 Ttl = Annotated[
     int | None,
-    Field(ge=1, le=604_800, description="Seconds it is held, up to a week; left out: the service's setting (3600)"),
+    Field(
+        ge=1, le=604_800, description="Time to live in seconds, up to a week; left out: the service's setting (3600)"
+    ),
 ]
 
 
 class SetWorkingItemRequest(RequestModel):
-    """Any JSON value under a key; the key's former value is gone."""
+    """A JSON value to store under a key; it replaces the former value."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"step": 3}, "ttl_seconds": 600}]})
 
@@ -25,38 +27,34 @@ class SetWorkingItemRequest(RequestModel):
 
 
 class AddWorkingTurnRequest(RequestModel):
-    """A turn to hold, beside what the conversation itself keeps."""
+    """A turn to keep in working memory only; the conversation does not get it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
 
     role: Annotated[str, Field(min_length=1, max_length=20)] = Field(description="user, assistant, system or tool")
     content: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(description="What was said")
-    name: Annotated[Filled | None, Field(max_length=200)] = Field(
-        None, description="Who speaks, when the role does not say it"
-    )
+    name: Annotated[Filled | None, Field(max_length=200)] = Field(None, description="Name of the speaker")
     timestamp: Time | None = Field(None, description="When it was said")
     ttl_seconds: Ttl = None
 
 
 class PushThoughtRequest(RequestModel):
-    """A thought to hold."""
+    """A thought to keep."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"thought": "Ask for the passport number last."}]})
 
-    thought: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(
-        description="What goes through the agent's mind"
-    )
+    thought: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(description="The agent's thought")
     ttl_seconds: Ttl = None
 
 
 class SetActiveGoalRequest(RequestModel):
-    """What is being worked on: in words, by the id of a goal, or both."""
+    """What the session works on: a description, the id of a goal, or both."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
 
     goal_id: Id | None = Field(None, description="UUID of a goal")
     description: Annotated[Filled | None, Field(min_length=1, max_length=MAX_TEXT)] = Field(
-        None, description="What is worked on, in words"
+        None, description="What the session works on"
     )
     ttl_seconds: Ttl = None
 
@@ -68,57 +66,57 @@ class SetActiveGoalRequest(RequestModel):
 
 
 class SetSessionDataRequest(RequestModel):
-    """Whatever belongs to the session as a whole; the former data is gone."""
+    """Data of the session as a whole; it replaces the former data."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"data": {"locale": "nb-NO"}}]})
 
-    data: dict[str, Any] = Field(description="Whatever belongs to the session")
+    data: dict[str, Any] = Field(description="Any JSON object")
     ttl_seconds: Ttl = None
 
 
 class WorkingEntryResponse(ResponseModel):
-    """Something held in mind."""
+    """What all entries of working memory have in common."""
 
-    version: int = Field(description="Grows with every change anywhere in working memory; the ETag")
-    created_at: Time = Field(description="When it was first held")
-    expires_at: Time = Field(description="From this moment on it is gone")
+    version: int = Field(description="Grows with every change in working memory, never repeats; the ETag")
+    created_at: Time = Field(description="When its key was first set")
+    expires_at: Time = Field(description="When it expires")
 
 
 class WorkingItemResponse(WorkingEntryResponse):
     """A value and its key."""
 
     key: str = Field(description="As it stands in the path")
-    value: JsonValue = Field(description="Any JSON, secrets cut out")
+    value: JsonValue = Field(description="Any JSON, redacted")
 
 
 class WorkingTurnResponse(WorkingEntryResponse):
-    """A turn that is held."""
+    """A turn in working memory."""
 
     role: str = Field(description="user, assistant, system, tool, or any word it came with")
-    content: str = Field(description="What was said, secrets cut out")
-    name: str | None = Field(description="Who speaks, where the role does not say it; null: not given")
+    content: str = Field(description="What was said, redacted")
+    name: str | None = Field(description="Name of the speaker; null: not given")
     timestamp: Time | None = Field(description="When it was said; null: not given")
-    turn_id: Id | None = Field(description="UUID of the stored turn that it copies; null: of none")
-    turn_index: int | None = Field(description="That turn's place in the conversation, from 0; null: it copies none")
+    turn_id: Id | None = Field(description="UUID of the stored turn that it copies; null: none")
+    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: it copies none")
 
 
 class ThoughtResponse(WorkingEntryResponse):
-    """A thought that is held."""
+    """A thought in working memory."""
 
-    thought: str = Field(description="What goes through the agent's mind, secrets cut out")
+    thought: str = Field(description="The agent's thought, redacted")
 
 
 class ActiveGoalResponse(WorkingEntryResponse):
     """What the session works on."""
 
-    goal_id: Id | None = Field(description="UUID of the goal; null: words alone")
-    description: str = Field(description="In words; the goal's own where none were given")
+    goal_id: Id | None = Field(description="UUID of the goal; null: only a description")
+    description: str = Field(description="As it was given, else the goal's")
 
 
 class SessionDataResponse(WorkingEntryResponse):
     """Data of the session as a whole."""
 
-    data: dict[str, Any] = Field(description="Whatever belongs to the session, secrets cut out")
+    data: dict[str, Any] = Field(description="Any JSON object, redacted")
 
 
 class WorkingTurnList(ResponseModel):
@@ -134,14 +132,14 @@ class ThoughtList(ResponseModel):
 
 
 class WorkingMemoryResponse(ResponseModel):
-    """All of a session that has not expired; turns and thoughts newest first."""
+    """All entries of a session that have not expired; turns and thoughts newest first."""
 
     conversation_id: str = Field(description="As it stands in the path")
-    user_id: Name | None = Field(description="Whose session; null: nobody's")
-    agent_id: Name | None = Field(description="Whose session; null: nobody's")
+    user_id: Name | None = Field(description="Whose session; null: not given")
+    agent_id: Name | None = Field(description="Whose session; null: not given")
     channel: str = Field(description="Of the session; default _global")
     turns: list[WorkingTurnResponse] = Field(description="All there are, 100 unless configured otherwise")
     thoughts: list[ThoughtResponse] = Field(description="All there are, 100 unless configured otherwise")
     items: dict[str, WorkingItemResponse] = Field(description="By key")
-    goal: ActiveGoalResponse | None = Field(description="What is worked on; null: nothing is set")
+    goal: ActiveGoalResponse | None = Field(description="What the session works on; null: not set")
     session: SessionDataResponse | None = Field(description="Data of the session as a whole; null: none")
