@@ -21,7 +21,7 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from service.db import direct
 from service.db.direct import NewRows
 from service.db.engine import Database, Session
-from service.db.tables import EmbeddingCache
+from service.db.tables import EmbeddingCacheRow
 from service.domain.clock import Clock, system_clock
 from service.providers.protocols import Vector
 
@@ -120,10 +120,10 @@ class VectorTable:
         wanted = [digest.hex() for digest in digests]
         async with self.db.read(owner) as session:
             known = await session.execute(
-                select(EmbeddingCache.text_sha256, EmbeddingCache.embedding).where(
-                    EmbeddingCache.workspace_id == owner,
-                    EmbeddingCache.model == model,
-                    EmbeddingCache.text_sha256.in_(wanted),
+                select(EmbeddingCacheRow.text_sha256, EmbeddingCacheRow.embedding).where(
+                    EmbeddingCacheRow.workspace_id == owner,
+                    EmbeddingCacheRow.model == model,
+                    EmbeddingCacheRow.text_sha256.in_(wanted),
                 )
             )
         return {bytes.fromhex(row[0]): np.asarray(row[1], dtype=np.float32) for row in known}
@@ -143,4 +143,4 @@ async def _keep_vectors(session: Session, vectors: HeldVectors) -> None:
         {"workspace_id": owner, "model": model, "text_sha256": digest, "embedding": vector}
         for (owner, model, digest), vector in vectors.items()
     ]
-    await session.execute(insert(EmbeddingCache).on_conflict_do_nothing(), new)
+    await session.execute(insert(EmbeddingCacheRow).on_conflict_do_nothing(), new)

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 
 from service.db import roles
 from service.db.engine import Database
-from service.db.tables import EmbeddingGeneration
+from service.db.tables import EmbeddingGenerationRow
 from service.errors import StoreUnavailable
 
 
@@ -36,7 +36,7 @@ class Generation:
 async def active(database: Database) -> Generation:
     """The generation that searches use; raises StoreUnavailable before the first migration."""
     async with database.read() as session:
-        table = EmbeddingGeneration
+        table = EmbeddingGenerationRow
         row = (
             await session.execute(select(table.generation, table.model, table.dimension).where(table.state == "active"))
         ).one_or_none()
@@ -52,6 +52,6 @@ async def record_first(owner_url: str, model: str, dimension: int) -> None:
         async with engine.begin() as session:
             await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
             row = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
-            await session.execute(upsert(EmbeddingGeneration).values(row).on_conflict_do_nothing())
+            await session.execute(upsert(EmbeddingGenerationRow).values(row).on_conflict_do_nothing())
     finally:
         await engine.dispose()

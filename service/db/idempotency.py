@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, text, update
 
 from service.db.engine import Session
-from service.db.tables import Idempotency as Table
+from service.db.tables import IdempotencyRow
 from service.domain.request import IdempotencyKey, StoredAnswer
 from service.domain.scope import Scope
 from service.errors import IdempotencyMismatch
@@ -46,8 +46,10 @@ async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> Sto
     """The stored answer; raises IdempotencyMismatch when the key came with another request."""
     row = (
         await session.execute(
-            select(Table.fingerprint, Table.status, Table.body).where(
-                Table.workspace_id == workspace_id, Table.key == key.key, Table.expires_at > func.now()
+            select(IdempotencyRow.fingerprint, IdempotencyRow.status, IdempotencyRow.body).where(
+                IdempotencyRow.workspace_id == workspace_id,
+                IdempotencyRow.key == key.key,
+                IdempotencyRow.expires_at > func.now(),
             )
         )
     ).one_or_none()
@@ -80,8 +82,8 @@ async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope
 async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
     """Stores the answer beside the data it speaks of, in the same commit."""
     await session.execute(
-        update(Table)
-        .where(Table.workspace_id == workspace_id, Table.key == key.key)
+        update(IdempotencyRow)
+        .where(IdempotencyRow.workspace_id == workspace_id, IdempotencyRow.key == key.key)
         .values(status=answer.status, body=dict(answer.body))
     )
 
@@ -89,6 +91,6 @@ async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer
 async def forget_shown(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
     """Kept answers that show one of these things by its id: they hold its words, and no scope tells of them."""
     if ids:
-        shown = Table.body["id"].astext.in_([str(each) for each in ids])
-        here = Table.workspace_id == workspace_id, Table.status.is_not(None), shown
-        await session.execute(delete(Table).where(*here))
+        shown = IdempotencyRow.body["id"].astext.in_([str(each) for each in ids])
+        here = IdempotencyRow.workspace_id == workspace_id, IdempotencyRow.status.is_not(None), shown
+        await session.execute(delete(IdempotencyRow).where(*here))

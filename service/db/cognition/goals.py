@@ -18,7 +18,7 @@ from service.db import scopes
 from service.db.cognition import records
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
-from service.db.tables import GoalEdge, GoalHistory, GoalMemory, GoalRow, GoalVector, Memory, Table
+from service.db.tables import GoalEdgeRow, GoalHistoryRow, GoalMemoryRow, GoalRow, GoalVectorRow, MemoryRow, Table
 from service.domain.goal import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -44,17 +44,17 @@ REACHES_SOURCE = text("""
 
 def _targets(column: Any, rel_type: str) -> Any:
     """A subquery over the edges of one kind that start at the goal of the outer query."""
-    starts_here = GoalEdge.workspace_id == GoalRow.workspace_id, GoalEdge.source_id == GoalRow.id
-    return select(column).where(*starts_here, GoalEdge.rel_type == rel_type).correlate(GoalRow).scalar_subquery()
+    starts_here = GoalEdgeRow.workspace_id == GoalRow.workspace_id, GoalEdgeRow.source_id == GoalRow.id
+    return select(column).where(*starts_here, GoalEdgeRow.rel_type == rel_type).correlate(GoalRow).scalar_subquery()
 
 
 GOALS = select(
     *GoalRow.__table__.columns,
-    _targets(GoalEdge.target_id, SUBGOAL_OF).label("parent_id"),
+    _targets(GoalEdgeRow.target_id, SUBGOAL_OF).label("parent_id"),
     _targets(
         func.coalesce(
-            func.array_agg(aggregate_order_by(GoalEdge.target_id, GoalEdge.target_id)),
-            cast([], ARRAY(GoalEdge.target_id.type)),
+            func.array_agg(aggregate_order_by(GoalEdgeRow.target_id, GoalEdgeRow.target_id)),
+            cast([], ARRAY(GoalEdgeRow.target_id.type)),
         ),
         BLOCKED_BY,
     ).label("blocked_by"),
@@ -89,12 +89,14 @@ async def lock(session: Session, workspace_id: UUID, goal_id: UUID) -> Goal | No
 
 async def details(session: Session, workspace_id: UUID, goal: Goal) -> GoalDetails:
     """The goal with its parent, blockers, subgoals and memories; at most MAX_SHOWN of each."""
-    subgoals = _subgoal_ids(workspace_id, goal.id).order_by(GoalEdge.source_id)
+    subgoals = _subgoal_ids(workspace_id, goal.id).order_by(GoalEdgeRow.source_id)
     subgoal_ids = list(await session.scalars(subgoals.limit(MAX_SHOWN)))
     related = {*subgoal_ids, *goal.blocked_by, *([goal.parent_id] if goal.parent_id else [])}
     known = await get_many(session, workspace_id, related)
-    tied = select(GoalMemory.memory_id).where(GoalMemory.workspace_id == workspace_id, GoalMemory.goal_id == goal.id)
-    memory_ids = await session.scalars(tied.order_by(GoalMemory.memory_id).limit(MAX_SHOWN))
+    tied = select(GoalMemoryRow.memory_id).where(
+        GoalMemoryRow.workspace_id == workspace_id, GoalMemoryRow.goal_id == goal.id
+    )
+    memory_ids = await session.scalars(tied.order_by(GoalMemoryRow.memory_id).limit(MAX_SHOWN))
     return GoalDetails(
         goal,
         known.get(goal.parent_id) if goal.parent_id else None,
@@ -152,8 +154,8 @@ async def change(session: Session, goal: Goal, values: Mapping[str, Any], *, now
 async def replace_vector(session: Session, goal: Goal, vector: Vector | None, *, generation: int) -> None:
     """Replaces the vector after a new description; None (no embedder) removes the outdated one."""
     workspace_id = goal.scope.workspace_id
-    here = GoalVector.workspace_id == workspace_id, GoalVector.goal_id == goal.id
-    await session.execute(delete(GoalVector).where(*here))
+    here = GoalVectorRow.workspace_id == workspace_id, GoalVectorRow.goal_id == goal.id
+    await session.execute(delete(GoalVectorRow).where(*here))
     await records.put_vector(session, LATE_VECTORS, workspace_id, goal.id, vector, generation=generation)
 
 
@@ -166,8 +168,8 @@ async def lock_memory_scopes(
     session: Session, workspace_id: UUID, ids: Collection[UUID], *, now: datetime
 ) -> dict[UUID, Scope]:
     """The same for memories that have not expired."""
-    expires_at = Memory.expires_at
-    return await _lock_scopes(session, Memory, workspace_id, ids, expires_at.is_(None) | (expires_at > now))
+    expires_at = MemoryRow.expires_at
+    return await _lock_scopes(session, MemoryRow, workspace_id, ids, expires_at.is_(None) | (expires_at > now))
 
 
 async def _lock_scopes(
@@ -195,24 +197,28 @@ async def set_edges(
     session: Session, workspace_id: UUID, goal_id: UUID, rel_type: str, targets: Collection[UUID]
 ) -> None:
     """Makes the goal's edges of this kind lead to the targets and nowhere else."""
-    here = GoalEdge.workspace_id == workspace_id, GoalEdge.source_id == goal_id, GoalEdge.rel_type == rel_type
-    await session.execute(delete(GoalEdge).where(*here, GoalEdge.target_id.not_in(targets)))
+    here = GoalEdgeRow.workspace_id == workspace_id, GoalEdgeRow.source_id == goal_id, GoalEdgeRow.rel_type == rel_type
+    await session.execute(delete(GoalEdgeRow).where(*here, GoalEdgeRow.target_id.not_in(targets)))
     if targets:
         start = {"workspace_id": workspace_id, "source_id": goal_id, "rel_type": rel_type}
         rows = [{**start, "target_id": each} for each in sorted(targets)]
-        await session.execute(insert(GoalEdge).values(rows).on_conflict_do_nothing())
+        await session.execute(insert(GoalEdgeRow).values(rows).on_conflict_do_nothing())
 
 
 async def tie_memories(session: Session, workspace_id: UUID, goal_id: UUID, ids: Collection[UUID]) -> None:
     if ids:
         rows = [{"workspace_id": workspace_id, "goal_id": goal_id, "memory_id": each} for each in sorted(ids)]
-        await session.execute(insert(GoalMemory).values(rows).on_conflict_do_nothing())
+        await session.execute(insert(GoalMemoryRow).values(rows).on_conflict_do_nothing())
 
 
 async def untie_memory(session: Session, workspace_id: UUID, goal_id: UUID, memory_id: UUID) -> bool:
     """Whether it was tied."""
-    here = GoalMemory.workspace_id == workspace_id, GoalMemory.goal_id == goal_id, GoalMemory.memory_id == memory_id
-    return bool((await session.execute(delete(GoalMemory).where(*here))).rowcount)
+    here = (
+        GoalMemoryRow.workspace_id == workspace_id,
+        GoalMemoryRow.goal_id == goal_id,
+        GoalMemoryRow.memory_id == memory_id,
+    )
+    return bool((await session.execute(delete(GoalMemoryRow).where(*here))).rowcount)
 
 
 async def append_history(
@@ -220,14 +226,14 @@ async def append_history(
 ) -> None:
     """Records one change; `changes`: for each field [before, after], as JSON."""
     values = {"version": version, "event": str(event), "changes": dict(changes)}
-    await session.execute(insert(GoalHistory).values(workspace_id=workspace_id, goal_id=goal_id, **values))
+    await session.execute(insert(GoalHistoryRow).values(workspace_id=workspace_id, goal_id=goal_id, **values))
 
 
 async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, limit: int) -> list[GoalChange]:
     """Every change, oldest first."""
-    here = GoalHistory.workspace_id == workspace_id, GoalHistory.goal_id == goal_id
-    columns = GoalHistory.version, GoalHistory.event, GoalHistory.changes, GoalHistory.recorded_at
-    rows = await session.execute(select(*columns).where(*here).order_by(GoalHistory.version).limit(limit))
+    here = GoalHistoryRow.workspace_id == workspace_id, GoalHistoryRow.goal_id == goal_id
+    columns = GoalHistoryRow.version, GoalHistoryRow.event, GoalHistoryRow.changes, GoalHistoryRow.recorded_at
+    rows = await session.execute(select(*columns).where(*here).order_by(GoalHistoryRow.version).limit(limit))
     return [GoalChange(row.version, GoalEvent(row.event), row.changes, row.recorded_at) for row in rows]
 
 
@@ -242,8 +248,8 @@ async def erase(session: Session, scope: Scope, channel: str | None) -> int:
 
 
 def _subgoal_ids(workspace_id: UUID, goal_id: UUID) -> Any:
-    ends_here = GoalEdge.workspace_id == workspace_id, GoalEdge.target_id == goal_id
-    return select(GoalEdge.source_id).where(*ends_here, GoalEdge.rel_type == SUBGOAL_OF)
+    ends_here = GoalEdgeRow.workspace_id == workspace_id, GoalEdgeRow.target_id == goal_id
+    return select(GoalEdgeRow.source_id).where(*ends_here, GoalEdgeRow.rel_type == SUBGOAL_OF)
 
 
 def _goal(row: Any) -> Goal:
@@ -264,4 +270,4 @@ def _goal(row: Any) -> Goal:
     )
 
 
-LATE_VECTORS = LateVectors(GoalRow, GoalVector, "goal_id", lambda row: CleanText(row.description))
+LATE_VECTORS = LateVectors(GoalRow, GoalVectorRow, "goal_id", lambda row: CleanText(row.description))

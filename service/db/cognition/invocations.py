@@ -17,7 +17,7 @@ from sqlalchemy.sql.elements import TextClause
 from service.db import scopes
 from service.db.cognition import records
 from service.db.engine import Session
-from service.db.tables import ToolInvocation, ToolRow, Turn
+from service.db.tables import ToolInvocationRow, ToolRow, TurnRow
 from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
 from service.domain.scope import Scope
 
@@ -87,8 +87,8 @@ async def page(
     session: Session, scope: Scope, wanted: InvocationFilter, *, after: tuple[datetime, int] | None, limit: int
 ) -> list[Invocation]:
     """Invocations of a scope by time of recording, newest first, from behind `after` (recorded_at, id)."""
-    query = select(*ToolInvocation.__table__.columns).where(*_conditions(scope, wanted))
-    key = ToolInvocation.recorded_at, ToolInvocation.id
+    query = select(*ToolInvocationRow.__table__.columns).where(*_conditions(scope, wanted))
+    key = ToolInvocationRow.recorded_at, ToolInvocationRow.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
     rows = await session.execute(query.order_by(*(column.desc() for column in key)).limit(limit))
@@ -99,17 +99,17 @@ async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> lis
     """By tool, the most used first. A scope without ids means the whole workspace."""
     query: Select[Any] = (
         select(
-            ToolInvocation.tool_name,
+            ToolInvocationRow.tool_name,
             func.count().label("uses"),
-            func.count().filter(ToolInvocation.success).label("good"),
-            func.avg(ToolInvocation.latency_ms).label("mean"),
-            func.percentile_cont(0.5).within_group(ToolInvocation.latency_ms).label("p50"),
-            func.percentile_cont(0.95).within_group(ToolInvocation.latency_ms).label("p95"),
-            func.max(ToolInvocation.timestamp).label("last"),
+            func.count().filter(ToolInvocationRow.success).label("good"),
+            func.avg(ToolInvocationRow.latency_ms).label("mean"),
+            func.percentile_cont(0.5).within_group(ToolInvocationRow.latency_ms).label("p50"),
+            func.percentile_cont(0.95).within_group(ToolInvocationRow.latency_ms).label("p95"),
+            func.max(ToolInvocationRow.timestamp).label("last"),
         )
         .where(*_conditions(scope, wanted))
-        .group_by(ToolInvocation.tool_name)
-        .order_by(func.count().desc(), ToolInvocation.tool_name)
+        .group_by(ToolInvocationRow.tool_name)
+        .order_by(func.count().desc(), ToolInvocationRow.tool_name)
     )
     return [
         ToolStats(row.tool_name, row.uses, row.good, row.mean, row.p50, row.p95, row.last)
@@ -130,14 +130,14 @@ async def tools(session: Session, workspace_id: UUID, *, after: str | None, limi
 
 async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> int | None:
     """The turn's index in the conversation; None when it is not one of its turns."""
-    here = Turn.workspace_id == workspace_id, Turn.conversation_id == conversation_id, Turn.id == turn_id
-    return await session.scalar(select(Turn.turn_index).where(*here))
+    here = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id, TurnRow.id == turn_id
+    return await session.scalar(select(TurnRow.turn_index).where(*here))
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """How many were deleted, of all that have every given id (and the channel, if one is given). The totals stay."""
     here = scopes.owned("tool_invocation", scope, channel).clause
-    return (await session.execute(delete(ToolInvocation).where(here))).rowcount
+    return (await session.execute(delete(ToolInvocationRow).where(here))).rowcount
 
 
 async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
@@ -148,26 +148,26 @@ async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
 async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, batch: int) -> int:
     """How many of the workspace recorded until `until` were deleted, at most `batch`. By key, because a ctid is unique
     only within one partition."""
-    key = ToolInvocation.recorded_at, ToolInvocation.id
+    key = ToolInvocationRow.recorded_at, ToolInvocationRow.id
     old = (
         select(*key)
-        .where(ToolInvocation.workspace_id == workspace_id, ToolInvocation.recorded_at <= until)
+        .where(ToolInvocationRow.workspace_id == workspace_id, ToolInvocationRow.recorded_at <= until)
         .limit(batch)
     )
-    here = ToolInvocation.workspace_id == workspace_id, tuple_(*key).in_(old)
-    return (await session.execute(delete(ToolInvocation).where(*here))).rowcount
+    here = ToolInvocationRow.workspace_id == workspace_id, tuple_(*key).in_(old)
+    return (await session.execute(delete(ToolInvocationRow).where(*here))).rowcount
 
 
 def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
     conditions: list[ColumnElement[bool] | TextClause] = [scopes.owned("tool_invocation", scope, wanted.channel).clause]
     if wanted.task_type is not None:
-        conditions.append(ToolInvocation.task_type == wanted.task_type)
+        conditions.append(ToolInvocationRow.task_type == wanted.task_type)
     if wanted.tool_name is not None:
-        conditions.append(ToolInvocation.tool_name == wanted.tool_name)
+        conditions.append(ToolInvocationRow.tool_name == wanted.tool_name)
     if wanted.conversation_id is not None:
-        conditions.append(ToolInvocation.conversation_id == wanted.conversation_id)
+        conditions.append(ToolInvocationRow.conversation_id == wanted.conversation_id)
     if wanted.since is not None:
-        conditions.append(ToolInvocation.timestamp >= wanted.since)
+        conditions.append(ToolInvocationRow.timestamp >= wanted.since)
     return conditions
 
 

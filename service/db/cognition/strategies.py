@@ -18,7 +18,7 @@ from service.db import scopes
 from service.db.cognition import records
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
-from service.db.tables import StrategyConversation, StrategyRow, StrategyTool, StrategyVector
+from service.db.tables import StrategyConversationRow, StrategyRow, StrategyToolRow, StrategyVectorRow
 from service.domain.procedure import Strategy
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -39,8 +39,8 @@ async def get(session: Session, workspace_id: UUID, strategy_id: UUID) -> Strate
     row = (await session.execute(select(*StrategyRow.__table__.columns).where(*here))).one_or_none()
     if row is None:
         return None
-    used = select(StrategyConversation.conversation_id, StrategyConversation.success).where(
-        StrategyConversation.workspace_id == workspace_id, StrategyConversation.strategy_id == strategy_id
+    used = select(StrategyConversationRow.conversation_id, StrategyConversationRow.success).where(
+        StrategyConversationRow.workspace_id == workspace_id, StrategyConversationRow.strategy_id == strategy_id
     )
     return _strategy(row, {each.conversation_id: each.success for each in await session.execute(used.limit(100))})
 
@@ -59,8 +59,8 @@ async def page(
     if task_type is not None:
         query = query.where(StrategyRow.task_type == task_type)
     if tool_name is not None:
-        uses = select(StrategyTool.strategy_id).where(
-            StrategyTool.workspace_id == scope.workspace_id, StrategyTool.tool_name == tool_name
+        uses = select(StrategyToolRow.strategy_id).where(
+            StrategyToolRow.workspace_id == scope.workspace_id, StrategyToolRow.tool_name == tool_name
         )
         query = query.where(StrategyRow.id.in_(uses))
     return [_strategy(row) for row in await records.newest(session, query, StrategyRow, after=after, limit=limit)]
@@ -110,15 +110,15 @@ async def _nearest(
     if vector is None:
         query = select(*columns).where(*where).order_by(rate.desc(), StrategyRow.id).limit(limit)
         return [(_strategy(row), None) for row in await session.execute(query)]
-    cosine = (1 - StrategyVector.embedding.cosine_distance(vector)).label("cosine")
+    cosine = (1 - StrategyVectorRow.embedding.cosine_distance(vector)).label("cosine")
     joined = (
-        (StrategyVector.workspace_id == StrategyRow.workspace_id)
-        & (StrategyVector.strategy_id == StrategyRow.id)
-        & (StrategyVector.generation == generation)
+        (StrategyVectorRow.workspace_id == StrategyRow.workspace_id)
+        & (StrategyVectorRow.strategy_id == StrategyRow.id)
+        & (StrategyVectorRow.generation == generation)
     )
     query = (
         select(*columns, cosine)
-        .outerjoin(StrategyVector, joined)
+        .outerjoin(StrategyVectorRow, joined)
         .where(*where)
         .order_by((cosine + 0).desc().nulls_last(), rate.desc(), StrategyRow.id)
         .limit(limit)
@@ -147,7 +147,7 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
             {"workspace_id": workspace_id, "strategy_id": new.id, "place": place, "tool_name": name}
             for place, name in enumerate(new.tool_sequence)
         ]
-        await session.execute(insert(StrategyTool).values(tools))
+        await session.execute(insert(StrategyToolRow).values(tools))
     await records.put_vector(session, LATE_VECTORS, workspace_id, new.id, vector, generation=generation)
 
 
@@ -165,7 +165,7 @@ async def link(
     session: Session, workspace_id: UUID, strategy_id: UUID, conversation_id: UUID, *, success: bool
 ) -> None:
     """Records that it was used in the conversation; a later outcome replaces an earlier one."""
-    made = insert(StrategyConversation).values(
+    made = insert(StrategyConversationRow).values(
         workspace_id=workspace_id, strategy_id=strategy_id, conversation_id=conversation_id, success=success
     )
     made = made.on_conflict_do_update(constraint="pk_strategy_conversation", set_={"success": success})
@@ -199,4 +199,4 @@ def _strategy(row: Any, conversations: dict[UUID, bool] | None = None) -> Strate
     )
 
 
-LATE_VECTORS = LateVectors(StrategyRow, StrategyVector, "strategy_id", lambda row: _strategy(row).embedded_text)
+LATE_VECTORS = LateVectors(StrategyRow, StrategyVectorRow, "strategy_id", lambda row: _strategy(row).embedded_text)

@@ -22,7 +22,7 @@ from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.episodes import turns as spoken
 from service.db.episodes.turns import NewTurn, StoredTurn
-from service.db.tables import Conversation, Turn
+from service.db.tables import ConversationRow, TurnRow
 from service.domain import conversation as domain
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
@@ -103,9 +103,9 @@ async def put(session: Session, there: domain.Conversation, new: NewTurn, index:
     """Adds one turn at a place that is free; the conversation's count reaches beyond it. Under the scope lock."""
     place = StoredTurn(uuid7(), there.id, index)
     await session.execute(
-        update(Conversation)
-        .where(Conversation.workspace_id == there.scope.workspace_id, Conversation.id == there.id)
-        .values({**TOUCHED, "turn_count": func.greatest(Conversation.turn_count, index + 1)})
+        update(ConversationRow)
+        .where(ConversationRow.workspace_id == there.scope.workspace_id, ConversationRow.id == there.id)
+        .values({**TOUCHED, "turn_count": func.greatest(ConversationRow.turn_count, index + 1)})
     )
     await direct.insert(session, *spoken.new_rows(there.scope, [(new, place)], generation=generation))
     return place
@@ -115,7 +115,7 @@ TOUCHED: Mapping[str, Any] = MappingProxyType(
     {
         "consolidated_at": None,
         "patterns_extracted": False,
-        "version": Conversation.version + 1,
+        "version": ConversationRow.version + 1,
         "updated_at": func.now(),
     }
 )
@@ -134,9 +134,9 @@ async def hold(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> b
 async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
     """Says that the facts of these turns are extracted, if they are all there are (R9.08)."""
     await session.execute(
-        update(Conversation)
-        .where(Conversation.workspace_id == scope.workspace_id, Conversation.id == turns[0].conversation_id)
-        .where(Conversation.turn_count == len(turns))
+        update(ConversationRow)
+        .where(ConversationRow.workspace_id == scope.workspace_id, ConversationRow.id == turns[0].conversation_id)
+        .where(ConversationRow.turn_count == len(turns))
         .values(consolidated_at=func.now())
     )
 
@@ -152,18 +152,18 @@ class Tail:
 async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> Tail:
     """The end of the conversation that a request goes on with; nothing for a new one."""
     owner = (
-        Conversation.workspace_id == scope.workspace_id,
-        Conversation.user_id.is_not_distinct_from(scope.user_id),
-        Conversation.agent_id.is_not_distinct_from(scope.agent_id),
-        Conversation.external_id == external_id,
+        ConversationRow.workspace_id == scope.workspace_id,
+        ConversationRow.user_id.is_not_distinct_from(scope.user_id),
+        ConversationRow.agent_id.is_not_distinct_from(scope.agent_id),
+        ConversationRow.external_id == external_id,
     )
-    row = (await session.execute(select(Conversation.id, Conversation.turn_count).where(*owner))).one_or_none()
+    row = (await session.execute(select(ConversationRow.id, ConversationRow.turn_count).where(*owner))).one_or_none()
     if row is None:
         return Tail(0, ())
     turns = await session.execute(
-        select(Turn.content, Turn.speaker, Turn.role)
-        .where(Turn.workspace_id == scope.workspace_id, Turn.conversation_id == row.id)
-        .order_by(Turn.turn_index.desc())
+        select(TurnRow.content, TurnRow.speaker, TurnRow.role)
+        .where(TurnRow.workspace_id == scope.workspace_id, TurnRow.conversation_id == row.id)
+        .order_by(TurnRow.turn_index.desc())
         .limit(limit)
     )
     said = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
@@ -185,16 +185,16 @@ async def kept(
     session: Session, workspace_id: UUID, conversation_id: UUID, first: int, last: int
 ) -> tuple[Scope, list[KeptTurn]] | None:
     """Scope (without a run) and those of the turns `first` to `last` that are there, in order; None when none is."""
-    owner = select(Conversation.user_id, Conversation.agent_id, Conversation.channel)
-    here = owner.where(Conversation.workspace_id == workspace_id, Conversation.id == conversation_id)
+    owner = select(ConversationRow.user_id, ConversationRow.agent_id, ConversationRow.channel)
+    here = owner.where(ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id)
     row = (await session.execute(here)).one_or_none()
     if row is None:
         return None
     turns = await session.execute(
-        select(Turn.id, Turn.turn_index, Turn.role, Turn.speaker, Turn.content, Turn.timestamp)
-        .where(Turn.workspace_id == workspace_id, Turn.conversation_id == conversation_id)
-        .where(Turn.turn_index.between(first, last))
-        .order_by(Turn.turn_index)
+        select(TurnRow.id, TurnRow.turn_index, TurnRow.role, TurnRow.speaker, TurnRow.content, TurnRow.timestamp)
+        .where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
+        .where(TurnRow.turn_index.between(first, last))
+        .order_by(TurnRow.turn_index)
     )
     kept = [
         KeptTurn(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp)
@@ -226,13 +226,13 @@ async def create(
         "started_at": started_at,
         "metadata": dict(metadata),
     }
-    made = upsert(Conversation).values(row).on_conflict_do_nothing().returning(*COLUMNS)
+    made = upsert(ConversationRow).values(row).on_conflict_do_nothing().returning(*COLUMNS)
     found = (await session.execute(made)).one_or_none()
     return None if found is None else _conversation(found)
 
 
 async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> domain.Conversation | None:
-    here = Conversation.workspace_id == workspace_id, Conversation.id == conversation_id
+    here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
     row = (await session.execute(select(*COLUMNS).where(*here))).one_or_none()
     return None if row is None else _conversation(row)
 
@@ -241,22 +241,24 @@ async def named(
     session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None, limit: int = 2
 ) -> list[domain.Conversation]:
     """Conversations of this name, of the given user and agent where one is given. Uses ix_conversation_external."""
-    query = select(*COLUMNS).where(Conversation.workspace_id == workspace_id, Conversation.external_id == external_id)
+    query = select(*COLUMNS).where(
+        ConversationRow.workspace_id == workspace_id, ConversationRow.external_id == external_id
+    )
     if user_id is not None:
-        query = query.where(Conversation.user_id == user_id)
+        query = query.where(ConversationRow.user_id == user_id)
     if agent_id is not None:
-        query = query.where(Conversation.agent_id == agent_id)
-    return [_conversation(row) for row in await session.execute(query.order_by(Conversation.id).limit(limit))]
+        query = query.where(ConversationRow.agent_id == agent_id)
+    return [_conversation(row) for row in await session.execute(query.order_by(ConversationRow.id).limit(limit))]
 
 
 async def exactly(session: Session, scope: Scope) -> domain.Conversation | None:
     """The one conversation of exactly this user, agent and name."""
     row = await session.execute(
         select(*COLUMNS).where(
-            Conversation.workspace_id == scope.workspace_id,
-            Conversation.user_id.is_not_distinct_from(scope.user_id),
-            Conversation.agent_id.is_not_distinct_from(scope.agent_id),
-            Conversation.external_id == scope.run_id,
+            ConversationRow.workspace_id == scope.workspace_id,
+            ConversationRow.user_id.is_not_distinct_from(scope.user_id),
+            ConversationRow.agent_id.is_not_distinct_from(scope.agent_id),
+            ConversationRow.external_id == scope.run_id,
         )
     )
     found = row.one_or_none()
@@ -274,27 +276,27 @@ async def listed(
 ) -> list[domain.Conversation]:
     """Conversations of a scope, the newest first, behind the key `after`."""
     named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
-    given = [getattr(Conversation, name) == value for name, value in named.items() if value is not None]
+    given = [getattr(ConversationRow, name) == value for name, value in named.items() if value is not None]
     query = select(*COLUMNS).where(
-        Conversation.workspace_id == scope.workspace_id,
-        Conversation.channel.in_((scope.channel, GLOBAL_CHANNEL)),
+        ConversationRow.workspace_id == scope.workspace_id,
+        ConversationRow.channel.in_((scope.channel, GLOBAL_CHANNEL)),
         *given,
     )
     if not include_archived:
-        query = query.where(~Conversation.archived)
+        query = query.where(~ConversationRow.archived)
     if consolidated is not None:
-        query = query.where(Conversation.consolidated_at.is_not(None) == consolidated)
+        query = query.where(ConversationRow.consolidated_at.is_not(None) == consolidated)
     if after is not None:
         at, last = after
-        older = and_(Conversation.created_at == at, Conversation.id < last)
-        query = query.where(or_(Conversation.created_at < at, older))
-    order = Conversation.created_at.desc(), Conversation.id.desc()
+        older = and_(ConversationRow.created_at == at, ConversationRow.id < last)
+        query = query.where(or_(ConversationRow.created_at < at, older))
+    order = ConversationRow.created_at.desc(), ConversationRow.id.desc()
     return [_conversation(row) for row in await session.execute(query.order_by(*order).limit(limit))]
 
 
 async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> domain.Conversation | None:
     """The conversation as it is, its row held until the transaction ends."""
-    here = Conversation.workspace_id == workspace_id, Conversation.id == conversation_id
+    here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
     row = (await session.execute(select(*COLUMNS).where(*here).with_for_update())).one_or_none()
     return None if row is None else _conversation(row)
 
@@ -303,24 +305,24 @@ async def change(
     session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> domain.Conversation:
     """Sets columns and counts the version up. The turns follow where they repeat a column (channel, archived)."""
-    here = Conversation.workspace_id == workspace_id, Conversation.id == conversation_id
-    changed = {**values, "version": Conversation.version + 1, "updated_at": now}
-    row = (await session.execute(update(Conversation).where(*here).values(changed).returning(*COLUMNS))).one()
+    here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
+    changed = {**values, "version": ConversationRow.version + 1, "updated_at": now}
+    row = (await session.execute(update(ConversationRow).where(*here).values(changed).returning(*COLUMNS))).one()
     if "archived" in values:
-        theirs = Turn.workspace_id == workspace_id, Turn.conversation_id == conversation_id
-        await session.execute(update(Turn).where(*theirs).values(archived=values["archived"]))
+        theirs = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id
+        await session.execute(update(TurnRow).where(*theirs).values(archived=values["archived"]))
     return _conversation(row)
 
 
 async def counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
     """How many turns each conversation holds."""
-    held = select(Turn.conversation_id, func.count()).where(
-        Turn.workspace_id == workspace_id, Turn.conversation_id.in_(ids)
+    held = select(TurnRow.conversation_id, func.count()).where(
+        TurnRow.workspace_id == workspace_id, TurnRow.conversation_id.in_(ids)
     )
-    return {row[0]: row[1] for row in await session.execute(held.group_by(Turn.conversation_id))}
+    return {row[0]: row[1] for row in await session.execute(held.group_by(TurnRow.conversation_id))}
 
 
-COLUMNS = tuple(Conversation.__table__.c)
+COLUMNS = tuple(ConversationRow.__table__.c)
 
 
 def _conversation(row: Row[Any]) -> domain.Conversation:

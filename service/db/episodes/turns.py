@@ -26,8 +26,7 @@ from service.db.conditions import Condition
 from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.memories.memories import AVERAGE_LENGTH
-from service.db.tables import TERM_DIMENSIONS, TurnVector
-from service.db.tables import Turn as Table
+from service.db.tables import TERM_DIMENSIONS, TurnRow, TurnVectorRow
 from service.db.vectors import Half
 from service.domain.conversation import Turn
 from service.domain.scope import Scope
@@ -135,41 +134,41 @@ async def page(
     session: Session, workspace_id: UUID, conversation_id: UUID, *, after: int | None = None, limit: int
 ) -> list[Turn]:
     """Turns of a conversation in their order, behind index `after`."""
-    query = _select().where(Table.workspace_id == workspace_id, Table.conversation_id == conversation_id)
+    query = _select().where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
     if after is not None:
-        query = query.where(Table.turn_index > after)
-    return [_turn(row) for row in await session.execute(query.order_by(Table.turn_index).limit(limit))]
+        query = query.where(TurnRow.turn_index > after)
+    return [_turn(row) for row in await session.execute(query.order_by(TurnRow.turn_index).limit(limit))]
 
 
 async def latest(session: Session, workspace_id: UUID, conversation_id: UUID, *, limit: int) -> list[Turn]:
     """The last turns of a conversation, in their order."""
-    query = _select().where(Table.workspace_id == workspace_id, Table.conversation_id == conversation_id)
-    found = await session.execute(query.order_by(Table.turn_index.desc()).limit(limit))
+    query = _select().where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
+    found = await session.execute(query.order_by(TurnRow.turn_index.desc()).limit(limit))
     return [_turn(row) for row in reversed(found.all())]
 
 
 async def recent(session: Session, wanted: Turns, *, limit: int) -> list[Turn]:
     """The latest of these turns, newest first, by the time they were said (R9.07)."""
     query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
-    order = Table.timestamp.desc(), Table.conversation_id, Table.turn_index.desc()
+    order = TurnRow.timestamp.desc(), TurnRow.conversation_id, TurnRow.turn_index.desc()
     return [_turn(row) for row in await session.execute(query.order_by(*order).limit(limit))]
 
 
 async def at(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
     """The turn at this place, if there is one."""
-    here = Table.workspace_id == workspace_id, Table.conversation_id == conversation_id, Table.turn_index == index
+    here = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id, TurnRow.turn_index == index
     row = (await session.execute(_select().where(*here))).one_or_none()
     return None if row is None else _turn(row)
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
-    found = await session.execute(_select().where(Table.workspace_id == workspace_id, Table.id.in_(ids)))
+    found = await session.execute(_select().where(TurnRow.workspace_id == workspace_id, TurnRow.id.in_(ids)))
     return {row.id: _turn(row) for row in found}
 
 
 async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool]) -> list[Turn]:
     """The turns of the workspace that meet a condition and are not archived."""
-    query = _select().where(Table.workspace_id == workspace_id, wanted, ~Table.archived)
+    query = _select().where(TurnRow.workspace_id == workspace_id, wanted, ~TurnRow.archived)
     return [_turn(row) for row in await session.execute(query)]
 
 
@@ -177,8 +176,8 @@ async def unembedded(
     session: Session, workspace_id: UUID, conversation_id: UUID, *, generation: int, limit: int
 ) -> list[Turn]:
     """Turns of a conversation that have no vector of this generation, in their order."""
-    here = Table.workspace_id == workspace_id, Table.conversation_id == conversation_id
-    query = _select(generation).where(*here, ~_has_vector(generation)).order_by(Table.turn_index).limit(limit)
+    here = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id
+    query = _select(generation).where(*here, ~_has_vector(generation)).order_by(TurnRow.turn_index).limit(limit)
     return [_turn(row) for row in await session.execute(query)]
 
 
@@ -186,40 +185,42 @@ async def store_vectors(
     session: Session, workspace_id: UUID, vectors: Mapping[UUID, Vector], *, generation: int
 ) -> int:
     """How many turns got their vector; one that is gone meanwhile, or has one, is left alone."""
-    locked = select(Table.id).where(Table.workspace_id == workspace_id, Table.id.in_(vectors)).order_by(Table.id)
+    locked = (
+        select(TurnRow.id).where(TurnRow.workspace_id == workspace_id, TurnRow.id.in_(vectors)).order_by(TurnRow.id)
+    )
     there = list(await session.scalars(locked.with_for_update(key_share=True)))
     kept = await get_many(session, workspace_id, there)
     made = [_vector(turn.scope, turn.id, vectors[turn.id], generation) for turn in kept.values()]
     if made:
-        await session.execute(upsert(TurnVector).on_conflict_do_nothing(), made)
+        await session.execute(upsert(TurnVectorRow).on_conflict_do_nothing(), made)
     return len(made)
 
 
 async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
     """Deletes turns with their vectors and sources; the log keeps them."""
-    await session.execute(delete(Table).where(Table.workspace_id == workspace_id, Table.id.in_(ids)))
+    await session.execute(delete(TurnRow).where(TurnRow.workspace_id == workspace_id, TurnRow.id.in_(ids)))
 
 
-COLUMNS = tuple(column for column in Table.__table__.c if column.name not in {"terms", "bm25"})
+COLUMNS = tuple(column for column in TurnRow.__table__.c if column.name not in {"terms", "bm25"})
 
-_later = aliased(Table)
+_later = aliased(TurnRow)
 
 
 def _select(generation: int | None = None) -> Select[Any]:
     behind = and_(
-        _later.workspace_id == Table.workspace_id,
-        _later.conversation_id == Table.conversation_id,
-        _later.turn_index > Table.turn_index,
+        _later.workspace_id == TurnRow.workspace_id,
+        _later.conversation_id == TurnRow.conversation_id,
+        _later.turn_index > TurnRow.turn_index,
     )
     following = select(_later.id).where(behind).order_by(_later.turn_index).limit(1).scalar_subquery()
     return select(*COLUMNS, following.label("next_turn_id"), _has_vector(generation).label("embedded"))
 
 
 def _has_vector(generation: int | None) -> Any:
-    own = and_(TurnVector.workspace_id == Table.workspace_id, TurnVector.turn_id == Table.id)
+    own = and_(TurnVectorRow.workspace_id == TurnRow.workspace_id, TurnVectorRow.turn_id == TurnRow.id)
     if generation is not None:
-        own = and_(own, TurnVector.generation == generation)
-    return select(TurnVector.turn_id).where(own).exists()
+        own = and_(own, TurnVectorRow.generation == generation)
+    return select(TurnVectorRow.turn_id).where(own).exists()
 
 
 def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from service.db.engine import Session
 from service.db.episodes import contexts
 from service.db.graph import entity_links, entity_relations
 from service.db.memories.history import BEFORE, TEXT_VECTOR
-from service.db.tables import Memory as Table
+from service.db.tables import MemoryRow
 from service.domain.scope import Scope
 
 BATCH = 500
@@ -101,20 +101,20 @@ class Extent:
     @property
     def rows(self) -> ColumnElement[bool]:
         found = scopes.owned("memory", self.scope, self.channel).clause
-        return and_(found, true() if self.upto is None else Table.created_at <= self.upto)
+        return and_(found, true() if self.upto is None else MemoryRow.created_at <= self.upto)
 
 
 async def measure(session: Session, extent: Extent) -> tuple[int, datetime | None]:
     """How many memories there are, and when the newest was created."""
-    row = (await session.execute(select(func.count(), func.max(Table.created_at)).where(extent.rows))).one()
+    row = (await session.execute(select(func.count(), func.max(MemoryRow.created_at)).where(extent.rows))).one()
     return row[0], row[1]
 
 
 async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limit: int = BATCH) -> list[UUID]:
     """The next ids by ascending id."""
-    query = select(Table.id).where(extent.rows).order_by(Table.id).limit(limit)
+    query = select(MemoryRow.id).where(extent.rows).order_by(MemoryRow.id).limit(limit)
     if after is not None:
-        query = query.where(Table.id > after)
+        query = query.where(MemoryRow.id > after)
     return list(await session.scalars(query))
 
 

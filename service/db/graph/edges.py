@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from service.db import direct
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
-from service.db.tables import MemoryEdge as Table
+from service.db.tables import MemoryEdgeRow
 from service.domain.relation import Relation, RelationType, Walk, WalkStep
 from service.domain.scope import Scope
 
@@ -123,7 +123,7 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
         "rel_type": str(relation.type),
         "target_id": relation.target_id,
     }
-    made = upsert(Table).values(**key, **values)
+    made = upsert(MemoryEdgeRow).values(**key, **values)
     made = made.on_conflict_do_update(constraint="pk_memory_edge", set_=values)
     row = (await session.execute(made.returning(*COLUMNS, text("xmax = 0 AS is_new")))).one()
     return _relation(row), bool(row.is_new)
@@ -151,11 +151,13 @@ async def remove(
     session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: RelationType | None
 ) -> int:
     """How many edges from source to target went; all types when `kind` is None."""
-    here = delete(Table).where(
-        Table.workspace_id == workspace_id, Table.source_id == source_id, Table.target_id == target_id
+    here = delete(MemoryEdgeRow).where(
+        MemoryEdgeRow.workspace_id == workspace_id,
+        MemoryEdgeRow.source_id == source_id,
+        MemoryEdgeRow.target_id == target_id,
     )
     if kind is not None:
-        here = here.where(Table.rel_type == str(kind))
+        here = here.where(MemoryEdgeRow.rel_type == str(kind))
     return (await session.execute(here)).rowcount
 
 
@@ -163,8 +165,13 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, li
     """The edges from and to a memory, the strongest first."""
     rows = await session.execute(
         select(*COLUMNS)
-        .where(Table.workspace_id == workspace_id, or_(Table.source_id == memory_id, Table.target_id == memory_id))
-        .order_by(Table.strength.desc(), Table.source_id, Table.rel_type, Table.target_id)
+        .where(
+            MemoryEdgeRow.workspace_id == workspace_id,
+            or_(MemoryEdgeRow.source_id == memory_id, MemoryEdgeRow.target_id == memory_id),
+        )
+        .order_by(
+            MemoryEdgeRow.strength.desc(), MemoryEdgeRow.source_id, MemoryEdgeRow.rel_type, MemoryEdgeRow.target_id
+        )
         .limit(limit)
     )
     return [_relation(row) for row in rows]
@@ -173,9 +180,13 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, li
 async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *, target_id: UUID) -> list[UUID]:
     """The memories that have an edge of this kind to `target_id`. Uses ix_memory_edge_target."""
     found = await session.scalars(
-        select(Table.source_id)
-        .where(Table.workspace_id == workspace_id, Table.target_id == target_id, Table.rel_type == str(kind))
-        .order_by(Table.source_id)
+        select(MemoryEdgeRow.source_id)
+        .where(
+            MemoryEdgeRow.workspace_id == workspace_id,
+            MemoryEdgeRow.target_id == target_id,
+            MemoryEdgeRow.rel_type == str(kind),
+        )
+        .order_by(MemoryEdgeRow.source_id)
     )
     return list(found)
 
@@ -259,14 +270,14 @@ def _by_node(rows: Sequence[Any]) -> dict[UUID, list[Any]]:
 
 
 COLUMNS = (
-    Table.source_id,
-    Table.rel_type,
-    Table.target_id,
-    Table.strength,
-    Table.properties,
-    Table.t_valid,
-    Table.t_invalid,
-    Table.created_at,
+    MemoryEdgeRow.source_id,
+    MemoryEdgeRow.rel_type,
+    MemoryEdgeRow.target_id,
+    MemoryEdgeRow.strength,
+    MemoryEdgeRow.properties,
+    MemoryEdgeRow.t_valid,
+    MemoryEdgeRow.t_invalid,
+    MemoryEdgeRow.created_at,
 )
 
 

@@ -21,8 +21,7 @@ from uuid_utils.compat import uuid7
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
-from service.db.tables import Entity as Table
-from service.db.tables import EntityVector
+from service.db.tables import EntityRow, EntityVectorRow
 from service.db.vectors import Half
 from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -407,5 +406,9 @@ def _entity(row: Any) -> Entity:
 
 
 LATE_VECTORS = LateVectors(
-    Table, EntityVector, "entity_id", lambda row: words(row.name, row.description), Table.extracted_by == CALLER
+    EntityRow,
+    EntityVectorRow,
+    "entity_id",
+    lambda row: words(row.name, row.description),
+    EntityRow.extracted_by == CALLER,
 )

@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import func, insert, select, update
 
 from service.db.engine import Session
-from service.db.tables import Operation as Table
+from service.db.tables import OperationRow
 
 OperationState = Literal["queued", "running", "done", "failed"]
 
@@ -37,12 +37,12 @@ class OperationRecord:
 
 async def add(session: Session, workspace_id: UUID, operation_id: UUID, kind: str, request: Mapping[str, Any]) -> None:
     row = {"workspace_id": workspace_id, "id": operation_id, "kind": kind, "state": "queued", "request": dict(request)}
-    await session.execute(insert(Table), [row])
+    await session.execute(insert(OperationRow), [row])
 
 
 async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> OperationRecord | None:
-    columns = (Table.__table__.c[field.name] for field in fields(OperationRecord))
-    here = Table.workspace_id == workspace_id, Table.id == operation_id
+    columns = (OperationRow.__table__.c[field.name] for field in fields(OperationRecord))
+    here = OperationRow.workspace_id == workspace_id, OperationRow.id == operation_id
     row = (await session.execute(select(*columns).where(*here))).one_or_none()
     return OperationRecord(*row) if row else None
 
@@ -50,8 +50,12 @@ async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> Opera
 async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> None:
     """Marks the work as running; a finished operation stays finished."""
     await session.execute(
-        update(Table)
-        .where(Table.workspace_id == workspace_id, Table.id == operation_id, Table.finished_at.is_(None))
+        update(OperationRow)
+        .where(
+            OperationRow.workspace_id == workspace_id,
+            OperationRow.id == operation_id,
+            OperationRow.finished_at.is_(None),
+        )
         .values(state="running")
     )
 
@@ -59,8 +63,8 @@ async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> Non
 async def advance(session: Session, workspace_id: UUID, operation_id: UUID, progress: Mapping[str, Any]) -> None:
     """Stores the progress, in the transaction of the work itself: what is counted is done."""
     await session.execute(
-        update(Table)
-        .where(Table.workspace_id == workspace_id, Table.id == operation_id)
+        update(OperationRow)
+        .where(OperationRow.workspace_id == workspace_id, OperationRow.id == operation_id)
         .values(progress=dict(progress))
     )
 
@@ -75,8 +79,12 @@ async def finish(
 ) -> None:
     """Done with a result or failed with an error. The request is emptied: its texts stand in the memories now."""
     await session.execute(
-        update(Table)
-        .where(Table.workspace_id == workspace_id, Table.id == operation_id, Table.finished_at.is_(None))
+        update(OperationRow)
+        .where(
+            OperationRow.workspace_id == workspace_id,
+            OperationRow.id == operation_id,
+            OperationRow.finished_at.is_(None),
+        )
         .values(
             state="failed" if error else "done",
             request={},

@@ -16,7 +16,7 @@ from sqlalchemy import select, text
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
-from service.db.tables import JobRun
+from service.db.tables import JobRunRow
 from service.domain.job import MAX_ATTEMPTS, JobName
 from service.domain.scope import NIL_WORKSPACE
 
@@ -123,8 +123,8 @@ async def request(session: Session, workspace_id: UUID, name: JobName) -> UUID:
 
 async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[RunRecord]:
     """The newest runs of a workspace (the nil workspace's are the system's), newest first. Walks pk_job_run."""
-    columns = (JobRun.__table__.c[field.name] for field in fields(RunRecord))
-    newest = select(*columns).where(JobRun.workspace_id == workspace_id).order_by(JobRun.id.desc()).limit(limit)
+    columns = (JobRunRow.__table__.c[field.name] for field in fields(RunRecord))
+    newest = select(*columns).where(JobRunRow.workspace_id == workspace_id).order_by(JobRunRow.id.desc()).limit(limit)
     rows = await session.execute(newest)
     return [RunRecord(*row) for row in rows]
 

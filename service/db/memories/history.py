@@ -24,7 +24,7 @@ from uuid_utils.compat import uuid7
 from service.db import direct
 from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.tables import MemoryHistory as Table
+from service.db.tables import MemoryHistoryRow
 from service.db.vectors import Half
 from service.domain.decision import Action
 from service.domain.memory import HistoryEntry
@@ -155,8 +155,13 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
 
 async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | None:
     """The newest entry of a memory. Uses ix_memory_history_memory."""
-    here = Table.workspace_id == workspace_id, Table.memory_id == memory_id
-    newest = select(Table.id).where(*here).order_by(Table.recorded_at.desc(), Table.seq.desc()).limit(1)
+    here = MemoryHistoryRow.workspace_id == workspace_id, MemoryHistoryRow.memory_id == memory_id
+    newest = (
+        select(MemoryHistoryRow.id)
+        .where(*here)
+        .order_by(MemoryHistoryRow.recorded_at.desc(), MemoryHistoryRow.seq.desc())
+        .limit(1)
+    )
     found: UUID | None = await session.scalar(newest)
     return found
 
@@ -165,19 +170,19 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> li
     """Every change, oldest first; empty when the id was never seen."""
     found = await session.execute(
         select(
-            Table.id,
-            Table.memory_id,
-            Table.event,
-            Table.old_memory,
-            Table.new_memory,
-            Table.is_deleted,
-            Table.user_id,
-            Table.agent_id,
-            Table.run_id,
-            Table.recorded_at,
-            Table.recorded_to,
+            MemoryHistoryRow.id,
+            MemoryHistoryRow.memory_id,
+            MemoryHistoryRow.event,
+            MemoryHistoryRow.old_memory,
+            MemoryHistoryRow.new_memory,
+            MemoryHistoryRow.is_deleted,
+            MemoryHistoryRow.user_id,
+            MemoryHistoryRow.agent_id,
+            MemoryHistoryRow.run_id,
+            MemoryHistoryRow.recorded_at,
+            MemoryHistoryRow.recorded_to,
         )
-        .where(Table.workspace_id == workspace_id, Table.memory_id == memory_id)
-        .order_by(Table.recorded_at, Table.seq)
+        .where(MemoryHistoryRow.workspace_id == workspace_id, MemoryHistoryRow.memory_id == memory_id)
+        .order_by(MemoryHistoryRow.recorded_at, MemoryHistoryRow.seq)
     )
     return [HistoryEntry(row[0], row[1], Action(row[2]), *row[3:]) for row in found]

@@ -20,7 +20,7 @@ from service.db import direct
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.search import visibility
-from service.db.tables import Memory as Table
+from service.db.tables import MemoryRow
 from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import Memory
@@ -35,7 +35,7 @@ AVERAGE_CONTEXT_LENGTH = 30.0
 """Lexemes of an average turn with the two turns before it."""
 
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status"})
-COLUMNS = ", ".join(f'm."{column.name}"' for column in Table.__table__.c if column.name not in NOT_READ)
+COLUMNS = ", ".join(f'm."{column.name}"' for column in MemoryRow.__table__.c if column.name not in NOT_READ)
 
 # pk_memory, pk_memory_stat, pk_memory_entity. `entities`: names by type.
 BY_IDS = f"""

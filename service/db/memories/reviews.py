@@ -17,8 +17,7 @@ from uuid_utils.compat import uuid7
 
 from service.db import scopes
 from service.db.engine import Session
-from service.db.tables import Memory
-from service.db.tables import Review as Table
+from service.db.tables import MemoryRow, ReviewRow
 from service.domain.scope import Scope
 
 State = Literal["pending", "accepted", "rejected"]
@@ -45,8 +44,8 @@ class Review:
 
 async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: Sequence[Change]) -> UUID:
     """Takes a new memory out of sight and returns the review's id."""
-    here = Memory.workspace_id == workspace_id, Memory.id == memory_id
-    await session.execute(update(Memory).where(*here).values(archived=True, review_status="flagged"))
+    here = MemoryRow.workspace_id == workspace_id, MemoryRow.id == memory_id
+    await session.execute(update(MemoryRow).where(*here).values(archived=True, review_status="flagged"))
     review_id: UUID = uuid7()
     row = {
         "workspace_id": workspace_id,
@@ -54,7 +53,7 @@ async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: S
         "memory_id": memory_id,
         "changes": [{"verb": each.verb, "target_id": str(each.target_id)} for each in changes],
     }
-    await session.execute(insert(Table), [row])
+    await session.execute(insert(ReviewRow), [row])
     return review_id
 
 
@@ -62,7 +61,7 @@ async def waiting_with(session: Session, scope: Scope, wanted: str) -> UUID | No
     """The flagged memory of exactly this scope with this hash. Uses ix_memory_hash."""
     here = scopes.exactly("memory", scope).clause
     found: UUID | None = await session.scalar(
-        select(Memory.id).where(here, Memory.hash == wanted, Memory.review_status == "flagged").limit(1)
+        select(MemoryRow.id).where(here, MemoryRow.hash == wanted, MemoryRow.review_status == "flagged").limit(1)
     )
     return found
 
@@ -71,29 +70,29 @@ async def page(
     session: Session, scope: Scope, *, after: tuple[datetime, UUID] | None, limit: int, now: datetime
 ) -> list[Review]:
     """Pending reviews of a scope, oldest first, behind the key `after`."""
-    flagged = (Memory.review_status == "flagged") & (Memory.expires_at.is_(None) | (Memory.expires_at > now))
+    flagged = (MemoryRow.review_status == "flagged") & (MemoryRow.expires_at.is_(None) | (MemoryRow.expires_at > now))
     query = (
         select(*COLUMNS)
-        .join(Memory, (Memory.workspace_id == Table.workspace_id) & (Memory.id == Table.memory_id))
-        .where(scopes.matching("memory", scope).clause, flagged, Table.state == "pending")
+        .join(MemoryRow, (MemoryRow.workspace_id == ReviewRow.workspace_id) & (MemoryRow.id == ReviewRow.memory_id))
+        .where(scopes.matching("memory", scope).clause, flagged, ReviewRow.state == "pending")
     )
     if after is not None:
         at, last = after
-        query = query.where((Table.created_at > at) | ((Table.created_at == at) & (Table.id > last)))
-    rows = await session.execute(query.order_by(Table.created_at, Table.id).limit(limit))
+        query = query.where((ReviewRow.created_at > at) | ((ReviewRow.created_at == at) & (ReviewRow.id > last)))
+    rows = await session.execute(query.order_by(ReviewRow.created_at, ReviewRow.id).limit(limit))
     return [_review(row) for row in rows]
 
 
 async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bool = False) -> Review | None:
     """One review in whatever state; `lock` keeps others from resolving it."""
-    query = select(*COLUMNS).where(Table.workspace_id == workspace_id, Table.id == review_id)
+    query = select(*COLUMNS).where(ReviewRow.workspace_id == workspace_id, ReviewRow.id == review_id)
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _review(row)
 
 
 async def resolve(session: Session, workspace_id: UUID, review_id: UUID, state: State, *, now: datetime) -> None:
-    here = Table.workspace_id == workspace_id, Table.id == review_id
-    await session.execute(update(Table).where(*here).values(state=state, resolved_at=now))
+    here = ReviewRow.workspace_id == workspace_id, ReviewRow.id == review_id
+    await session.execute(update(ReviewRow).where(*here).values(state=state, resolved_at=now))
 
 
 REOPEN = text("""
@@ -127,7 +126,14 @@ async def hand_over(session: Session, workspace_id: UUID, memory_id: UUID, targe
     await session.execute(MOVE_SOURCES, values)
 
 
-COLUMNS = (Table.id, Table.memory_id, Table.changes, Table.state, Table.created_at, Table.resolved_at)
+COLUMNS = (
+    ReviewRow.id,
+    ReviewRow.memory_id,
+    ReviewRow.changes,
+    ReviewRow.state,
+    ReviewRow.created_at,
+    ReviewRow.resolved_at,
+)
 
 
 def _review(row: Any) -> Review:

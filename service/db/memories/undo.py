@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, text
 from service.db.engine import Session
 from service.db.graph import entity_relations
 from service.db.memories.memories import AVERAGE_LENGTH
-from service.db.tables import TERM_DIMENSIONS, Memory
+from service.db.tables import TERM_DIMENSIONS, MemoryRow
 from service.language import lexemes
 
 MADE = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
@@ -53,7 +53,7 @@ def _row(columns: frozenset[str], *, text_too: bool) -> str:
     )
 
 
-ALL = frozenset(column.name for column in Memory.__table__.c) - MADE - OWN
+ALL = frozenset(column.name for column in MemoryRow.__table__.c) - MADE - OWN
 WHOLE = text(_row(ALL, text_too=True)).bindparams(bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
 SAME_TEXT = text(_row(ALL - ENRICHED, text_too=False))
 

@@ -25,8 +25,7 @@ from service.db.engine import Session
 from service.db.graph import entity_relations
 from service.db.memories import additions, memories
 from service.db.memories.memories import AVERAGE_LENGTH
-from service.db.tables import TERM_DIMENSIONS, MemoryStat, MemoryVector
-from service.db.tables import Memory as Table
+from service.db.tables import TERM_DIMENSIONS, MemoryRow, MemoryStatRow, MemoryVectorRow
 from service.domain.draft import NewMemory
 from service.domain.memory import Memory
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -52,7 +51,7 @@ def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) ->
     return {
         "content": text,
         "hash": digest,
-        "dedup_key": case((Table.dedup_key.is_not(None), digest), else_=null()),
+        "dedup_key": case((MemoryRow.dedup_key.is_not(None), digest), else_=null()),
         "terms": sorted(weights),
         "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
         "summary": None,
@@ -64,9 +63,9 @@ async def set_columns(
     session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> None:
     """Sets columns; raises Conflict when another live memory of the scope has exactly this text."""
-    changed = {"updated_at": now, **values, "version": Table.version + 1}
+    changed = {"updated_at": now, **values, "version": MemoryRow.version + 1}
     try:
-        await session.execute(update(Table).where(_is(workspace_id, memory_id)).values(changed))
+        await session.execute(update(MemoryRow).where(_is(workspace_id, memory_id)).values(changed))
     except IntegrityError as exc:
         raise _conflict(exc) from exc
     if values.keys() & LIFETIME:
@@ -81,20 +80,20 @@ async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now:
 async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
     """Ends the validity now, unless it ended before, and takes the row out of deduplication. A memory that was to
     become valid later ends a microsecond after its beginning: an interval needs a length."""
-    end = func.least(Table.t_invalid, func.greatest(now, Table.t_valid + timedelta(microseconds=1)))
+    end = func.least(MemoryRow.t_invalid, func.greatest(now, MemoryRow.t_valid + timedelta(microseconds=1)))
     await set_columns(session, workspace_id, memory_id, {"t_invalid": end, "dedup_key": None}, now=now)
 
 
 async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:
     """Whether it expires before `moment` (None: at all)."""
-    expires_at = await session.scalar(select(Table.expires_at).where(_is(workspace_id, memory_id)))
+    expires_at = await session.scalar(select(MemoryRow.expires_at).where(_is(workspace_id, memory_id)))
     return expires_at is not None and (moment is None or expires_at < moment)
 
 
 async def set_stat(session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any]) -> None:
     """Sets columns of memory_stat, such as last_accessed and relevance."""
-    here = and_(MemoryStat.workspace_id == workspace_id, MemoryStat.memory_id == memory_id)
-    await session.execute(update(MemoryStat).where(here).values(dict(values)))
+    here = and_(MemoryStatRow.workspace_id == workspace_id, MemoryStatRow.memory_id == memory_id)
+    await session.execute(update(MemoryStatRow).where(here).values(dict(values)))
 
 
 async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, generation: int, now: datetime) -> Memory:
@@ -114,10 +113,10 @@ async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, gen
         "extra": {**old.metadata, **new.metadata},
         "expires_at": _later_expiry(old, new),
         "updated_at": new.given.updated_at or now,
-        "version": Table.version + 1,
+        "version": MemoryRow.version + 1,
         **NOT_ENRICHED,
     }
-    await session.execute(update(Table).where(_is(workspace_id, memory_id)).values(values))
+    await session.execute(update(MemoryRow).where(_is(workspace_id, memory_id)).values(values))
     await _replace_vectors(session, new.scope, memory_id, additions.vectors_of(new), generation=generation)
     return old
 
@@ -139,8 +138,8 @@ async def replace_vector(
 async def _replace_vectors(
     session: Session, scope: Scope, memory_id: UUID, vectors: Mapping[str, NDArray[np.float32]], *, generation: int
 ) -> None:
-    old = and_(MemoryVector.workspace_id == scope.workspace_id, MemoryVector.memory_id == memory_id)
-    await session.execute(delete(MemoryVector).where(old))
+    old = and_(MemoryVectorRow.workspace_id == scope.workspace_id, MemoryVectorRow.memory_id == memory_id)
+    await session.execute(delete(MemoryVectorRow).where(old))
     rows = [
         {
             "workspace_id": scope.workspace_id,
@@ -171,21 +170,21 @@ async def copy_to_global(
         "created_at": now,
         "updated_at": now,
         "summary": None,
-        "dedup_key": Table.__table__.c.hash,
+        "dedup_key": MemoryRow.__table__.c.hash,
         **NOT_ENRICHED,
     }
     try:
-        await _copy(session, Table, _is(workspace_id, memory_id), other)
+        await _copy(session, MemoryRow, _is(workspace_id, memory_id), other)
     except IntegrityError as exc:
         raise _conflict(exc) from exc
-    stat = and_(MemoryStat.workspace_id == workspace_id, MemoryStat.memory_id == memory_id)
-    await _copy(session, MemoryStat, stat, {"memory_id": new_id, "last_accessed": now})
+    stat = and_(MemoryStatRow.workspace_id == workspace_id, MemoryStatRow.memory_id == memory_id)
+    await _copy(session, MemoryStatRow, stat, {"memory_id": new_id, "last_accessed": now})
     vector = and_(
-        MemoryVector.workspace_id == workspace_id,
-        MemoryVector.memory_id == memory_id,
-        MemoryVector.generation == generation,
+        MemoryVectorRow.workspace_id == workspace_id,
+        MemoryVectorRow.memory_id == memory_id,
+        MemoryVectorRow.generation == generation,
     )
-    await _copy(session, MemoryVector, vector, {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now})
+    await _copy(session, MemoryVectorRow, vector, {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now})
 
 
 async def _copy(session: Session, table: Any, rows: ColumnElement[bool], other: Mapping[str, Any]) -> None:
@@ -204,7 +203,7 @@ async def _copy(session: Session, table: Any, rows: ColumnElement[bool], other: 
 
 
 def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
-    return and_(Table.workspace_id == workspace_id, Table.id == memory_id)
+    return and_(MemoryRow.workspace_id == workspace_id, MemoryRow.id == memory_id)
 
 
 def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:

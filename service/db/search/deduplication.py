@@ -16,7 +16,7 @@ from service.db.direct import Row
 from service.db.engine import Session, plan_by_values
 from service.db.search import nearest, visibility
 from service.db.search.exact import CLOSE, OVERFETCH, passing
-from service.db.tables import Memory
+from service.db.tables import MemoryRow
 from service.db.vectors import Half
 from service.domain.decision import Neighbour
 from service.domain.draft import Draft, EmbeddingStatus
@@ -165,8 +165,8 @@ async def with_hashes(
     """Id and text of the live rows among these hashes, for a whole conversation at once."""
     here = scopes.exactly("memory", scope) & _live("memory", now)
     rows = await session.execute(
-        select(Memory.hash, Memory.id, Memory.content).where(
-            here.clause, Memory.hash.in_(wanted), Memory.dedup_key == Memory.hash
+        select(MemoryRow.hash, MemoryRow.id, MemoryRow.content).where(
+            here.clause, MemoryRow.hash.in_(wanted), MemoryRow.dedup_key == MemoryRow.hash
         )
     )
     return {row.hash: (row.id, row.content) for row in rows}

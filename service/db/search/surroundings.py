@@ -13,7 +13,7 @@ from service.db.engine import Session
 from service.db.episodes import turns
 from service.db.graph import entities
 from service.db.graph.entities import Seen
-from service.db.tables import Turn as TurnTable
+from service.db.tables import TurnRow
 from service.domain.bundle import Relation
 from service.domain.conversation import Turn
 from service.domain.entity import Entity, key
@@ -60,7 +60,7 @@ async def said(
     if not ranges:
         return {}
     each = [
-        and_(TurnTable.conversation_id == conversation_id, TurnTable.turn_index.in_(sorted(indexes)))
+        and_(TurnRow.conversation_id == conversation_id, TurnRow.turn_index.in_(sorted(indexes)))
         for conversation_id, indexes in sorted(ranges.items())
     ]
     found = await turns.matching(session, workspace_id, or_(*each))

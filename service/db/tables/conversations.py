@@ -32,7 +32,7 @@ from service.db.tables.base import (
 from service.db.vectors import Half
 
 
-class Conversation(Table):
+class ConversationRow(Table):
     __tablename__ = "conversation"
     __table_args__ = (
         UniqueConstraint("workspace_id", "user_id", "agent_id", "external_id", postgresql_nulls_not_distinct=True),
@@ -56,7 +56,7 @@ class Conversation(Table):
     updated_at: Mapped[datetime] = set_now()
 
 
-class Turn(Table):
+class TurnRow(Table):
     """What was said. It carries the scope of its conversation; `run_id` is the conversation's external id."""
 
     __tablename__ = "turn"
@@ -89,7 +89,7 @@ class Turn(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class TurnVector(Table):
+class TurnVectorRow(Table):
     """The vector of a turn's text, with the columns a search filters by; as for memories (A6)."""
 
     __tablename__ = "turn_vector"
@@ -106,7 +106,7 @@ class TurnVector(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class ConversationLog(Table):
+class ConversationLogRow(Table):
     """Every turn as it came in, append-only; the vector is the turn's."""
 
     __tablename__ = "conversation_log"
@@ -131,7 +131,7 @@ class ConversationLog(Table):
     run_id: Mapped[str | None]
 
 
-class UserProfile(Table):
+class UserProfileRow(Table):
     """What is known of a user apart from memories: how to speak to them, what they know and like."""
 
     __tablename__ = "user_profile"
@@ -153,7 +153,7 @@ class UserProfile(Table):
     updated_at: Mapped[datetime] = set_now()
 
 
-class MemorySource(Table):
+class MemorySourceRow(Table):
     """Which turn a memory came from; `start` and `end` are the half-open character span, where known."""
 
     __tablename__ = "memory_source"
@@ -167,7 +167,7 @@ class MemorySource(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class WorkingItem(Table):
+class WorkingItemRow(Table):
     """What an agent holds in mind for a while (service/domain/working.py). UNLOGGED: gone after a crash (B5)."""
 
     __tablename__ = "working_item"

@@ -28,7 +28,7 @@ from service.db.tables.base import (
 from service.db.vectors import Half
 
 
-class Entity(Table):
+class EntityRow(Table):
     __tablename__ = "entity"
     __table_args__ = (
         UniqueConstraint("workspace_id", "user_id", "channel", "name_key", postgresql_nulls_not_distinct=True),
@@ -54,7 +54,7 @@ class Entity(Table):
     updated_at: Mapped[datetime] = set_now()
 
 
-class EntityAlias(Table):
+class EntityAliasRow(Table):
     """Another name of an entity; the casefolded `alias_key` leads to one entity of its user and channel."""
 
     __tablename__ = "entity_alias"
@@ -72,7 +72,7 @@ class EntityAlias(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class EntityVector(Table):
+class EntityVectorRow(Table):
     __tablename__ = "entity_vector"
     __table_args__ = (child_of("entity", "entity_id"),)
 
@@ -83,7 +83,7 @@ class EntityVector(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class MemoryEntity(Table):
+class MemoryEntityRow(Table):
     __tablename__ = "memory_entity"
     __table_args__ = (child_of("memory", "memory_id"), child_of("entity", "entity_id"))
 
@@ -94,7 +94,7 @@ class MemoryEntity(Table):
     extracted_by: Mapped[str] = mapped_column(String(16), server_default=text("'rules'::character varying"))
 
 
-class EntityEdge(Table):
+class EntityEdgeRow(Table):
     """A relation between entities: its label as given, its type normalised, from when to when it holds (C31)."""
 
     __tablename__ = "entity_edge"
@@ -124,7 +124,7 @@ class EntityEdge(Table):
     updated_at: Mapped[datetime] = set_now()
 
 
-class EntityEdgeSource(Table):
+class EntityEdgeSourceRow(Table):
     """The memories that state a relation. With the last of them the relation goes (trigger drop_unsupported_edge)."""
 
     __tablename__ = "entity_edge_source"
@@ -137,7 +137,7 @@ class EntityEdgeSource(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class EntityMerge(Table):
+class EntityMergeRow(Table):
     """An entity that became part of another, with all that undo needs."""
 
     __tablename__ = "entity_merge"

@@ -49,7 +49,7 @@ class GoalRow(Table):
     completed_at: Mapped[datetime | None]
 
 
-class GoalEdge(Table):
+class GoalEdgeRow(Table):
     """Read from source to target: SUBGOAL_OF its parent, BLOCKED_BY another."""
 
     __tablename__ = "goal_edge"
@@ -67,7 +67,7 @@ class GoalEdge(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class GoalMemory(Table):
+class GoalMemoryRow(Table):
     __tablename__ = "goal_memory"
     __table_args__ = (child_of("goal", "goal_id"), child_of("memory", "memory_id"))
 
@@ -77,7 +77,7 @@ class GoalMemory(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class GoalHistory(Table):
+class GoalHistoryRow(Table):
     """A line per version of a goal; `changes`: by field, the value before and after."""
 
     __tablename__ = "goal_history"
@@ -95,7 +95,7 @@ class GoalHistory(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class GoalVector(Table):
+class GoalVectorRow(Table):
     __tablename__ = "goal_vector"
     __table_args__ = (child_of("goal", "goal_id"),)
 

@@ -32,7 +32,7 @@ from service.db.vectors import Half
 from service.domain.relation import RelationType
 
 
-class Memory(Table):
+class MemoryRow(Table):
     __tablename__ = "memory"
     __table_args__ = (
         CheckConstraint("char_length(content) >= 1", "content"),
@@ -106,7 +106,7 @@ class Memory(Table):
     review_status: Mapped[str | None] = mapped_column(String(16))
 
 
-class MemoryStat(Table):
+class MemoryStatRow(Table):
     """Everything that reads and jobs change: narrow, fillfactor 70, no index but the key, so updates stay HOT (A3)."""
 
     __tablename__ = "memory_stat"
@@ -124,7 +124,7 @@ class MemoryStat(Table):
     stale_at: Mapped[datetime | None]
 
 
-class TermStat(Table):
+class TermStatRow(Table):
     """In how many texts and contexts of a workspace a term stands, as last counted; term 0 is the number of texts."""
 
     __tablename__ = "term_stat"
@@ -137,7 +137,7 @@ class TermStat(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class MemoryEdge(Table):
+class MemoryEdgeRow(Table):
     """What leads from one memory to another, with how much strength (0..1) and from when to when."""
 
     __tablename__ = "memory_edge"
@@ -161,7 +161,7 @@ class MemoryEdge(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class EmbeddingGeneration(Table):
+class EmbeddingGenerationRow(Table):
     """Which embedder made the vectors. One row per generation, for all workspaces (A6)."""
 
     __tablename__ = "embedding_generation"
@@ -175,7 +175,7 @@ class EmbeddingGeneration(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class MemoryVector(Table):
+class MemoryVectorRow(Table):
     """Vectors apart from the row: narrow for exact scans, a length per generation, the columns a search filters by.
 
     Postgres adds `binary_embedding` by itself: one bit per component, read from the btrees of the scope.

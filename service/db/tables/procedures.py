@@ -43,7 +43,7 @@ class ToolRow(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class ToolInvocation(Table):
+class ToolInvocationRow(Table):
     __tablename__ = "tool_invocation"
     __table_args__ = (
         CheckConstraint("latency_ms >= 0", "latency_ms"),
@@ -96,7 +96,7 @@ class StrategyRow(Table):
     last_used_at: Mapped[datetime | None]
 
 
-class StrategyTool(Table):
+class StrategyToolRow(Table):
     """USES_TOOL: the tools of a strategy in their order."""
 
     __tablename__ = "strategy_tool"
@@ -109,7 +109,7 @@ class StrategyTool(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class StrategyConversation(Table):
+class StrategyConversationRow(Table):
     """SUCCEEDED_IN, or did not: the conversations a strategy was used in."""
 
     __tablename__ = "strategy_conversation"
@@ -122,7 +122,7 @@ class StrategyConversation(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class StrategyVector(Table):
+class StrategyVectorRow(Table):
     __tablename__ = "strategy_vector"
     __table_args__ = (child_of("strategy", "strategy_id"),)
 

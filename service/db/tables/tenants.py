@@ -22,7 +22,7 @@ from service.db.tables.base import (
 )
 
 
-class Workspace(Table):
+class WorkspaceRow(Table):
     __tablename__ = "workspace"
 
     workspace_id: Mapped[UUID] = part_of_key()
@@ -31,7 +31,7 @@ class Workspace(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class ApiKey(Table):
+class ApiKeyRow(Table):
     __tablename__ = "api_key"
     __table_args__ = (
         UniqueConstraint("key_hash"),

@@ -18,7 +18,7 @@ from uuid_utils.compat import uuid7
 from service.db import direct
 from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.tables import AuditLog as Table
+from service.db.tables import AuditLogRow
 from service.domain.audit import Operation, Subject
 from service.domain.scope import Scope
 from service.settings import Settings
@@ -139,33 +139,35 @@ async def page(
     session: Session, workspace_id: UUID, filters: AuditFilter, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[AuditRecord]:
     """Entries, newest first, behind the key `after`. Each filter but that of the memory has an index with the time."""
-    columns = (Table.__table__.c[field.name] for field in fields(AuditRecord))
-    query = select(*columns).where(Table.workspace_id == workspace_id, *_conditions(filters))
+    columns = (AuditLogRow.__table__.c[field.name] for field in fields(AuditRecord))
+    query = select(*columns).where(AuditLogRow.workspace_id == workspace_id, *_conditions(filters))
     if after is not None:
         at, last = after
-        query = query.where(or_(Table.recorded_at < at, and_(Table.recorded_at == at, Table.id < last)))
-    found = await session.execute(query.order_by(Table.recorded_at.desc(), Table.id.desc()).limit(limit))
+        query = query.where(
+            or_(AuditLogRow.recorded_at < at, and_(AuditLogRow.recorded_at == at, AuditLogRow.id < last))
+        )
+    found = await session.execute(query.order_by(AuditLogRow.recorded_at.desc(), AuditLogRow.id.desc()).limit(limit))
     return [AuditRecord(*row) for row in found]
 
 
 def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:
     equal = {
-        Table.operation: filters.operation,
-        Table.memory_type: filters.memory_type,
-        Table.user_id: filters.user_id,
-        Table.session_id: filters.session_id,
-        Table.conversation_id: filters.conversation_id,
-        Table.source_channel: filters.channel,
-        Table.request_id: filters.request_id,
-        Table.api_key_id: filters.api_key_id,
+        AuditLogRow.operation: filters.operation,
+        AuditLogRow.memory_type: filters.memory_type,
+        AuditLogRow.user_id: filters.user_id,
+        AuditLogRow.session_id: filters.session_id,
+        AuditLogRow.conversation_id: filters.conversation_id,
+        AuditLogRow.source_channel: filters.channel,
+        AuditLogRow.request_id: filters.request_id,
+        AuditLogRow.api_key_id: filters.api_key_id,
     }
     parts: list[ColumnElement[bool]] = [column == value for column, value in equal.items() if value is not None]
     if filters.memory_id is not None:
-        parts.append(Table.affected_ids.contains([filters.memory_id]))
+        parts.append(AuditLogRow.affected_ids.contains([filters.memory_id]))
     if filters.since is not None:
-        parts.append(Table.recorded_at >= filters.since)
+        parts.append(AuditLogRow.recorded_at >= filters.since)
     if filters.until is not None:
-        parts.append(Table.recorded_at < filters.until)
+        parts.append(AuditLogRow.recorded_at < filters.until)
     return parts
 
 

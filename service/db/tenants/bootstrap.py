@@ -9,7 +9,7 @@ from sqlalchemy.pool import NullPool
 from uuid_utils.compat import uuid7
 
 from service.db import roles
-from service.db.tables import ApiKey, Workspace
+from service.db.tables import ApiKeyRow, WorkspaceRow
 from service.db.tenants import keys
 
 FIRST_WORKSPACE = "default"
@@ -33,17 +33,17 @@ async def ensure_admin_key(owner_url: str, key: str) -> None:
 async def _ensure(session: AsyncConnection, key: str) -> None:
     rights = [str(right) for right in keys.EVERY_RIGHT]
     known = await session.execute(
-        update(ApiKey)
-        .where(ApiKey.key_hash == keys.digest(key))
+        update(ApiKeyRow)
+        .where(ApiKeyRow.key_hash == keys.digest(key))
         .values(rights=rights, revoked_at=None, expires_at=None)
-        .returning(ApiKey.id)
+        .returning(ApiKeyRow.id)
     )
     if known.first() is not None:
         return
-    workspace = await session.scalar(select(Workspace.workspace_id).order_by(Workspace.created_at).limit(1))
+    workspace = await session.scalar(select(WorkspaceRow.workspace_id).order_by(WorkspaceRow.created_at).limit(1))
     if workspace is None:
         workspace = uuid7()
-        await session.execute(insert(Workspace).values(workspace_id=workspace, name=FIRST_WORKSPACE))
+        await session.execute(insert(WorkspaceRow).values(workspace_id=workspace, name=FIRST_WORKSPACE))
     row = {
         "workspace_id": workspace,
         "id": uuid7(),
@@ -52,4 +52,4 @@ async def _ensure(session: AsyncConnection, key: str) -> None:
         "hint": key[-4:],
         "rights": rights,
     }
-    await session.execute(insert(ApiKey).values(row))
+    await session.execute(insert(ApiKeyRow).values(row))

@@ -19,7 +19,7 @@ from sqlalchemy import func, insert, select, text, update
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Database, Session
-from service.db.tables import ApiKey, Workspace
+from service.db.tables import ApiKeyRow, WorkspaceRow
 from service.domain.access import Caller, Right
 
 EVERY_RIGHT: tuple[Right, ...] = tuple(Right)
@@ -128,7 +128,7 @@ async def issue(session: Session, workspace_id: UUID, key: NewKey) -> Issued:
     """Stores a new key of the workspace."""
     issued = Issued(workspace_id, uuid7(), new_secret())
     await session.execute(
-        insert(ApiKey).values(
+        insert(ApiKeyRow).values(
             workspace_id=workspace_id,
             id=issued.key_id,
             name=key.name,
@@ -147,8 +147,8 @@ async def issue(session: Session, workspace_id: UUID, key: NewKey) -> Issued:
 
 async def listing(session: Session, workspace_id: UUID) -> list[KeyInfo]:
     """Every key of the workspace, oldest first, revoked ones too."""
-    columns = (ApiKey.__table__.c[field.name] for field in fields(KeyInfo))
-    query = select(*columns).where(ApiKey.workspace_id == workspace_id).order_by(ApiKey.created_at, ApiKey.id)
+    columns = (ApiKeyRow.__table__.c[field.name] for field in fields(KeyInfo))
+    query = select(*columns).where(ApiKeyRow.workspace_id == workspace_id).order_by(ApiKeyRow.created_at, ApiKeyRow.id)
     rows = await session.execute(query)
     return [KeyInfo(row[0], row[1], row[2], tuple(row[3]), *row[4:]) for row in rows]
 
@@ -156,18 +156,18 @@ async def listing(session: Session, workspace_id: UUID) -> list[KeyInfo]:
 async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:
     """Ends a key; False when there is none with that id. Revoking twice keeps the first time."""
     found = await session.execute(
-        update(ApiKey)
-        .where(ApiKey.workspace_id == workspace_id, ApiKey.id == key_id)
-        .values(revoked_at=func.coalesce(ApiKey.revoked_at, func.now()))
-        .returning(ApiKey.id)
+        update(ApiKeyRow)
+        .where(ApiKeyRow.workspace_id == workspace_id, ApiKeyRow.id == key_id)
+        .values(revoked_at=func.coalesce(ApiKeyRow.revoked_at, func.now()))
+        .returning(ApiKeyRow.id)
     )
     return found.first() is not None
 
 
 async def workspace(session: Session, workspace_id: UUID) -> WorkspaceInfo:
     """The caller's own workspace."""
-    columns = Workspace.workspace_id, Workspace.name, Workspace.settings, Workspace.created_at
-    row = (await session.execute(select(*columns).where(Workspace.workspace_id == workspace_id))).one()
+    columns = WorkspaceRow.workspace_id, WorkspaceRow.name, WorkspaceRow.settings, WorkspaceRow.created_at
+    row = (await session.execute(select(*columns).where(WorkspaceRow.workspace_id == workspace_id))).one()
     return WorkspaceInfo(*row)
 
 
@@ -181,4 +181,4 @@ async def change_workspace(
     if settings is not None:
         values["settings"] = dict(settings)
     if values:
-        await session.execute(update(Workspace).where(Workspace.workspace_id == workspace_id).values(**values))
+        await session.execute(update(WorkspaceRow).where(WorkspaceRow.workspace_id == workspace_id).values(**values))

@@ -23,7 +23,7 @@ from service.db.tables.base import (
 from service.db.vectors import Half
 
 
-class Job(Table):
+class JobRow(Table):
     __tablename__ = "job"
     __table_args__ = (CheckConstraint("state IN ('ready', 'running', 'done', 'dead')", "state"),)
 
@@ -44,7 +44,7 @@ class Job(Table):
     finished_at: Mapped[datetime | None]
 
 
-class JobRun(Table):
+class JobRunRow(Table):
     """A run of a recurring or requested job, under the job's id; system runs belong to the nil workspace (A4)."""
 
     __tablename__ = "job_run"
@@ -67,7 +67,7 @@ class JobRun(Table):
     finished_at: Mapped[datetime | None]
 
 
-class Schedule(Table):
+class ScheduleRow(Table):
     """When a recurring job is due next; one row for all workspaces, locked by the worker that starts it."""
 
     __tablename__ = "schedule"
@@ -80,7 +80,7 @@ class Schedule(Table):
     created_at: Mapped[datetime] = set_now()
 
 
-class Operation(Table):
+class OperationRow(Table):
     """A request that is answered later (B21)."""
 
     __tablename__ = "operation"
@@ -98,7 +98,7 @@ class Operation(Table):
     finished_at: Mapped[datetime | None]
 
 
-class Idempotency(Table):
+class IdempotencyRow(Table):
     __tablename__ = "idempotency"
 
     workspace_id: Mapped[UUID] = part_of_key()
@@ -113,7 +113,7 @@ class Idempotency(Table):
     run_id: Mapped[str | None]
 
 
-class LlmCache(Table):
+class LlmCacheRow(Table):
     __tablename__ = "llm_cache"
 
     workspace_id: Mapped[UUID] = part_of_key()
@@ -125,7 +125,7 @@ class LlmCache(Table):
     expires_at: Mapped[datetime]
 
 
-class EmbeddingCache(Table):
+class EmbeddingCacheRow(Table):
     __tablename__ = "embedding_cache"
 
     workspace_id: Mapped[UUID] = part_of_key()

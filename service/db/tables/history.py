@@ -29,7 +29,7 @@ from service.db.tables.base import (
 from service.db.vectors import Half
 
 
-class MemoryHistory(Table):
+class MemoryHistoryRow(Table):
     """A row per change; `before` is the memory as it was. Known in [recorded_at, recorded_to) (B6, B7)."""
 
     __tablename__ = "memory_history"
@@ -56,7 +56,7 @@ class MemoryHistory(Table):
     recorded_to: Mapped[datetime | None]
 
 
-class AuditLog(Table):
+class AuditLogRow(Table):
     __tablename__ = "audit_log"
     __table_args__ = ({"postgresql_partition_by": "RANGE (recorded_at)"},)
 
@@ -86,7 +86,7 @@ class AuditLog(Table):
     extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
 
 
-class Decision(Table):
+class DecisionRow(Table):
     """What was decided about a text next to what was known, by whom and on which evidence."""
 
     __tablename__ = "decision"
@@ -116,7 +116,7 @@ class Decision(Table):
     undo_history_id: Mapped[UUID | None]
 
 
-class Review(Table):
+class ReviewRow(Table):
     """A memory that waits for a person's word, and what its acceptance would change."""
 
     __tablename__ = "review"
