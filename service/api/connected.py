@@ -1,4 +1,4 @@
-"""What is shown with a hit of the memories it is tied to?"""
+"""The memories that a hit is connected to, as they are shown with it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from service.domain.memory import Memory
 from service.domain.relation import RelationType, WalkStep
 
 
-class ConnectedOut(ResponseModel):
+class ConnectedMemoryItem(ResponseModel):
     """A memory at the other end of an edge."""
 
-    id: Id = Field(description="UUID of the memory there")
+    id: Id = Field(description="UUID of the connected memory")
     memory: str = Field(description="Its text", examples=["Buys tea by the kilo"])
-    type: RelationType = Field(description="How the two are tied", examples=["SIMILAR_TO"])
+    type: RelationType = Field(description="How the two are related", examples=["SIMILAR_TO"])
     strength: float = Field(description="0..1", examples=[0.83])
 
 
-def connected(steps: Sequence[WalkStep], found: Mapping[UUID, Memory]) -> list[ConnectedOut]:
-    """The strongest first; what went meanwhile is not among `found`."""
+def connected(steps: Sequence[WalkStep], found: Mapping[UUID, Memory]) -> list[ConnectedMemoryItem]:
+    """Returns the strongest first; `found` lacks memories that were deleted meanwhile."""
     return [
-        ConnectedOut(id=step.memory_id, memory=found[step.memory_id].text, type=step.by.type, strength=step.by.strength)
+        ConnectedMemoryItem(
+            id=step.memory_id, memory=found[step.memory_id].text, type=step.by.type, strength=step.by.strength
+        )
         for step in steps
         if step.memory_id in found
     ]

@@ -49,7 +49,7 @@ from service.errors import InvalidInput
 from service.memory.conversations import OpenedConversation, change, find, open_conversation
 from service.memory.turns import IncomingTurn, TurnOutcome, store
 from service.pipeline.pii import clean_words
-from service.retrieval.context import context
+from service.retrieval.conversation_context import context
 
 router = APIRouter(prefix="/v1", tags=["conversations"])
 

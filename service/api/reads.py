@@ -1,4 +1,4 @@
-"""What does a read leave in the audit? Nothing, a line, or (verbose) all that was asked and found, without texts."""
+"""Dependencies that record what a read found: in the audit, as the workspace's level says, and as use of memories."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from service.domain.entity import Entity
 from service.domain.memory import Memory
 from service.domain.procedure import Strategy
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.domain.timeline import Event
+from service.domain.timeline import TimelineEvent
 from service.memory.readlog import ReadLog
 from service.memory.reinforce import Reinforcement
 from service.resources import Resources
 
-LEVELS = frozenset({"reads", "verbose"})  # R13.06
+LEVELS = frozenset({"reads", "verbose"})
 
 Note = Callable[..., None]
 
 
 async def _note(request: Request) -> Note:
-    """A function that notes what a read found, for a route that asks who calls and for the resources; it costs nothing
-    while the workspace does not want it."""
+    """Returns a function that adds what a read found to the audit; it does nothing below the level "reads". The route
+    must depend on the caller and the resources."""
     began = time.perf_counter()
 
     def note(
         route: str,
         scope: Scope,
-        found: Sequence[Memory | Turn | Strategy | Entity | Event],
+        found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent],
         *,
         query: str | None = None,
         kind: Subject = "semantic",
@@ -52,10 +52,10 @@ async def _note(request: Request) -> Note:
         elsewhere = [str(each.id) for each in found if _channel(each) != scope.channel]
         metadata: dict[str, Any] = {"route": route}
         if elsewhere:
-            metadata["cross_channel_ids"] = elsewhere  # R2.07
+            metadata["cross_channel_ids"] = elsewhere
         if level == "verbose":
             metadata["asked"] = {name: value for name, value in asked.items() if value is not None}
-        if level == "verbose" or query is not None:  # by this the erasure of an agent or a run finds its questions
+        if level == "verbose" or query is not None:  # the erasure of an agent or a run finds its queries by this
             metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
         log.add(
             AuditEntry(
@@ -78,8 +78,8 @@ async def _note(request: Request) -> Note:
     return note
 
 
-def _channel(found: Memory | Turn | Strategy | Entity | Event) -> str:
-    return found.channel if isinstance(found, Entity | Event) else found.scope.channel
+def _channel(found: Memory | Turn | Strategy | Entity | TimelineEvent) -> str:
+    return found.channel if isinstance(found, Entity | TimelineEvent) else found.scope.channel
 
 
 class Reinforce(Protocol):
@@ -89,16 +89,17 @@ class Reinforce(Protocol):
 
 
 async def _reinforce(request: Request) -> Reinforce:
-    """A function that counts memories as used, later and beside the request (R7.24); for routes as `_note` is."""
+    """Returns a function that counts memories as used, after the request and outside its transaction
+    (docs/decisions/029-reinforcement.md)."""
 
-    def count(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
+    def reinforce(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
         who: Caller = request.state.caller
         res: Resources = request.state.resources
         if res.settings.reinforce:
             uses: Reinforcement = request.app.state.uses
             uses.add(who.workspace_id, [each.id for each in found], res.clock(), entities=entities)
 
-    return count
+    return reinforce
 
 
 async def _counts(
@@ -109,6 +110,6 @@ async def _counts(
 
 
 CountsOf = Annotated[bool, Depends(_counts)]
-"""Does this read count as a use (B11)?"""
+"""Whether this read counts as a use."""
 ReinforceOf = Annotated[Reinforce, Depends(_reinforce)]
 NoteOf = Annotated[Note, Depends(_note)]

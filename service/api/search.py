@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors, narrowing, ranking, shapes
 from service.api.auth import Reader
-from service.api.connected import ConnectedOut, connected
+from service.api.connected import ConnectedMemoryItem, connected
 from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, in_time, scope_of
 from service.api.limits import LIMITED, of_page
 from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse
@@ -140,7 +140,7 @@ class HitOut(MemoryResponse):
         description="The calibrated cosine to the question, 0..1; null without a vector", examples=[0.64]
     )
     explain: ExplainOut | None = Field(None, description="With explain: how the score came about; else null")
-    connected: list[ConnectedOut] | None = Field(
+    connected: list[ConnectedMemoryItem] | None = Field(
         None, description="With connected: what it is tied to most strongly; else null"
     )
 

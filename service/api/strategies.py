@@ -31,7 +31,7 @@ from service.domain.request import StoredAnswer
 from service.memory import procedures
 from service.memory.procedures import LearnedStrategy, NewStrategy, missing, strategy_id
 from service.pipeline.pii import clean_words
-from service.retrieval import strategies
+from service.retrieval import strategy_ranking
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"])
 
@@ -134,7 +134,7 @@ async def find_strategies(
 ) -> StrategySearchResponse:
     """By similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
     clean = await clean_words(task, "task", res)
-    found, warnings = await strategies.find(
+    found, warnings = await strategy_ranking.find(
         scope, clean, res, limit=top_k, channels=channels or (), task_type=task_type
     )
     shown = [each.strategy for each in found]

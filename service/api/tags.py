@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.api import errors, shapes
 from service.api.auth import Reader
-from service.api.connected import ConnectedOut, connected
+from service.api.connected import ConnectedMemoryItem, connected
 from service.api.deps import ResourcesOf, ScopeOf
 from service.api.memory_models import MemoryResponse
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
@@ -30,7 +30,7 @@ class TaggedMemoryItem(MemoryResponse):
 
     score: float = Field(description="Its importance, by which the list is ordered: 0..1", examples=[0.6])
     similarity: float | None = Field(None, description="Always null: there is no question to be near to")
-    connected: list[ConnectedOut] = Field(default_factory=list, description="What it is tied to most strongly")
+    connected: list[ConnectedMemoryItem] = Field(default_factory=list, description="What it is tied to most strongly")
 
 
 class TaggedMemoryPage(ResponseModel):

@@ -15,14 +15,14 @@ from service.api.reads import NoteOf
 from service.api.schemas import Id, NextCursor, OfChannel, ResponseModel, Time
 from service.db.memories import timeline
 from service.domain.query import Window
-from service.domain.timeline import Event, EventKind
+from service.domain.timeline import EventKind, TimelineEvent
 from service.errors import InvalidInput
 
 router = APIRouter(prefix="/v1/timeline", tags=["recall"])
 
 
-class EventOut(ResponseModel):
-    """A memory, a turn, a strategy or a goal, by its time."""
+class TimelineItem(ResponseModel):
+    """A memory, a turn, a strategy or a goal with its time."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -47,13 +47,17 @@ class EventOut(ResponseModel):
     memory_type: EventKind = Field(
         description="Which of the four: semantic is a memory, episodic a turn, procedural a strategy"
     )
-    event_time: Time = Field(description="When it was said or done; of a strategy or a goal when it was written")
+    event_time: Time = Field(description="When it was said or happened; of a strategy or a goal when it was stored")
     summary: str = Field(description="At most 240 characters")
-    importance_score: float = Field(description="0..1; 0.5 for what nobody rates")
-    access_count: int = Field(description="How often a memory was found or a strategy used, from 0; 0 for the others")
-    last_accessed: Time | None = Field(description="When that was last; null: never, or nobody counts")
+    importance_score: float = Field(description="0..1; 0.5 for what has no rating")
+    access_count: int = Field(
+        description="How often a memory was found or a strategy used, from 0; 0 for turns and goals"
+    )
+    last_accessed: Time | None = Field(description="When that was last; null: never, or not counted")
     channel: OfChannel
-    archived: bool = Field(description="Whether a memory or a turn's conversation is archived; false for the others")
+    archived: bool = Field(
+        description="Whether the memory, or the turn's conversation, is archived; false for strategies and goals"
+    )
     metadata: dict[str, Any] = Field(
         description="Of a memory its own; of a turn its own, with role, conversation_id and turn_index; of a "
         "strategy tool_sequence; of a goal status and priority"
@@ -61,9 +65,9 @@ class EventOut(ResponseModel):
 
 
 class TimelinePage(ResponseModel):
-    """The latest first; hand `next_cursor` back to read on."""
+    """The latest first; pass `next_cursor` as `cursor` to read on."""
 
-    results: list[EventOut] = Field(description="At most `limit` events")
+    results: list[TimelineItem] = Field(description="At most `limit` events")
     next_cursor: NextCursor = None
 
 
@@ -86,8 +90,8 @@ async def get_timeline(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> TimelinePage:
-    """Memories, turns, strategies and goals of a scope, of the active channel and of _global. A turn that is a memory
-    too stands here once, as a turn."""
+    """Memories, turns, strategies and goals of a scope, of the active channel and of _global. A turn that is stored as
+    a memory too appears once, as a turn."""
     if start is not None and end is not None and start >= end:
         raise InvalidInput("start: must lie before end.", field="start")
     async with res.db.read(who.workspace_id) as session:
@@ -104,13 +108,13 @@ async def get_timeline(
     shown, more = found[:limit], len(found) > limit
     note("timeline", scope, shown, kind="timeline", limit=limit)
     return TimelinePage(
-        results=[_event(each) for each in shown],
+        results=[_item(each) for each in shown],
         next_cursor=cursors.encode(shown[-1].event_time, shown[-1].id) if more else None,
     )
 
 
-def _event(found: Event) -> EventOut:
-    return EventOut(
+def _item(found: TimelineEvent) -> TimelineItem:
+    return TimelineItem(
         id=found.id,
         memory_type=found.kind,
         event_time=found.event_time,

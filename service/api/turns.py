@@ -1,4 +1,4 @@
-"""Turns over HTTP, wherever they were said: the latest ones, and those that answer a question."""
+"""Turns of a scope over HTTP, across conversations: the latest ones, and those that answer a query."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from service.db.episodes.turns import Turns
 from service.errors import InvalidInput
 from service.memory.conversations import find
 from service.pipeline.pii import clean_words
-from service.retrieval.turns import search
+from service.retrieval.turn_search import search
 
 router = APIRouter(prefix="/v1/turns", tags=["conversations"])
 
 MAX_QUERY = 20_000
 MAX_HOURS = 24 * 366 * 100
 
-Hours = Annotated[float | None, Query(gt=0, le=MAX_HOURS, description="How far back; default without end")]
+Hours = Annotated[
+    float | None, Query(gt=0, le=MAX_HOURS, description="Only turns of the last so many hours; default no limit")
+]
 Channels = Annotated[
-    list[Channel] | None, Query(max_length=50, description="Repeatable: looked at beside channel and _global")
+    list[Channel] | None, Query(max_length=50, description="Repeatable: searched in addition to channel and _global")
 ]
 
 
@@ -49,7 +51,7 @@ async def list_recent_turns(
     hours: Hours = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
 ) -> TurnList:
-    """Newest first, by the time they were said; not those of archived conversations."""
+    """Newest first, by the time they were said, without those of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     async with res.db.read(who.workspace_id) as session:
         found = await turns.recent(session, Turns(scope, since, channels=tuple(channels or ())), limit=limit)
@@ -60,7 +62,7 @@ async def list_recent_turns(
 @router.get(
     "/search",
     operation_id="search_turns",
-    summary="The turns that answer a question",
+    summary="The turns that answer a query",
     response_model=TurnSearchResponse,
     responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
     dependencies=LIMITED,
@@ -71,17 +73,17 @@ async def search_turns(
     res: ResourcesOf,
     note: NoteOf,
     scope: ScopeOf,
-    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The question")] = None,
+    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The query text")] = None,
     query: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The same as q")] = None,
     channels: Channels = None,
     time_window_hours: Hours = None,
     conversation_id: Annotated[
-        str | None, Query(min_length=1, max_length=255, description="Only this one: its id, or its name")
+        str | None, Query(min_length=1, max_length=255, description="Only this conversation: its id, or its name")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
 ) -> TurnSearchResponse:
-    """By meaning and by words, together with the turns before them; who speaks and when counts too. A turn is found
-    from the moment its store was answered."""
+    """By meaning and by words, of a turn and of those before it; who speaks and when counts too. A turn is found as
+    soon as the request that stored it was answered."""
     if (q is None) == (query is None) or not (q or query or "").strip():
         raise InvalidInput("q: give the question as q (or as query).", field="q")
     text = await clean_words(q or query or "", "q", res)

@@ -1,4 +1,4 @@
-"""Why does a memory say what it says, over HTTP: what was said, what was decided about it, and what became of it."""
+"""The origin of a memory over HTTP: the turns it was read from, the decisions about it, and its history."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from service.memory.transactions import missing
 router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"])
 
 
-class SourceOut(ResponseModel):
-    """A turn that the memory was read from; its span is half-open, counted in characters."""
+class MemorySourceItem(ResponseModel):
+    """A turn that the memory was read from; its span is half-open, in characters."""
 
     conversation_id: Id = Field(description="UUID of the conversation")
     external_id: str = Field(description="The name of the conversation")
@@ -33,15 +33,15 @@ class SourceOut(ResponseModel):
     timestamp: Time = Field(description="When it was said")
     start: int | None = Field(description="First character of the span, from 0; null: the span is not known")
     end: int | None = Field(description="The character after its last one; null: the span is not known")
-    quote: str = Field(description="What was said there; the first 2,000 characters of a turn whose span is not known")
+    quote: str = Field(description="The text of the span; the first 2,000 characters of a turn whose span is not known")
 
 
-class WhyOut(ResponseModel):
-    """Where a memory comes from. One that was stored as such has no sources, nor has one whose turns are gone."""
+class ExplainMemoryResponse(ResponseModel):
+    """The origin of a memory. One that was stored directly has no sources, nor has one whose turns are gone."""
 
     id: Id = Field(description="UUID of the memory")
-    memory: str | None = Field(description="Its text now; null: it is gone")
-    sources: list[SourceOut] = Field(description="At most `limit` turns, oldest first")
+    memory: str | None = Field(description="Its text now; null when it was deleted")
+    sources: list[MemorySourceItem] = Field(description="At most `limit` turns, oldest first")
     decisions: list[DecisionResponse] = Field(description="At most `limit` decisions")
     changes: list[MemoryHistoryItem] = Field(description="The whole history")
 
@@ -49,15 +49,15 @@ class WhyOut(ResponseModel):
 @router.get(
     "/why",
     operation_id="explain_memory",
-    summary="Where a memory comes from, and what became of it",
-    response_model=WhyOut,
+    summary="Where a memory comes from and what became of it",
+    response_model=ExplainMemoryResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=OWN,
 )
 async def explain_memory(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
-) -> WhyOut:
-    """There also after the memory is gone, until it is purged. At most `limit` of sources and of decisions."""
+) -> ExplainMemoryResponse:
+    """Also answers for a deleted memory, until it is purged. At most `limit` of sources and of decisions."""
     wanted = memory_id(id)
     async with res.db.snapshot(who.workspace_id) as session:
         changes = await history.of_memory(session, who.workspace_id, wanted)
@@ -66,11 +66,11 @@ async def explain_memory(
         there = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
         quotes = await sources.quotes(session, who.workspace_id, wanted, limit=limit)
         decided = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
-    return WhyOut(
+    return ExplainMemoryResponse(
         id=wanted,
         memory=there.text if there else None,
         sources=[
-            SourceOut(
+            MemorySourceItem(
                 conversation_id=each.conversation_id,
                 external_id=each.external_id,
                 turn_id=each.turn_id,

@@ -1,4 +1,4 @@
-"""What is asked of recall, and what does it bring back?"""
+"""The query and the answer of recall: a bundle of turns, facts, entities, strategies, goals and the user's profile."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from service.domain.text import CleanText
 
 PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
 PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
-"""In the order in which a prompt wants them: what is told last is nearest to the question."""
+"""In the order of the prompt: what stands last is closest to the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What a part counts where parts compete for room (R7.13); all >= 0, only their proportions matter."""
+    """Weights of the parts that compete for the token budget; all >= 0, only their proportions matter."""
 
     turns: float = 0.3
     facts: float = 0.25
@@ -35,15 +35,14 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
-    """A redacted question to everything that is remembered of a scope.
+class RecallQuery:
+    """A redacted query to everything that is remembered of a scope.
 
-    `top_k`: at most so many of each part. `max_tokens`: the whole bundle, as text. `per_conversation`: at most so many
-    passages of one conversation, so that it does not crowd out the others (R7.12); None for no cap. `around`: turns
-    told before and after each one that answers. Both are off by default: with 2,000 tokens they cost evidence on
-    LoCoMo's dev conversations (docs/recall.md, B10). `since`: only turns and facts from then on. `min_confidence`
-    0..1: of facts that have
-    a confidence (R7.26).
+    `top_k`: at most so many of each part. `max_tokens`: of the whole bundle, as text. `per_conversation`: at most so
+    many passages of one conversation, so that it does not crowd out the others; None for no cap. `context_window`:
+    turns given before and after each one that answers. Both are off by default: with 2,000 tokens they cost evidence
+    on LoCoMo's dev conversations (docs/recall.md). `since`: only turns and facts from then on. `min_confidence`: 0..1,
+    of facts that have a confidence.
     """
 
     scope: Scope
@@ -53,7 +52,7 @@ class Recall:
     top_k: int = 100
     max_tokens: int = 2_000
     per_conversation: int | None = None
-    around: int = 0
+    context_window: int = 0
     since: datetime | None = None
     min_confidence: float | None = None
     shares: Shares = field(default_factory=Shares)
@@ -62,13 +61,13 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class TurnItem:
-    """A turn of the bundle. `match` 0..1: how well it answers; `around`: it does not, but stands next to one that
+    """A turn of the bundle. `match`: 0..1, how well it answers; `is_context`: it does not, but stands next to one that
     does, whose `score` it has."""
 
     turn: Turn
     score: float
     match: float
-    around: bool = False
+    is_context: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +80,16 @@ class FactItem:
 
 @dataclass(frozen=True, slots=True)
 class EntityItem:
-    """An entity that the question names, with its strongest relations."""
+    """An entity that the query names, with its strongest relations."""
 
     entity: Entity
     score: float
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[EntityRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
-    """One edge of the graph around an entity, both ends by name; read it from source to target."""
+class EntityRelation:
+    """An edge of the entity graph with the names of both ends; it reads from source to target."""
 
     source: str
     label: str
@@ -100,7 +99,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class PartMetrics:
-    """`found`: candidates of the part; `kept`: those in the bundle; `tokens` of their text; `ms` to read them."""
+    """`found`: candidates of the part; `kept`: those in the bundle; `tokens`: of their text; `ms`: to read them."""
 
     found: int
     kept: int
@@ -110,7 +109,7 @@ class PartMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What fits, each part best first. `text` is the same as one block for a prompt; `tokens` its estimate."""
+    """What fits, each part best first. `text` is the same as one block for a prompt; `tokens` its estimated size."""
 
     turns: tuple[TurnItem, ...]
     facts: tuple[FactItem, ...]

@@ -1,4 +1,4 @@
-"""What is it that happened, of whatever kind it is?"""
+"""Events of the timeline, of every kind of memory."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class EventKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """A memory, a turn, a strategy or a goal by the time it is about. `importance` 0..1; 0.5 where nobody rates."""
+class TimelineEvent:
+    """A memory, a turn, a strategy or a goal at the time it is about. `importance`: 0..1, 0.5 where not rated."""
 
     kind: EventKind
     id: UUID

@@ -21,7 +21,7 @@ from service.db.memories.memories import MOMENT
 from service.db.search import visibility
 from service.domain.query import Window
 from service.domain.scope import Scope
-from service.domain.timeline import Event, EventKind
+from service.domain.timeline import EventKind, TimelineEvent
 
 Place = tuple[datetime, UUID]
 
@@ -75,7 +75,7 @@ async def page(
     after: Place | None,
     limit: int,
     now: datetime,
-) -> Sequence[Event]:
+) -> Sequence[TimelineEvent]:
     """At most `limit` events of these kinds, the latest first, behind `after`."""
     parts, values = [], {"limit": limit}
     for kind in EventKind:
@@ -91,7 +91,7 @@ async def page(
     if after is not None:
         statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
     found = await session.execute(statement.columns(metadata=JSONB()), values)
-    return [Event(EventKind(row.kind), *row[1:]) for row in found]
+    return [TimelineEvent(EventKind(row.kind), *row[1:]) for row in found]
 
 
 def _rows(

@@ -11,7 +11,7 @@ from service.domain.procedure import Strategy
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
 from service.retrieval.goals import pull
-from service.retrieval.strategies import rank
+from service.retrieval.strategy_ranking import rank
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 

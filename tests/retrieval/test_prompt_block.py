@@ -1,4 +1,4 @@
-"""Does a block hold the best that fits, at exactly the size that was counted?"""
+"""Prompt blocks: the best that fits, at exactly the size that was counted."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.language.tokens import estimate, of_bytes
-from service.retrieval.packing import Block, Line, Piece, cap, one_line, pack
+from service.retrieval.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, one_line, pack
 
 HEADINGS = {"facts": "## Known", "turns": "## Said"}
 ORDER = ("facts", "turns")
 
 
-def fact(score: float, text: str) -> Piece:
-    return Piece("facts", score, (Line(text, f"- {text}", (text,)),))
+def fact(score: float, text: str) -> PromptPiece:
+    return PromptPiece("facts", score, (PromptLine(text, f"- {text}", (text,)),))
 
 
-def passage(score: float, conversation: str, *indexes: int) -> Piece:
-    lines = tuple(Line((conversation, at), f"{conversation} says {at}", (conversation, at)) for at in indexes)
-    return Piece("turns", score, lines, group=(conversation, f"### {conversation}"))
+def passage(score: float, conversation: str, *indexes: int) -> PromptPiece:
+    lines = tuple(PromptLine((conversation, at), f"{conversation} says {at}", (conversation, at)) for at in indexes)
+    return PromptPiece("turns", score, lines, group=(conversation, f"### {conversation}"))
 
 
 def test_the_best_come_first_and_a_smaller_one_fills_the_rest() -> None:
-    block = Block(HEADINGS, max_tokens=12)
+    block = PromptBlock(HEADINGS, max_tokens=12)
     taken = pack([fact(0.1, "short"), fact(0.9, "the best of them all"), fact(0.5, "too long " * 9)], block)
     assert [piece.score for piece in taken] == [0.9, 0.1]
     assert block.text(ORDER) == "## Known\n- short\n- the best of them all\n"
 
 
 def test_lines_of_two_passages_are_told_once_and_in_order() -> None:
-    block = Block(HEADINGS, max_tokens=200)
+    block = PromptBlock(HEADINGS, max_tokens=200)
     pack([passage(0.5, "b", 1, 2), passage(0.9, "b", 2, 3), passage(0.7, "a", 9)], block)
     assert block.text(ORDER).splitlines() == [
         "## Said",
@@ -44,9 +44,9 @@ def test_lines_of_two_passages_are_told_once_and_in_order() -> None:
 
 def test_a_cap_counts_by_key_and_none_is_no_cap() -> None:
     pieces = [passage(score / 10, "a", score) for score in range(5)] + [passage(0.1, "b", 1)]
-    kept = cap(pieces, lambda piece: piece.group, 2)
+    kept = cap_groups(pieces, 2)
     assert [piece.score for piece in kept] == [0.4, 0.3, 0.1]
-    assert len(cap(pieces, lambda piece: piece.group, None)) == 6
+    assert len(cap_groups(pieces, None)) == 6
 
 
 @given(
@@ -60,9 +60,9 @@ def test_a_cap_counts_by_key_and_none_is_no_cap() -> None:
     st.integers(1, 120),
 )
 def test_the_block_is_as_large_as_it_was_counted_and_never_larger_than_it_may_be(
-    pieces: list[Piece], max_tokens: int
+    pieces: list[PromptPiece], max_tokens: int
 ) -> None:
-    block = Block(HEADINGS, max_tokens)
+    block = PromptBlock(HEADINGS, max_tokens)
     pack(pieces, block)
     text = block.text(ORDER)
     assert block.tokens <= max_tokens

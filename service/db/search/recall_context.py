@@ -1,4 +1,4 @@
-"""What stands around the answers of a question: turns next to turns, entities that are named, and their relations?"""
+"""What recall reads beside its hits: context windows of turns, entities that the query names, and their relations."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from service.db.episodes import turns
 from service.db.graph import entities
 from service.db.graph.entities import Seen
 from service.db.tables import TurnRow
-from service.domain.bundle import Relation
+from service.domain.bundle import EntityRelation
 from service.domain.conversation import Turn
 from service.domain.entity import Entity, key
 from service.domain.scope import Scope
 
-MOST_ENTITIES = 20
-RELATIONS_EACH = 5
+MAX_ENTITIES = 20
+MAX_RELATIONS = 5
 
 # uq_entity_workspace_id_user_id_channel_name_key, uq_entity_alias_workspace_id_user_id_channel_alias_key
 NAMED = """
-    SELECT e.id FROM entity e WHERE {here} AND (e.name_key = ANY (CAST(:names AS text[])) OR e.id IN (
+    SELECT e.id FROM entity e WHERE {scope} AND (e.name_key = ANY (CAST(:names AS text[])) OR e.id IN (
         SELECT a.entity_id FROM entity_alias a
         WHERE a.workspace_id = :workspace AND a.alias_key = ANY (CAST(:names AS text[]))))
-    ORDER BY e.salience DESC, e.id LIMIT :most
+    ORDER BY e.salience DESC, e.id LIMIT :limit
 """
 
 # ix_entity_edge_source, ix_entity_edge_target: of each entity the strongest relations in either direction.
@@ -50,41 +50,40 @@ RELATIONS = typed(
 )
 
 
-async def said(
-    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]], *, around: int
+async def turn_windows(
+    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]], window: int
 ) -> dict[tuple[UUID, int], Turn]:
-    """The turns at these places (conversation, index) and up to `around` before and after each, by place."""
-    ranges: dict[UUID, set[int]] = {}
+    """Returns by place the turns at these places (conversation, index) and up to `window` before and after each."""
+    wanted: dict[UUID, set[int]] = {}
     for conversation_id, index in places:
-        ranges.setdefault(conversation_id, set()).update(range(max(0, index - around), index + around + 1))
-    if not ranges:
+        wanted.setdefault(conversation_id, set()).update(range(max(0, index - window), index + window + 1))
+    if not wanted:
         return {}
-    each = [
+    conditions = [
         and_(TurnRow.conversation_id == conversation_id, TurnRow.turn_index.in_(sorted(indexes)))
-        for conversation_id, indexes in sorted(ranges.items())
+        for conversation_id, indexes in sorted(wanted.items())
     ]
-    found = await turns.matching(session, workspace_id, or_(*each))
+    found = await turns.matching(session, workspace_id, or_(*conditions))
     return {(turn.conversation_id, turn.index): turn for turn in found}
 
 
-async def named(session: Session, scope: Scope, names: Sequence[str]) -> list[Entity]:
-    """Entities of the scope with one of these names or aliases, in any case."""
+async def named_entities(session: Session, scope: Scope, names: Sequence[str]) -> list[Entity]:
+    """Returns entities of the scope with one of these names or aliases, in any case."""
     if not names:
         return []
     seen = Seen(scope.workspace_id, scope)
-    here = seen.rows
-    values = {**here.values, "names": sorted({key(name) for name in names}), "most": MOST_ENTITIES}
-    ids = list(await session.scalars(typed(text(NAMED.format(here=here.sql))), values))
+    values = {**seen.rows.values, "names": sorted({key(name) for name in names}), "limit": MAX_ENTITIES}
+    ids = list(await session.scalars(typed(text(NAMED.format(scope=seen.rows.sql))), values))
     known = await entities.get_many(session, seen, ids)
     return [known[each] for each in ids if each in known]
 
 
 async def relations(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime
-) -> dict[UUID, list[Relation]]:
-    """The strongest relations of each entity that hold now, in both directions."""
-    values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": RELATIONS_EACH}
-    found: dict[UUID, list[Relation]] = {}
+) -> dict[UUID, list[EntityRelation]]:
+    """Returns by entity its strongest relations that hold now, in both directions."""
+    values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": MAX_RELATIONS}
+    found: dict[UUID, list[EntityRelation]] = {}
     for row in await session.execute(RELATIONS, values):
-        found.setdefault(row.id, []).append(Relation(row.source, row.label, row.target, row.strength))
+        found.setdefault(row.id, []).append(EntityRelation(row.source, row.label, row.target, row.strength))
     return found

@@ -1,0 +1,210 @@
+"""Writes what is remembered as one block of text for a prompt, the best that fits into a token budget.
+
+Every candidate is a piece: a line, or a passage of several, with a score that is comparable between parts. The best
+piece that fits is taken, then the next that fits, until the budget is used up; a heading is paid for by the first piece
+under it. The text reads part by part, conversations in the order of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+from service.domain.bundle import EntityItem
+from service.domain.conversation import Turn
+from service.domain.goal import Goal
+from service.domain.memory import Memory
+from service.domain.procedure import StrategyMatch
+from service.domain.profile import Profile
+from service.language.tokens import of_bytes
+
+HEADINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "user_context": "## About the user",
+        "goals": "## Active goals",
+        "facts": "## Known facts",
+        "entities": "## People and things",
+        "strategies": "## What has worked",
+        "turns": "## Said before",
+    }
+)
+
+FIRST = 1e9
+"""Score of what is taken before everything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLine:
+    """A line of the block; passages that overlap may share one. `order` sorts it under its heading."""
+
+    key: Hashable
+    text: str
+    order: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPiece:
+    """Lines that are taken or left as a whole. `group`: key and text of a second heading under the part's own."""
+
+    part: str
+    score: float
+    lines: tuple[PromptLine, ...]
+    group: tuple[Hashable, str] | None = None
+
+
+@dataclass(slots=True)
+class PromptBlock:
+    """The pieces taken so far, and what they cost in bytes."""
+
+    headings: Mapping[str, str]
+    max_tokens: int
+    size: int = 0
+    lines: dict[str, dict[Hashable, tuple[PromptPiece, PromptLine]]] = field(default_factory=dict)
+    groups: dict[tuple[str, Hashable], str] = field(default_factory=dict)
+    size_of_part: dict[str, int] = field(default_factory=dict)
+
+    def take(self, piece: PromptPiece) -> bool:
+        """Takes the piece if it fits; lines that are there already cost nothing."""
+        known = self.lines.get(piece.part, {})
+        new = {line.key: line for line in piece.lines if line.key not in known}
+        cost = sum(_size(line.text) for line in new.values())
+        if not known:
+            cost += _size(self.headings[piece.part]) + (1 if self.size else 0)
+        if piece.group is not None and (piece.part, piece.group[0]) not in self.groups:
+            cost += _size(piece.group[1])
+        if of_bytes(self.size + cost) > self.max_tokens:
+            return False
+        self.size += cost
+        self.size_of_part[piece.part] = self.size_of_part.get(piece.part, 0) + cost
+        self.lines.setdefault(piece.part, {}).update({key: (piece, line) for key, line in new.items()})
+        if piece.group is not None:
+            self.groups.setdefault((piece.part, piece.group[0]), piece.group[1])
+        return True
+
+    @property
+    def tokens(self) -> int:
+        return of_bytes(self.size)
+
+    def tokens_of(self, part: str) -> int:
+        """Returns the tokens of the part's lines and headings."""
+        return of_bytes(self.size_of_part.get(part, 0))
+
+    def text(self, parts: Sequence[str]) -> str:
+        """Returns the block with its parts in this order; exactly as long as it was counted."""
+        sections = ["\n".join([self.headings[part], *self._texts(part)]) + "\n" for part in parts if part in self.lines]
+        return "\n".join(sections)
+
+    def _texts(self, part: str) -> list[str]:
+        rows = sorted(self.lines[part].values(), key=lambda row: row[1].order)
+        texts: list[str] = []
+        last: Hashable = None
+        for piece, line in rows:
+            group = piece.group[0] if piece.group is not None else None
+            if group is not None and group != last:
+                texts.append(self.groups[part, group])
+            last = group
+            texts.append(line.text)
+        return texts
+
+
+def pack(pieces: Sequence[PromptPiece], block: PromptBlock) -> list[PromptPiece]:
+    """Returns the pieces that were taken, best first; equal scores in the order given."""
+    return [piece for piece in sorted(pieces, key=lambda each: -each.score) if block.take(piece)]
+
+
+def cap_groups(pieces: Sequence[PromptPiece], most: int | None) -> list[PromptPiece]:
+    """Returns the pieces, best first, at most so many of each group; None for all."""
+    seen: dict[Hashable, int] = {}
+    kept = []
+    for piece in sorted(pieces, key=lambda each: -each.score):
+        group = piece.group and piece.group[0]
+        seen[group] = seen.get(group, 0) + 1
+        if most is None or seen[group] <= most:
+            kept.append(piece)
+    return kept
+
+
+def passage(turns: Sequence[Turn], score: float) -> PromptPiece:
+    """Returns turns that belong together, under the heading of their conversation."""
+    first = turns[0]
+    name = one_line(first.scope.run_id or str(first.conversation_id))[:60]
+    heading = f"### {first.timestamp:%Y-%m-%d} ({name})"
+    lines = (
+        PromptLine((turn.conversation_id, turn.index), spoken(turn), (str(turn.conversation_id), turn.index))
+        for turn in turns
+    )
+    return PromptPiece("turns", score, tuple(lines), group=(first.conversation_id, heading))
+
+
+def spoken(turn: Turn) -> str:
+    return f"{one_line(turn.speaker or turn.role)}: {one_line(turn.text)}"
+
+
+def fact(memory: Memory, score: float) -> PromptPiece:
+    text = f"- {one_line(memory.text)} ({memory.timestamp:%Y-%m-%d})"
+    return PromptPiece("facts", score, (PromptLine(memory.id, text, (memory.timestamp, str(memory.id))),))
+
+
+def entity(item: EntityItem, score: float) -> PromptPiece:
+    known = item.entity
+    parts = [f"- {one_line(known.name)} ({known.type})"]
+    if known.description:
+        parts.append(one_line(known.description))
+    parts += [one_line(f"{each.source} {each.label} {each.target}") for each in item.relations]
+    text = parts[0] if len(parts) == 1 else f"{parts[0]}: {'; '.join(parts[1:])}"
+    return PromptPiece("entities", score, (PromptLine(known.id, text, (known.name, str(known.id))),))
+
+
+def strategy(match: StrategyMatch, score: float) -> PromptPiece:
+    known = match.strategy
+    when = f"when {one_line(known.context_pattern)}: " if known.context_pattern else ""
+    tools = f" ({', then '.join(one_line(tool) for tool in known.tool_sequence)})" if known.tool_sequence else ""
+    tried = known.success_count + known.failure_count
+    text = f"- {when}{one_line(known.description)}{tools}; worked {known.success_count} of {tried} times"
+    return PromptPiece("strategies", score, (PromptLine(known.id, text, (-score, str(known.id))),))
+
+
+def goal(goal: Goal, now: datetime) -> PromptPiece:
+    due = ""
+    if goal.deadline is not None:
+        due = f", {'overdue since' if goal.is_overdue(now) else 'due'} {goal.deadline:%Y-%m-%d}"
+    text = f"- {one_line(goal.description)} (priority {goal.priority}{due})"
+    return PromptPiece("goals", FIRST + goal.priority, (PromptLine(goal.id, text, (-goal.priority, str(goal.id))),))
+
+
+def user_context(profile: Profile) -> list[PromptPiece]:
+    """Returns a line for each part of the profile that says something."""
+    traits = profile.traits
+    parts = {
+        "preferences": _pairs(traits.preferences),
+        "expertise": ", ".join(_plain(each) for each in traits.expertise_areas),
+        "communication style": _pairs(traits.communication_style),
+    }
+    return [
+        PromptPiece("user_context", 2 * FIRST - place, (PromptLine(name, f"- {name}: {one_line(text)}", (place,)),))
+        for place, (name, text) in enumerate(parts.items())
+        if text
+    ]
+
+
+def one_line(text: str) -> str:
+    """Returns the text without line breaks, so that it cannot end a list, open a heading or begin a speaker's line."""
+    return " ".join(text.split())
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return "; ".join(f"{name}: {_plain(value)}" for name, value in values.items())
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(each) for each in value)
+    return str(value)
+
+
+def _size(line: str) -> int:
+    return len(line.encode()) + 1

@@ -1,0 +1,132 @@
+"""Search of turns: parses and embeds the query with nothing held, reads candidates in one snapshot, ranks them.
+
+The same fusion as for memories: a turn's own words and meaning, those of the turns before it, who speaks, and when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from service.db.engine import Session
+from service.db.episodes import turns
+from service.db.episodes.turns import Turns
+from service.db.search import turn_candidates
+from service.db.search.turn_candidates import TurnCandidates, TurnQuery
+from service.domain.conversation import TurnHit
+from service.domain.text import CleanText
+from service.errors import EmbeddingError
+from service.language import lexemes
+from service.providers.budget import overall_remaining_s
+from service.providers.protocols import Vector
+from service.resources import Resources
+from service.retrieval import fusion, matching, phrasing_signals, query_parsing
+from service.retrieval.fusion import Asking, Ranked, Signals
+from service.retrieval.query_parsing import ParsedQuery
+
+MIN_CANDIDATES = 100
+"""Candidates by each measure, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTurnQuery:
+    """A query that needs nothing but the database any more. `terms`: term ids by lexeme."""
+
+    parsed: ParsedQuery
+    terms: Mapping[str, int]
+    query: TurnQuery
+    warnings: tuple[str, ...] = ()
+
+
+async def search(wanted: Turns, text: CleanText, limit: int, res: Resources) -> tuple[list[TurnHit], tuple[str, ...]]:
+    """Returns at most `limit` turns, best first, and warnings. Without an embedder only words, speakers and times
+    count."""
+    prepared = await prepare(wanted, text, res)
+    async with res.db.snapshot(wanted.scope.workspace_id) as session:
+        return await ranked(session, wanted, prepared, limit, res), prepared.warnings
+
+
+async def prepare(wanted: Turns, text: CleanText, res: Resources) -> PreparedTurnQuery:
+    """Returns the query parsed and embedded."""
+    async with res.db.read(wanted.scope.workspace_id) as session:
+        speakers = await turn_candidates.speakers(session, wanted)
+    timezone, user_id = res.settings.timezone, wanted.scope.user_id
+    parsed = await query_parsing.parse_off_loop(text, res.clock(), timezone, speakers, user_id, res)
+    vector, warnings = await _vector(wanted, CleanText(parsed.embedding_text), res)
+    terms = {term: lexemes.term_id(term) for term in parsed.terms}
+    query = TurnQuery(sorted(terms.values()), vector, parsed.time.middle if parsed.time else None)
+    return PreparedTurnQuery(parsed, terms, query, warnings)
+
+
+async def ranked(
+    session: Session, wanted: Turns, prepared: PreparedTurnQuery, limit: int, res: Resources
+) -> list[TurnHit]:
+    """Returns the best `limit` turns of the snapshot."""
+    found = await turn_candidates.read(
+        session,
+        wanted,
+        prepared.query,
+        generation=res.generation,
+        candidate_limit=max(MIN_CANDIDATES, 2 * limit),
+        newest=limit,
+        exact_rows=max(res.settings.exact_scope_rows, 1),
+    )
+    cosines = {each.id: each.text_cosine for each in found.candidates}
+    order = [(UUID(str(each.key)), each.score) for each in rank(found, prepared, limit)]
+    rows = await turns.get_many(session, wanted.scope.workspace_id, [each for each, _ in order])
+    return [TurnHit(rows[each], score, _similarity(cosines[each], res)) for each, score in order if each in rows]
+
+
+def _similarity(cosine: float | None, res: Resources) -> float | None:
+    return None if cosine is None else res.embedder.query_similarity(cosine)
+
+
+def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list[Ranked]:
+    """Returns the best `limit` candidates, best first."""
+    parsed, frequencies, total = prepared.parsed, found.document_frequencies, found.total
+    rarity = {term: fusion.rarity(total, frequencies.get(number, 0.0)) for term, number in prepared.terms.items()}
+    ids, texts = [each.id for each in found.candidates], [each.text for each in found.candidates]
+    times = matching.time_match(parsed.time, [each.timestamp for each in found.candidates])
+    asking = phrasing_signals.asking(ids, texts)
+    first_person = phrasing_signals.first_person(ids, texts if parsed.speakers else [None] * len(ids))
+    signals = [
+        Signals(
+            key=each.id,
+            text_lexical=each.text_lexical,
+            context_lexical=each.context_lexical,
+            text_vector=each.text_cosine,
+            context_vector=each.context_cosine,
+            speaker=matching.speaker_match(parsed, each.speaker, each.role),
+            asking=float(asking[at]),
+            oneself=float(first_person[at]),
+            time=float(times[at]),
+            rare=matching.exact_match(
+                parsed.exact_terms, {term for term, number in prepared.terms.items() if number in each.terms}, rarity
+            ),
+        )
+        for at, each in enumerate(found.candidates)
+    ]
+    best = math.fsum(fusion.idf(total, frequencies.get(number, 0.0)) for number in prepared.terms.values())
+    return fusion.fuse(signals, Asking(best, best, parsed.only_time, unasked=_unasked(parsed)), limit=limit)
+
+
+def _unasked(parsed: ParsedQuery) -> frozenset[str]:
+    """The signals that take no part in this query."""
+    applies = {
+        "speaker": bool(parsed.speakers) or parsed.role is not None,
+        "oneself": bool(parsed.speakers),
+        "time": parsed.time is not None,
+        "rare": bool(parsed.exact_terms),
+    }
+    return frozenset(name for name in applies if not applies[name]) | {"dated", "tag", "entity", "goal"}
+
+
+async def _vector(wanted: Turns, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:
+    try:
+        async with asyncio.timeout(overall_remaining_s()):
+            return await res.embedder.embed_query(wanted.scope.workspace_id, text), ()
+    except (EmbeddingError, TimeoutError):
+        return None, ("embedding_unavailable: vectors were not searched.",)
