@@ -11,8 +11,8 @@ from service.db import generations
 from service.db.caches import VectorTable
 from service.db.engine import Access, Database, check_role, find_access
 from service.db.jobs.queue import Wakeup
-from service.db.locks import ScopeLocks
 from service.db.roles import APP
+from service.db.scopes import ScopeLocks
 from service.domain.clock import Clock, system_clock
 from service.domain.query import ScopeWay
 from service.domain.scope import Scope

@@ -10,7 +10,7 @@ from uuid import UUID
 from fastapi import Depends, Query, Request
 
 from service.api.deps import ResourcesOf, session_of
-from service.db.tenants.audit import AuditEntry, thresholds
+from service.db.writes import AuditEntry, thresholds
 from service.domain.access import Caller
 from service.domain.audit import Subject
 from service.domain.conversation import Turn

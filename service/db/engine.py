@@ -122,7 +122,7 @@ class Database:
         self, workspace_id: UUID, lock: str | None = None, *, by_key: bool = False
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
-        without parameters that waits for a lock (db/locks.py); it travels with BEGIN, which saves a round trip.
+        without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
         `by_key`: its statements insert rows or find them by keys, so their plans are kept (BY_KEY).
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).

@@ -7,10 +7,14 @@ partition is chosen early (B1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from service.db.conditions import Condition
 from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.errors import StoreUnavailable
 
 
 def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
@@ -52,3 +56,40 @@ def _given(alias: str, scope: Scope) -> Condition:
     given = {name: getattr(scope, name) for name in ("user_id", "agent_id", "run_id")}
     present = {name: value for name, value in given.items() if value is not None}
     return Condition(" AND ".join(f"{alias}.{name} = :{name}" for name in present) or "true", present)
+
+
+# -- the lock of a scope --------------------------------------------------------------------------------------------
+
+
+def lock(scope: Scope) -> str:
+    """The statement that waits for the scope's advisory lock, held until the transaction ends; for Database.begin.
+
+    A statement of its own: a snapshot taken with the lock would be older than the lock and not see what was committed
+    while waiting. It stands in a simple-protocol string, which takes no parameters, so the name, which is the caller's
+    text, goes as hexadecimal digits. See docs/decisions/006-scope-lock.md.
+    """
+    name = scope.lock_name.encode().hex()
+    return f"SELECT pg_advisory_xact_lock(hashtextextended(convert_from(decode('{name}', 'hex'), 'UTF8'), 0))"
+
+
+class ScopeLocks:
+    """One asyncio lock per scope, in front of the one in the database: at most one of the pool's connections waits for
+    a busy scope. Without it 64 adds to one scope made another tenant wait 2,885 ms instead of 5."""
+
+    def __init__(self, timeout_s: float = 20.0) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # only those that are waited for
+        self._timeout_s = timeout_s
+
+    @asynccontextmanager
+    async def turn(self, scope: Scope) -> AsyncIterator[None]:
+        """Holds the scope's lock in this process; StoreUnavailable when it does not come in time."""
+        lock = self._locks.setdefault(scope.lock_name, asyncio.Lock())
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await lock.acquire()
+        except TimeoutError as exc:
+            raise StoreUnavailable("Another write to this scope takes too long.", retry_after_s=1.0) from exc
+        try:
+            yield
+        finally:
+            lock.release()

@@ -10,8 +10,8 @@ from uuid_utils.compat import uuid7
 from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.episodes.turns import StoredTurn
-from service.db.memories.additions import PlacedMemory
 from service.db.search import deduplication
+from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome

@@ -12,13 +12,14 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.db import writes
 from service.db.engine import Session
 from service.db.graph import edges
 from service.db.jobs import queue
-from service.db.memories import additions, history, memories, sources, updates
+from service.db.memories import history, memories, sources, updates
 from service.db.memories.history import Change
 from service.db.search import deduplication
-from service.db.tenants.audit import Promotion
+from service.db.writes import Promotion
 from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
 from service.domain.job import NewJob
@@ -95,7 +96,7 @@ async def _known(session: Session, original: Memory, res: Resources) -> Promoted
 
 async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
-    await additions.release_expired(session, workspace_id, [original.hash], now=now)
+    await writes.release_expired(session, workspace_id, [original.hash], now=now)
     await updates.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
     await sources.copy(session, workspace_id, original.id, new_id)
     await edges.put(session, workspace_id, Relation(new_id, RelationType.PROMOTED_FROM, original.id))

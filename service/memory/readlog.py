@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 
+from service.db import writes
 from service.db.engine import Database
-from service.db.tenants import audit
-from service.db.tenants.audit import AuditEntry
+from service.db.writes import AuditEntry
 from service.memory.behind import Behind
 
 CAPACITY = 10_000  # entries of about 1 kB
@@ -44,7 +44,7 @@ class ReadLog(Behind):
                 own = [entry for entry in batch if entry.scope.workspace_id == workspace_id]
                 try:
                     async with self._database.begin(workspace_id) as session:
-                        await audit.append(session, own)
+                        await writes.append_audit(session, own)
                 except BaseException:
                     self._put_back(batch)
                     raise

@@ -18,9 +18,9 @@ from service.db.episodes import conversations
 from service.db.episodes.conversations import Tail
 from service.db.episodes.turns import NewTurn, StoredTurn
 from service.db.memories import sources
-from service.db.memories.additions import PlacedMemory
 from service.db.memories.sources import SourceLink
 from service.db.search import deduplication
+from service.db.writes import PlacedMemory
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
 from service.domain.memory import ACTION_OF, Outcome, StoreResult

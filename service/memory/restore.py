@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from service.db.memories import additions, history, memories, updates
+from service.db import writes
+from service.db.memories import history, memories, updates
 from service.db.memories.history import Change
 from service.domain.decision import Action
 from service.domain.memory import Memory
@@ -32,7 +33,7 @@ async def restore(
         check(found.version, expected)
         if found.archived:
             now = res.clock()
-            await additions.release_expired(session, workspace_id, [found.hash], now=now)
+            await writes.release_expired(session, workspace_id, [found.hash], now=now)
             await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
             # as fresh as a new one, or the next round of forgetting would take it away again
             await updates.set_stat(

@@ -15,13 +15,14 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.db import writes
 from service.db.engine import Session
 from service.db.erasure import deletion
 from service.db.jobs import queue
-from service.db.memories import additions, decisions, history, memories, reviews, updates
-from service.db.memories.decisions import NewDecision
+from service.db.memories import decisions, history, memories, reviews, updates
 from service.db.memories.history import Change
 from service.db.memories.reviews import Review
+from service.db.writes import NewDecision
 from service.domain.audit import Operation
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus
@@ -182,7 +183,7 @@ async def _take_place(
     old = await memories.get(session, workspace_id, target)
     if was is None or old is None:
         raise Conflict("The memory that was to be updated is gone.")
-    await additions.release_expired(session, workspace_id, [pending.hash], now=now)
+    await writes.release_expired(session, workspace_id, [pending.hash], now=now)
     await updates.set_columns(session, workspace_id, target, _values(old, pending), now=now)
     await updates.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
     await reviews.hand_over(session, workspace_id, pending.id, target)
@@ -195,7 +196,7 @@ async def _take_place(
         NewDecision(pending.id, taken, pending.scope, Action.DELETE, gone, ruling_id),
         NewDecision(target, said, old.scope, Action.UPDATE, change.id, ruling_id),
     ]
-    await decisions.append(session, workspace_id, causes)
+    await writes.append_decisions(session, workspace_id, causes)
     attempts = res.settings.job_max_attempts
     jobs = [NewJob("enrich", memory_id=target, max_attempts=attempts)]
     if pending.embedding_status is not EmbeddingStatus.STORED:
@@ -216,7 +217,7 @@ def _values(old: Memory, new: Memory) -> dict[str, Any]:
         "temporal_type": str(new.temporal.type),
         "valid_until": new.temporal.valid_until,
         "temporal_tag": new.temporal.tag and str(new.temporal.tag),
-        "mentions": [additions.mention_json(each) for each in new.temporal.mentions],
+        "mentions": [writes.mention_json(each) for each in new.temporal.mentions],
         "embedding_status": str(new.embedding_status),
         "tags": list(dict.fromkeys((*old.tags, *new.tags))),
         "tag_prefixes": list(dict.fromkeys((*old.tag_prefixes, *new.tag_prefixes))),
@@ -230,13 +231,13 @@ async def _let_count(session: Session, pending: Memory, said: Evidence, ruling_i
     was = await history.snapshot(session, workspace_id, pending.id, generation=res.generation)
     if was is None:
         raise Conflict(GONE, field="id")
-    await additions.release_expired(session, workspace_id, [pending.hash], now=now)
+    await writes.release_expired(session, workspace_id, [pending.hash], now=now)
     await updates.set_columns(session, workspace_id, pending.id, {"archived": False, "review_status": None}, now=now)
     text = pending.text
     change = Change(pending.id, Action.UPDATE, pending.scope, text, text, was.before, was.vector, was.generation)
     await history.append(session, workspace_id, [change])
     cause = NewDecision(pending.id, said, pending.scope, Action.UPDATE, change.id, ruling_id)
-    await decisions.append(session, workspace_id, [cause])
+    await writes.append_decisions(session, workspace_id, [cause])
 
 
 async def _remove(session: Session, pending: Memory, res: Resources) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from service.db import writes
 from service.db.engine import Session
 from service.db.episodes import contexts
 from service.db.jobs import queue
-from service.db.memories import additions, history, memories, updates
+from service.db.memories import history, memories, updates
 from service.db.memories.history import Change
 from service.db.memories.updates import VectorKind
 from service.domain.decision import Action
@@ -138,7 +139,7 @@ def _reading(draft: Draft) -> dict[str, Any]:
         "temporal_type": str(draft.temporal.type),
         "valid_until": draft.temporal.valid_until,
         "temporal_tag": draft.temporal.tag and str(draft.temporal.tag),
-        "mentions": [additions.mention_json(each) for each in draft.temporal.mentions],
+        "mentions": [writes.mention_json(each) for each in draft.temporal.mentions],
         "embedding_status": str(draft.embedding_status),
     }
 
@@ -173,7 +174,7 @@ async def _write(
 ) -> None:
     workspace_id, now = old.scope.workspace_id, res.clock()
     if "content" in values:
-        await additions.release_expired(session, workspace_id, [values["hash"]], now=now)
+        await writes.release_expired(session, workspace_id, [values["hash"]], now=now)
     await updates.set_columns(session, workspace_id, old.id, values, now=now)
     if "last_accessed" in asked.moments:
         await updates.set_stat(session, workspace_id, old.id, {"last_accessed": asked.moments["last_accessed"]})

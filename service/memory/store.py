@@ -14,11 +14,11 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import caches, idempotency, locks
+from service.db import caches, idempotency, scopes
 from service.db.engine import Session
 from service.db.memories import memories
-from service.db.memories.additions import PlacedMemory
 from service.db.search import deduplication
+from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, NewMemory
 from service.domain.memory import ACTION_OF, Outcome, StoreResult
@@ -52,7 +52,7 @@ async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
 @asynccontextmanager
 async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
     """The write's transaction, its scope locked and its idempotency key taken. Raises idempotency.Replay."""
-    async with res.locks.turn(scope), res.db.begin(scope.workspace_id, locks.of_scope(scope), by_key=True) as session:
+    async with res.locks.turn(scope), res.db.begin(scope.workspace_id, scopes.lock(scope), by_key=True) as session:
         if request.idempotency:
             await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
         yield session

@@ -9,10 +9,9 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import idempotency
+from service.db import idempotency, writes
 from service.db.engine import Session
 from service.db.jobs import operations, queue
-from service.db.tenants import audit
 from service.domain.audit import Operation, Subject
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
@@ -61,7 +60,7 @@ async def note(
     request: WriteContext,
     res: Resources,
     *,
-    promotion: audit.Promotion | None = None,
+    promotion: writes.Promotion | None = None,
     kind: Subject = "semantic",
     conversation_id: UUID | None = None,
     **metadata: Any,
@@ -69,7 +68,7 @@ async def note(
     """One audit entry, unless the workspace wants none (R13.06)."""
     if res.settings.audit_level == "off":
         return
-    entry = audit.AuditEntry(
+    entry = writes.AuditEntry(
         operation=operation,
         memory_type=kind,
         scope=scope,
@@ -79,10 +78,10 @@ async def note(
         session_id=request.session_id,
         conversation_id=conversation_id,
         promotion=promotion,
-        config_snapshot=audit.thresholds(res.settings),
+        config_snapshot=writes.thresholds(res.settings),
         metadata=metadata,
     )
-    await audit.append(session, [entry])
+    await writes.append_audit(session, [entry])
 
 
 def check(version: int, expected: Expected | None) -> None:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from service.db import writes
 from service.db.engine import Session
 from service.db.erasure import deletion
 from service.db.jobs import queue
-from service.db.memories import additions, decisions, history, memories, reviews
+from service.db.memories import decisions, history, memories, reviews
 from service.db.memories import undo as rows
 from service.db.memories.decisions import StoredDecision
 from service.db.memories.history import Change
@@ -105,7 +106,7 @@ async def _restore(
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     then, text_now = taken.before or "", str(was.before["content"])
-    await additions.release_expired(session, workspace_id, [content_hash(CleanText(then))], now=now)
+    await writes.release_expired(session, workspace_id, [content_hash(CleanText(then))], now=now)
     await rows.restore(
         session,
         workspace_id,

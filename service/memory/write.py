@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from service.db import direct
+from service.db import direct, writes
 from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
 from service.db.episodes import contexts
 from service.db.graph import edges
 from service.db.jobs import queue
-from service.db.memories import additions, decisions, history, updates
-from service.db.memories.additions import PlacedMemory
-from service.db.memories.decisions import NewDecision
-from service.db.tenants import audit
+from service.db.memories import history, updates
+from service.db.writes import NewDecision, PlacedMemory
 from service.domain.audit import Operation
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus, NewMemory
@@ -62,11 +60,11 @@ async def add(
         if each.memory.evidence
     ]
     if hashes := [new.hash for new in news if new.blocked and new.takes_part_in_dedup]:
-        await additions.release_expired(session, workspace_id, hashes, now=now)
+        await writes.release_expired(session, workspace_id, hashes, now=now)
     filled = (
-        *additions.new_rows(placed, generation=res.generation, now=now),
-        decisions.new_rows(workspace_id, decided),
-        queue.new_rows(workspace_id, [job for new in news for job in jobs(new, new.id, res)]),
+        *writes.memory_rows(placed, generation=res.generation, now=now),
+        writes.decision_rows(workspace_id, decided),
+        writes.job_rows(workspace_id, [job for new in news for job in jobs(new, new.id, res)]),
     )
     again = [_added(each) for each in placed if each.may_have_history]
     if waiting is not None and not again:
@@ -95,7 +93,7 @@ async def update(
     await history.append(session, workspace_id, [change])
     if new.evidence:
         cause = NewDecision(target, new.evidence, new.scope, Action.UPDATE, change.id, ruling_id)
-        await decisions.append(session, workspace_id, [cause])
+        await writes.append_decisions(session, workspace_id, [cause])
     await queue.enqueue(session, workspace_id, jobs(new, target, res))
     return old.text
 
@@ -131,7 +129,7 @@ async def retire(
     await history.append(session, scope.workspace_id, [change])
     if evidence is not None:
         cause = NewDecision(target, evidence, scope, Action.DELETE, change.id, ruling_id)
-        await decisions.append(session, scope.workspace_id, [cause])
+        await writes.append_decisions(session, scope.workspace_id, [cause])
 
 
 async def supersede(
@@ -159,13 +157,15 @@ async def supersede(
     await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
     if evidence is not None:
         cause = NewDecision(target, evidence, scope, Action.UPDATE, change.id, ruling_id)
-        await decisions.append(session, scope.workspace_id, [cause])
+        await writes.append_decisions(session, scope.workspace_id, [cause])
 
 
 async def decided(session: Session, scope: Scope, memory_id: UUID | None, evidence: Evidence | None) -> None:
     """Keeps the evidence of a decision that leaves the memory as it is."""
     if evidence is not None:
-        await decisions.append(session, scope.workspace_id, [NewDecision(memory_id, evidence, scope, Action.NONE)])
+        await writes.append_decisions(
+            session, scope.workspace_id, [NewDecision(memory_id, evidence, scope, Action.NONE)]
+        )
 
 
 def jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
@@ -200,10 +200,10 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res:
     """The same as rows, to travel with others."""
     settings = res.settings
     if settings.audit_level == "off":
-        return audit.new_rows([])
-    thresholds = audit.thresholds(settings)
+        return writes.audit_rows([])
+    thresholds = writes.thresholds(settings)
     entries = [
-        audit.AuditEntry(
+        writes.AuditEntry(
             operation=OPERATION[outcome.event],
             memory_type="episodic" if outcome.draft.options.record else "semantic",
             scope=scope,
@@ -217,7 +217,7 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res:
         )
         for outcome in outcomes
     ]
-    return audit.new_rows(entries)
+    return writes.audit_rows(entries)
 
 
 def _added(placed: PlacedMemory) -> history.Change:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.locks import ScopeLocks
+from service.db.scopes import ScopeLocks
 from service.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.api.conversing import answer, past

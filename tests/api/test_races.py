@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient, Response
 
-from service.db.locks import ScopeLocks
+from service.db.scopes import ScopeLocks
 from service.providers.protocols import Llm, LlmReply, LlmRequest
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving, with_llm

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from service.db.engine import Database, Session
-from service.db.tenants.audit import AuditEntry
+from service.db.writes import AuditEntry
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
 from service.memory.behind import in_background

@@ -16,12 +16,10 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy import bindparam, make_url, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import make_url, text
 from uuid_utils.compat import uuid7
 
 from service.db import direct
-from service.db.direct import NewRows
 from service.db.engine import Session
 from service.domain.job import Ending, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
@@ -32,11 +30,6 @@ Lane = tuple[UUID, str]
 """A workspace and a kind of job."""
 
 FIRST_LANE: Lane = (NIL_WORKSPACE, "")
-
-INSERT = text("""
-    INSERT INTO job (workspace_id, id, kind, memory_id, payload, max_attempts, priority)
-    VALUES (:workspace_id, :id, :kind, :memory_id, :payload, :max_attempts, :priority)
-""").bindparams(bindparam("payload", type_=JSONB()))
 
 # COPY is refused under row-level security, so many jobs travel as arrays.
 ENQUEUE = text("""
@@ -88,24 +81,6 @@ FINISH = text("""
 """)
 
 UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
-
-
-def new_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> NewRows:
-    """The rows of jobs that are due at once, to be written with what causes them."""
-    assert all(job.run_after is None for job in jobs), "a job for later is enqueued"
-    rows = [
-        {
-            "workspace_id": workspace_id,
-            "id": uuid7(),
-            "kind": job.kind,
-            "memory_id": job.memory_id,
-            "payload": dict(job.payload),
-            "max_attempts": job.max_attempts,
-            "priority": job.priority,
-        }
-        for job in jobs
-    ]
-    return NewRows(INSERT, rows)
 
 
 async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) -> None:

@@ -12,40 +12,14 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import JSONB
-from uuid_utils.compat import uuid7
 
-from service.db import direct
-from service.db.direct import NewRows
 from service.db.engine import Session
-from service.domain.decision import Action, Evidence
 from service.domain.scope import Scope
 
 TAKEN_OVER = "taken_over"
 """Recorded as the action when a review moved the text of a flagged memory into another one and removed the first."""
-
-INSERT = text("""
-    INSERT INTO decision (
-        workspace_id, id, memory_id, source, model, prompt_sha256, candidates, reply, verdict, state,
-        user_id, agent_id, run_id, event, history_id, ruling_id)
-    VALUES (
-        :workspace_id, :id, :memory_id, :source, :model, :prompt_sha256, :candidates, :reply, :verdict, :state,
-        :user_id, :agent_id, :run_id, :event, :history_id, :ruling_id)
-""").bindparams(bindparam("candidates", type_=JSONB()), bindparam("verdict", type_=JSONB()))
-
-
-@dataclass(frozen=True, slots=True)
-class NewDecision:
-    """An action on one memory with its evidence. `history_id`: the entry of history it caused, None when it changed
-    nothing. `ruling_id`: shared by the actions that are undone together."""
-
-    memory_id: UUID | None
-    evidence: Evidence
-    scope: Scope
-    event: Action
-    history_id: UUID | None = None
-    ruling_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,36 +43,6 @@ class StoredDecision:
     undone_at: datetime | None
     before: str | None
     after: str | None
-
-
-def new_rows(workspace_id: UUID, decided: Sequence[NewDecision]) -> NewRows:
-    return NewRows(INSERT, [_values(workspace_id, each) for each in decided])
-
-
-async def append(session: Session, workspace_id: UUID, decided: Sequence[NewDecision]) -> None:
-    await direct.insert(session, new_rows(workspace_id, decided))
-
-
-def _values(workspace_id: UUID, decided: NewDecision) -> dict[str, Any]:
-    evidence = decided.evidence
-    return {
-        "workspace_id": workspace_id,
-        "id": uuid7(),
-        "memory_id": decided.memory_id,
-        "source": evidence.source,
-        "model": evidence.model,
-        "prompt_sha256": evidence.prompt_sha256,
-        "candidates": [str(each) for each in evidence.shown],
-        "reply": evidence.reply,
-        "verdict": {"action": evidence.verdict, "reason": evidence.reason, "rejected": evidence.rejected},
-        "state": "rejected" if evidence.rejected else "applied",
-        "user_id": decided.scope.user_id,
-        "agent_id": decided.scope.agent_id,
-        "run_id": decided.scope.run_id,
-        "event": str(decided.event),
-        "history_id": decided.history_id,
-        "ruling_id": decided.ruling_id,
-    }
 
 
 # Entries of history are found by their memory (ix_memory_history_memory): their key begins with a time.

@@ -19,11 +19,11 @@ from pgvector import SparseVector
 from sqlalchemy import ColumnElement, and_, case, delete, func, insert, literal, null, select, update
 from sqlalchemy.exc import IntegrityError
 
-from service.db import direct
+from service.db import direct, writes
 from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.graph import entity_relations
-from service.db.memories import additions, memories
+from service.db.memories import memories
 from service.db.memories.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS, MemoryRow, MemoryStatRow, MemoryVectorRow
 from service.domain.draft import NewMemory
@@ -100,11 +100,11 @@ async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, gen
     """Gives an existing row the text, vectors and annotation of `new` and unites tags, categories and metadata; returns
     the memory as it was. Its id, scope, timestamp and created_at stay."""
     workspace_id = new.scope.workspace_id
-    await additions.release_expired(session, workspace_id, [new.hash], now=now)
+    await writes.release_expired(session, workspace_id, [new.hash], now=now)
     old = await memories.get(session, workspace_id, memory_id)
     assert old is not None, "the row was confirmed under the scope lock"
     values = {
-        **additions.text_values(new),
+        **writes.text_values(new),
         "context_terms": [],  # the context held the old text; without one the memory is its own context
         "context_bm25": None,
         "tags": _union(old.tags, new.tags),
@@ -117,7 +117,7 @@ async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, gen
         **NOT_ENRICHED,
     }
     await session.execute(update(MemoryRow).where(_is(workspace_id, memory_id)).values(values))
-    await _replace_vectors(session, new.scope, memory_id, additions.vectors_of(new), generation=generation)
+    await _replace_vectors(session, new.scope, memory_id, writes.vectors_of(new), generation=generation)
     return old
 
 
@@ -154,7 +154,7 @@ async def _replace_vectors(
         }
         for kind, vector in vectors.items()
     ]
-    await direct.insert(session, NewRows(additions.VECTOR, rows))
+    await direct.insert(session, NewRows(writes.INSERT_VECTOR, rows))
 
 
 async def copy_to_global(

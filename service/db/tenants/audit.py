@@ -5,65 +5,17 @@ Append-only. The entry of a write is written in its transaction; entries of read
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, bindparam, or_, select, text
-from sqlalchemy.dialects.postgresql import JSONB
-from uuid_utils.compat import uuid7
+from sqlalchemy import ColumnElement, and_, or_, select
 
-from service.db import direct
-from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.tables import AuditLogRow
 from service.domain.audit import Operation, Subject
-from service.domain.scope import Scope
-from service.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Promotion:
-    """Why a memory was promoted to `_global`: its figures at that moment."""
-
-    from_channel: str
-    confidence: float
-    access_count: int
-    conversation_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
-    """One operation. `metadata` holds ids, counts and thresholds, never memory text. The last four: reads only;
-    `query_text` is redacted."""
-
-    operation: Operation
-    memory_type: Subject
-    scope: Scope
-    affected_ids: tuple[UUID, ...] = ()
-    request_id: str | None = None
-    api_key_id: UUID | None = None
-    session_id: str | None = None
-    conversation_id: UUID | None = None
-    config_snapshot: Mapping[str, Any] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    promotion: Promotion | None = None
-    target_channels: tuple[str, ...] = ()
-    query_text: str | None = None
-    result_count: int | None = None
-    latency_ms: float | None = None
-
-
-def thresholds(settings: Settings) -> dict[str, Any]:
-    """The settings in force, for `config_snapshot`."""
-    return {
-        "audit_level": settings.audit_level,
-        "contradiction_policy": settings.contradiction_policy,
-        "dedup_exact": settings.dedup_exact,
-        "dedup_near": settings.dedup_near,
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,29 +64,6 @@ class AuditFilter:
     until: datetime | None = None
 
 
-INSERT = text("""
-    INSERT INTO audit_log (
-        workspace_id, id, operation, memory_type, affected_ids, request_id, api_key_id, user_id, session_id,
-        conversation_id, source_channel, target_channels, query_text, result_count, latency_ms,
-        promoted_from_channel, promotion_confidence, promotion_access_count, promotion_conversation_count,
-        config_snapshot, metadata)
-    VALUES (
-        :workspace_id, :id, :operation, :memory_type, :affected_ids, :request_id, :api_key_id, :user_id, :session_id,
-        :conversation_id, :source_channel, :target_channels, :query_text, :result_count, :latency_ms,
-        :promoted_from_channel, :promotion_confidence, :promotion_access_count, :promotion_conversation_count,
-        :config_snapshot, :metadata)
-""").bindparams(bindparam("config_snapshot", type_=JSONB()), bindparam("metadata", type_=JSONB()))
-
-
-def new_rows(entries: Sequence[AuditEntry]) -> NewRows:
-    """Entries, to be written with the changes they report."""
-    return NewRows(INSERT, [_values(entry) for entry in entries])
-
-
-async def append(session: Session, entries: Sequence[AuditEntry]) -> None:
-    await direct.insert(session, new_rows(entries))
-
-
 async def page(
     session: Session, workspace_id: UUID, filters: AuditFilter, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[AuditRecord]:
@@ -169,30 +98,3 @@ def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:
     if filters.until is not None:
         parts.append(AuditLogRow.recorded_at < filters.until)
     return parts
-
-
-def _values(entry: AuditEntry) -> dict[str, Any]:
-    promoted = entry.promotion
-    return {
-        "workspace_id": entry.scope.workspace_id,
-        "id": uuid7(),
-        "operation": entry.operation,
-        "memory_type": entry.memory_type,
-        "affected_ids": list(entry.affected_ids),
-        "request_id": entry.request_id,
-        "api_key_id": entry.api_key_id,
-        "user_id": entry.scope.user_id,
-        "session_id": entry.session_id,
-        "conversation_id": entry.conversation_id,
-        "source_channel": entry.scope.channel,
-        "target_channels": list(entry.target_channels),
-        "query_text": entry.query_text,
-        "result_count": entry.result_count,
-        "latency_ms": entry.latency_ms,
-        "promoted_from_channel": promoted.from_channel if promoted else None,
-        "promotion_confidence": promoted.confidence if promoted else None,
-        "promotion_access_count": promoted.access_count if promoted else None,
-        "promotion_conversation_count": promoted.conversation_count if promoted else None,
-        "config_snapshot": dict(entry.config_snapshot),
-        "metadata": dict(entry.metadata),
-    }

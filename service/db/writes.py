@@ -1,12 +1,12 @@
-"""New memories: the row with its statistics, its vectors and the ADD in its history.
+"""Everything a write adds, each row with its INSERT: memories, their history, decisions, audit entries and jobs.
 
-The rows go to the database in one statement with whatever else the write adds (direct.insert), under the lock of the
-scope. They wait for nothing else but an equal row of another transaction (uq_memory_dedup, pk_memory).
+A verb collects the rows and writes them together, in one round trip (direct.insert), under the lock of the scope. They
+wait for nothing else but an equal row of another transaction (uq_memory_dedup, pk_memory).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -26,11 +26,16 @@ from service.db.engine import Session
 from service.db.memories.memories import AVERAGE_CONTEXT_LENGTH, AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
+from service.domain.audit import Operation, Subject
+from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus, NewMemory
+from service.domain.job import NewJob
+from service.domain.scope import Scope
 from service.domain.temporal import Mention
 from service.language import lexemes
+from service.settings import Settings
 
-MEMORY = text("""
+INSERT_MEMORY = text("""
     INSERT INTO memory (
         workspace_id, id, user_id, agent_id, run_id, channel, session_id,
         content, hash, dedup_key, terms, bm25, context_terms, context_bm25,
@@ -52,21 +57,49 @@ MEMORY = text("""
     bindparam("mentions", type_=JSONB()),
 )
 
-STAT = text("""
+INSERT_STAT = text("""
     INSERT INTO memory_stat (workspace_id, memory_id, salience, base_confidence, base_salience, last_accessed)
     VALUES (:workspace_id, :id, :importance, :fact_confidence, :importance, :last_accessed)
 """)
 
 # `kind`: text, placeholder (while the embedder is away), or context (a turn with the turns before it)
-VECTOR = text("""
+INSERT_VECTOR = text("""
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
     VALUES (:workspace_id, :id, :generation, :kind, :user_id, :agent_id, :run_id, :channel, :embedding)
 """).bindparams(bindparam("embedding", type_=Half()))
 
-HISTORY = text("""
+# The ADD of a new id, which has no earlier entry to close; every other change is written by history.append.
+INSERT_ADDED = text("""
     INSERT INTO memory_history (workspace_id, id, memory_id, event, new_memory, user_id, agent_id, run_id)
     VALUES (:workspace_id, :history_id, :id, 'ADD', :content, :user_id, :agent_id, :run_id)
 """)
+
+INSERT_DECISION = text("""
+    INSERT INTO decision (
+        workspace_id, id, memory_id, source, model, prompt_sha256, candidates, reply, verdict, state,
+        user_id, agent_id, run_id, event, history_id, ruling_id)
+    VALUES (
+        :workspace_id, :id, :memory_id, :source, :model, :prompt_sha256, :candidates, :reply, :verdict, :state,
+        :user_id, :agent_id, :run_id, :event, :history_id, :ruling_id)
+""").bindparams(bindparam("candidates", type_=JSONB()), bindparam("verdict", type_=JSONB()))
+
+INSERT_AUDIT = text("""
+    INSERT INTO audit_log (
+        workspace_id, id, operation, memory_type, affected_ids, request_id, api_key_id, user_id, session_id,
+        conversation_id, source_channel, target_channels, query_text, result_count, latency_ms,
+        promoted_from_channel, promotion_confidence, promotion_access_count, promotion_conversation_count,
+        config_snapshot, metadata)
+    VALUES (
+        :workspace_id, :id, :operation, :memory_type, :affected_ids, :request_id, :api_key_id, :user_id, :session_id,
+        :conversation_id, :source_channel, :target_channels, :query_text, :result_count, :latency_ms,
+        :promoted_from_channel, :promotion_confidence, :promotion_access_count, :promotion_conversation_count,
+        :config_snapshot, :metadata)
+""").bindparams(bindparam("config_snapshot", type_=JSONB()), bindparam("metadata", type_=JSONB()))
+
+INSERT_JOB = text("""
+    INSERT INTO job (workspace_id, id, kind, memory_id, payload, max_attempts, priority)
+    VALUES (:workspace_id, :id, :kind, :memory_id, :payload, :max_attempts, :priority)
+""").bindparams(bindparam("payload", type_=JSONB()))
 
 # A row that has expired stays in uq_memory_dedup until the upkeep deletes it. Uses ix_memory_hash.
 RELEASE_EXPIRED = text("""
@@ -93,13 +126,58 @@ class PlacedMemory:
         return self.memory.given.id is not None
 
 
+@dataclass(frozen=True, slots=True)
+class NewDecision:
+    """An action on one memory with its evidence. `history_id`: the entry of history it caused, None when it changed
+    nothing. `ruling_id`: shared by the actions that are undone together."""
+
+    memory_id: UUID | None
+    evidence: Evidence
+    scope: Scope
+    event: Action
+    history_id: UUID | None = None
+    ruling_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """Why a memory was promoted to `_global`: its figures at that moment."""
+
+    from_channel: str
+    confidence: float
+    access_count: int
+    conversation_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One operation. `metadata` holds ids, counts and thresholds, never memory text. The last four: reads only;
+    `query_text` is redacted."""
+
+    operation: Operation
+    memory_type: Subject
+    scope: Scope
+    affected_ids: tuple[UUID, ...] = ()
+    request_id: str | None = None
+    api_key_id: UUID | None = None
+    session_id: str | None = None
+    conversation_id: UUID | None = None
+    config_snapshot: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    promotion: Promotion | None = None
+    target_channels: tuple[str, ...] = ()
+    query_text: str | None = None
+    result_count: int | None = None
+    latency_ms: float | None = None
+
+
 async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence[str], *, now: datetime) -> None:
     """Takes expired rows with these texts out of the unique index on texts."""
     values = {"workspace": workspace_id, "hashes": list(hashes), "now": now}
     await direct.fetch(session, RELEASE_EXPIRED, values)
 
 
-def new_rows(placed: Sequence[PlacedMemory], *, generation: int, now: datetime) -> tuple[NewRows, ...]:
+def memory_rows(placed: Sequence[PlacedMemory], *, generation: int, now: datetime) -> tuple[NewRows, ...]:
     """The rows of new memories. Writing them raises Conflict for an id that another scope took meanwhile (scopes do not
     wait for each other), or for an equal live row, which the scope lock makes rare."""
     memories = [(each, memory_values(each, now)) for each in placed]
@@ -110,7 +188,12 @@ def new_rows(placed: Sequence[PlacedMemory], *, generation: int, now: datetime) 
     ]
     history = [{**values, "history_id": each.history_id} for each, values in memories if not each.may_have_history]
     rows = [values for _, values in memories]
-    return NewRows(MEMORY, rows), NewRows(STAT, rows), NewRows(VECTOR, vectors), NewRows(HISTORY, history)
+    return (
+        NewRows(INSERT_MEMORY, rows),
+        NewRows(INSERT_STAT, rows),
+        NewRows(INSERT_VECTOR, vectors),
+        NewRows(INSERT_ADDED, history),
+    )
 
 
 def vectors_of(new: NewMemory) -> dict[str, NDArray[np.float32]]:
@@ -121,7 +204,7 @@ def vectors_of(new: NewMemory) -> dict[str, NDArray[np.float32]]:
 
 
 def memory_values(placed: PlacedMemory, now: datetime) -> dict[str, Any]:
-    """The values of MEMORY and STAT."""
+    """The values of INSERT_MEMORY and INSERT_STAT."""
     new = placed.memory
     scope, given, speech = new.scope, new.given, new.speech
     return {
@@ -188,3 +271,97 @@ def mention_json(mention: Mention) -> dict[str, Any]:
         "begins_at": mention.begins_at and mention.begins_at.isoformat(),
         "ends_at": mention.ends_at and mention.ends_at.isoformat(),
     }
+
+
+def decision_rows(workspace_id: UUID, decided: Sequence[NewDecision]) -> NewRows:
+    return NewRows(INSERT_DECISION, [_decision(workspace_id, each) for each in decided])
+
+
+async def append_decisions(session: Session, workspace_id: UUID, decided: Sequence[NewDecision]) -> None:
+    await direct.insert(session, decision_rows(workspace_id, decided))
+
+
+def _decision(workspace_id: UUID, decided: NewDecision) -> dict[str, Any]:
+    evidence = decided.evidence
+    return {
+        "workspace_id": workspace_id,
+        "id": uuid7(),
+        "memory_id": decided.memory_id,
+        "source": evidence.source,
+        "model": evidence.model,
+        "prompt_sha256": evidence.prompt_sha256,
+        "candidates": [str(each) for each in evidence.shown],
+        "reply": evidence.reply,
+        "verdict": {"action": evidence.verdict, "reason": evidence.reason, "rejected": evidence.rejected},
+        "state": "rejected" if evidence.rejected else "applied",
+        "user_id": decided.scope.user_id,
+        "agent_id": decided.scope.agent_id,
+        "run_id": decided.scope.run_id,
+        "event": str(decided.event),
+        "history_id": decided.history_id,
+        "ruling_id": decided.ruling_id,
+    }
+
+
+def thresholds(settings: Settings) -> dict[str, Any]:
+    """The settings in force, for `config_snapshot`."""
+    return {
+        "audit_level": settings.audit_level,
+        "contradiction_policy": settings.contradiction_policy,
+        "dedup_exact": settings.dedup_exact,
+        "dedup_near": settings.dedup_near,
+    }
+
+
+def audit_rows(entries: Sequence[AuditEntry]) -> NewRows:
+    """Entries, to be written with the changes they report."""
+    return NewRows(INSERT_AUDIT, [_audit(entry) for entry in entries])
+
+
+async def append_audit(session: Session, entries: Sequence[AuditEntry]) -> None:
+    await direct.insert(session, audit_rows(entries))
+
+
+def _audit(entry: AuditEntry) -> dict[str, Any]:
+    promoted = entry.promotion
+    return {
+        "workspace_id": entry.scope.workspace_id,
+        "id": uuid7(),
+        "operation": entry.operation,
+        "memory_type": entry.memory_type,
+        "affected_ids": list(entry.affected_ids),
+        "request_id": entry.request_id,
+        "api_key_id": entry.api_key_id,
+        "user_id": entry.scope.user_id,
+        "session_id": entry.session_id,
+        "conversation_id": entry.conversation_id,
+        "source_channel": entry.scope.channel,
+        "target_channels": list(entry.target_channels),
+        "query_text": entry.query_text,
+        "result_count": entry.result_count,
+        "latency_ms": entry.latency_ms,
+        "promoted_from_channel": promoted.from_channel if promoted else None,
+        "promotion_confidence": promoted.confidence if promoted else None,
+        "promotion_access_count": promoted.access_count if promoted else None,
+        "promotion_conversation_count": promoted.conversation_count if promoted else None,
+        "config_snapshot": dict(entry.config_snapshot),
+        "metadata": dict(entry.metadata),
+    }
+
+
+def job_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> NewRows:
+    """The rows of jobs that are due at once, to be written with what causes them."""
+    assert all(job.run_after is None for job in jobs), "a job for later is enqueued"
+    rows = [
+        {
+            "workspace_id": workspace_id,
+            "id": uuid7(),
+            "kind": job.kind,
+            "memory_id": job.memory_id,
+            "payload": dict(job.payload),
+            "max_attempts": job.max_attempts,
+            "priority": job.priority,
+        }
+        for job in jobs
+    ]
+    return NewRows(INSERT_JOB, rows)
