@@ -1,7 +1,7 @@
-"""By what is a hit's place decided, and what may a caller say about it?
+"""How hits are ranked: weights of signals, factors, techniques, and the rest that a caller may set.
 
-Every part has a default here, another one in the deployment's settings, in the workspace's, and in the request; the
-later one wins, field by field. `docs/retrieval.md` says what each was measured to give.
+Defaults stand here; the deployment's settings, the workspace's and the request override them in this order, field by
+field. docs/retrieval.md says what each was measured to give.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 Fusion = Literal["weighted", "zscore", "rrf"]
-"""How signals become comparable before they are summed: by the best and worst candidate, by deviation, by rank."""
+"""How signals are normalised before they are summed: by the best and worst candidate, by deviation, or by rank."""
 
 Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -23,66 +23,70 @@ class _Part(BaseModel):
 
 
 class Weights(_Part):
-    """What each signal counts; only their proportions matter.
+    """Weights of the signals; only their proportions matter.
 
     Chosen on LoCoMo's dev conversations, where halving or doubling any one of them moves recall@10 by less than 0.02.
-    `rare` costs a little MRR there and is kept for ids and odd names, which it puts first although their vector is far
-    away. `time_alone` and `entity_alone` take the place of `time` and `entity` when the question asks for nothing
-    else, `rare_alone` that of `rare` when at most three texts (or one in fifty) have a word of the question: then even
-    one that tells of the past (0.7) passes the nearest vector that tells of now (1.2). No labelled set has measured
-    `tag` and `goal`; without an active goal the latter takes no part.
+    `rare` costs a little MRR there and is kept for ids and unusual names, which it ranks first although their vectors
+    are far away. `time_alone` and `entity_alone` replace `time` and `entity` when the query asks for nothing else;
+    `rare_alone` replaces `rare` when at most three texts (or one in fifty) contain a word of the query: then even a
+    text about the past (factor 0.7) passes the nearest vector about the present (1.2). No labelled set has measured
+    `tag` and `goal`; without an active goal the latter is not used.
     """
 
-    text_lexical: Weight = Field(default=0.2, description="Words in common (BM25) with the memory's text")
-    context_lexical: Weight = Field(default=0.8, description="The same with the turn and the two before it")
-    text_vector: Weight = Field(default=1.0, description="Nearness of meaning (cosine) to the text")
-    context_vector: Weight = Field(default=1.0, description="The same to the turn with its speaker and the turn before")
-    speaker: Weight = Field(default=0.5, description="Said by the role asked for; 0.6 of it: by the one named")
-    telling: Weight = Field(default=0.5, description="Tells rather than asks")
-    oneself: Weight = Field(default=0.5, description="Speaks of its speaker, where one is named")
-    time: Weight = Field(default=1.0, description="Near the time asked for")
+    text_lexical: Weight = Field(default=0.2, description="BM25 score of the memory's text")
+    context_lexical: Weight = Field(default=0.8, description="The same of the turn together with the two before it")
+    text_vector: Weight = Field(default=1.0, description="Cosine similarity to the text")
+    context_vector: Weight = Field(
+        default=1.0, description="The same to the turn with its speaker and the turn before it"
+    )
+    speaker: Weight = Field(
+        default=0.5, description="Said by the role asked for; 0.6 of it when said by a speaker who is named"
+    )
+    telling: Weight = Field(default=0.5, description="States something rather than asks")
+    oneself: Weight = Field(default=0.5, description="In the first person, where the query names a speaker")
+    time: Weight = Field(default=1.0, description="Close to the time asked for")
     time_alone: Weight = Field(default=4.0, description="The same when nothing but a time is asked for")
-    dated: Weight = Field(default=0.5, description="Names a time, where the question asks when")
-    rare: Weight = Field(default=2.0, description="Holds a rare name or id of the question")
+    dated: Weight = Field(default=0.5, description="Mentions a time, where the query asks when")
+    rare: Weight = Field(default=2.0, description="Contains a rare name or id of the query")
     rare_alone: Weight = Field(
-        default=4.0, description="The same, or any odd word, when hardly a text has a word of it"
+        default=4.0, description="The same, or any rare word, when hardly any text has a word of the query"
     )
     tag: Weight = Field(default=1.0, description="Has a wanted tag")
-    entity: Weight = Field(default=0.3, description="Names an entity of the question")
+    entity: Weight = Field(default=0.3, description="Names an entity of the query")
     entity_alone: Weight = Field(default=4.0, description="The same when nothing but an entity is asked for")
-    goal: Weight = Field(default=0.3, description="Belongs to an active goal of the scope, or is near to one")
+    goal: Weight = Field(default=0.3, description="Linked to an active goal of the scope, or similar to one")
     coverage: Share = Field(
-        default=0.6, description="Share of what the question's words could score at which words in common count fully"
+        default=0.6, description="Share of the highest possible BM25 score from which the lexical signals count fully"
     )
 
 
 class Factors(_Part):
-    """What the sum is multiplied by. A strength of 0 is off; at 1 a factor reaches from 0 to 2, around 1."""
+    """Factors that multiply the sum. A strength of 0 is off; at 1 a factor ranges from 0 to 2, with 1 as neutral."""
 
     importance: Share = Field(default=0.0, description="Strength of importance times relevance")
     recency: Share = Field(default=0.0, description="Strength of age: half the lift after recency_half_life_days")
     salience: Share = Field(default=0.0, description="Strength of salience, which grows with use")
-    temporal_tag: bool = Field(default=True, description="1.2 for what is current, 0.7 for what is past")
-    validity: bool = Field(default=True, description="expired_factor (0.7) for what is over")
+    temporal_tag: bool = Field(default=True, description="1.2 for the present, 0.7 for the past")
+    validity: bool = Field(default=True, description="expired_factor (0.7) for what is no longer valid")
 
 
 class Techniques(_Part):
-    """What is done with a question beside embedding it. The model ones fall back to rules, or are left out."""
+    """Techniques applied to a query. Those that need a language model fall back to rules, or are left out."""
 
-    hybrid: bool = Field(default=True, description="Search by words, too (BM25, rare names); off: by meaning alone")
-    entity_centric: bool = Field(default=True, description="Lift memories that name whom and what the question names")
-    query_expansion: bool = Field(default=False, description="Search for the question rewritten as a statement, too")
-    hyde: bool = Field(default=False, description="Search for an answer that the language model imagines, too")
+    hybrid: bool = Field(default=True, description="Search by words too (BM25, rare names); off: by vectors only")
+    entity_centric: bool = Field(default=True, description="Rank memories higher that name the entities of the query")
+    query_expansion: bool = Field(default=False, description="Search also for the query rewritten as a statement")
+    hyde: bool = Field(default=False, description="Search also for an answer that the language model makes up")
     requests: bool = Field(
-        default=True, description="In 'Book me a flight', look at what is wished for, not at its being a wish"
+        default=True, description="In 'Book me a flight', search for what is requested, not for other requests"
     )
-    self_query: bool = Field(default=False, description="Take times, types and tags in the question as filters")
+    self_query: bool = Field(default=False, description="Use times, types and tags in the query as filters")
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All of it, as one search uses it. `diversity` 0..1: how much a hit loses for repeating one above it.
-    `rerank`: a second model looks at the first hits. `half_life_days`: of recency."""
+    """Everything that decides the ranking of one search. `diversity`: 0..1, how much a hit loses for repeating one
+    above it. `rerank`: a second model reorders the first hits. `half_life_days`: of recency."""
 
     fusion: Fusion = "weighted"
     weights: Weights = field(default_factory=Weights)
@@ -98,7 +102,7 @@ Part = TypeVar("Part", bound=_Part)
 
 
 def over(base: Part, given: Part | None) -> Part:
-    """Returns `base` with what `given` says explicitly."""
+    """Returns `base` with the fields that `given` sets explicitly."""
     if given is None:
         return base
     return base.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})

@@ -1,7 +1,6 @@
-"""Which memories are the hits of a search tied to?
+"""Reads the memories that hits are connected to, after the search and only on request.
 
-Beside the search, in a short read of its own, and only when asked for: what is shown obeys the question's scope,
-channels and validity, but need not answer it.
+They obey the scope, channels and validity of the query, but need not answer it.
 """
 
 from __future__ import annotations
@@ -21,21 +20,23 @@ from service.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Tied:
-    """For each hit its strongest edges, and the memories they lead to."""
+class Neighbourhood:
+    """The strongest edges of each hit, and the memories at their other ends."""
 
     steps: Mapping[UUID, list[WalkStep]]
     memories: Mapping[UUID, Memory]
 
 
-async def of_hits(query: Query, hits: Sequence[Hit], res: Resources) -> Tied:
-    """At most settings.recall_relation_limit for each hit (R7.09)."""
+async def of_hits(query: Query, hits: Sequence[Hit], res: Resources) -> Neighbourhood:
+    """Returns at most `settings.recall_relation_limit` edges of each hit."""
     now, workspace_id = res.clock(), query.scope.workspace_id
-    anything = replace(query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER)
-    rows = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", anything, now)
+    unfiltered = replace(
+        query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER
+    )
+    rows = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", unfiltered, now)
     ids = [hit.memory.id for hit in hits]
     async with res.db.snapshot(workspace_id) as session:
         each = res.settings.recall_relation_limit
         steps = await edges.connected(session, workspace_id, ids, rows, each=each, now=now)
         ends = {step.memory_id for found in steps.values() for step in found}
-        return Tied(steps, await memories.get_many(session, workspace_id, list(ends)))
+        return Neighbourhood(steps, await memories.get_many(session, workspace_id, list(ends)))

@@ -1,7 +1,6 @@
-"""What do we tell the language model about a question?
+"""Prompts about a query: expansion, HyDE, self-query and reranking.
 
-Versioned with the code, as `curator/prompts.py`: the question stands between fences and is material, and it has passed
-the PII stage.
+The query stands between fences as material to be judged, and has passed the PII stage.
 """
 
 from __future__ import annotations

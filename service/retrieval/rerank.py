@@ -1,7 +1,7 @@
-"""What does a second model say to the first hits, and what if it says nothing?
+"""Reranks the first hits with a cross-encoder over HTTP, or a language model.
 
-It reads question and text together, which vectors cannot, and costs what a search costs many times over: so it sees
-the first hits only, is off unless asked for, and its failure leaves the fused order as it was, with a warning.
+It reads query and text together, which vectors cannot, but costs many times what a search costs. So it sees only the
+first hits, is off by default, and where it fails the fused order stays, with a warning.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from service.retrieval import fusion, metrics, prompts
 from service.retrieval.fusion import Ranked
 from service.retrieval.stopwatch import elapsed_ms
 
-MOST_FOR_LLM = 20
-"""Hits that a language model is shown: longer lists are judged worse, and slowly."""
+MAX_FOR_LLM = 20
+"""Hits that a language model is shown: it judges longer lists worse, and slowly."""
 
 LLM_CHARS = 1_000
 
@@ -34,14 +34,14 @@ class _Scores(BaseModel):
 
 
 def wanted(query: Query, res: Resources) -> int:
-    """How many hits a reranker is to look at; 0 when none is asked for, or there is none."""
+    """Returns how many hits a reranker is shown; 0 when none is wanted or configured."""
     return res.settings.rerank_candidates if query.ranking.rerank and _provider(res) is not None else 0
 
 
 async def reranked(
     query: Query, ranked: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
 ) -> tuple[list[Ranked], TechniqueUse, tuple[str, ...]]:
-    """The hits in their new order; in the old one, with a warning, when the reranker fails."""
+    """Returns the hits in their new order; in the old one, with a warning, when the reranker fails."""
     began = time.perf_counter()
     provider = _provider(res)
     if provider is None:
@@ -66,9 +66,9 @@ async def reranked(
 
 
 def _provider(res: Resources) -> str | None:
-    named = res.settings.rerank_provider
-    there = {"http": res.reranker is not None, "llm": res.llm is not None}
-    return named if there.get(named) else None
+    provider = res.settings.rerank_provider
+    available = {"http": res.reranker is not None, "llm": res.llm is not None}
+    return provider if available.get(provider) else None
 
 
 async def _by_http(
@@ -86,10 +86,10 @@ async def _by_http(
 async def _by_llm(
     query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
 ) -> dict[Hashable, float]:
-    shown = shown[:MOST_FOR_LLM]
-    question = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
-    question = replace(question, deadline_s=min(question.deadline_s, res.settings.rerank_timeout_s))
-    reply, _ = await model_calls.complete_as(res, query.scope.workspace_id, question, _Scores)
+    shown = shown[:MAX_FOR_LLM]
+    request = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
+    request = replace(request, deadline_s=min(request.deadline_s, res.settings.rerank_timeout_s))
+    reply, _ = await model_calls.complete_as(res, query.scope.workspace_id, request, _Scores)
     found: dict[Hashable, float] = {}
     for entry in reply.scores:
         number = entry.get("id") if isinstance(entry, dict) else None

@@ -1,11 +1,11 @@
-"""What is done with a question before it is asked, beside embedding it?
+"""Query techniques: self-query, query expansion, HyDE, and the vector of requests.
 
-Self-query reads filters out of it; query expansion and HyDE add texts whose vectors are averaged with the question's
-(as Gao et al. 2022 do for HyDE), so that the search stays one. A model does it where there is one and it answers;
-else rules do, or the technique is left out and says so. None of them can fail a search.
+Self-query reads filters out of the query; query expansion and HyDE add texts whose vectors are averaged with the
+query's (as Gao et al. 2022 do for HyDE), so that there is still one search. A language model does it where there is one
+and it answers; else rules do, or the technique is left out and says so. None of them can make a search fail.
 
-A request ("Book me a flight to Rome") is near to every short wish and order. So what all requests have in common is
-taken out of its vector, and its words count as a note's do, too.
+A request ("Book me a flight to Rome") is close to every other short request. So what requests have in common is
+subtracted from its vector, which is averaged with that of the same text as a note.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from service.retrieval.stopwatch import elapsed_ms
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
-"""Of a text that a model adds no more than this is embedded, and no longer text is read as a request."""
+"""What a model adds is cut to this length before it is embedded, and no longer text counts as a request."""
 
 _NO_MODEL = "skipped: there is no language model"
 _FAILED = "the language model did not answer"
@@ -57,7 +57,7 @@ _KIND = re.compile(
 _TAGGED = re.compile(r"(?:\btagged(?:\s+(?:as|with))?\s+|(?<!\w)#)[\"']?(?P<tag>[\w][\w:/.-]*)", re.IGNORECASE)
 
 
-COMMON = tuple(
+GENERIC_REQUESTS = tuple(
     CleanText(text)
     for text in (
         "Suggest something for me.",
@@ -68,8 +68,9 @@ COMMON = tuple(
         "Book one for me.",
     )
 )
-COMMON_SHARE = 0.5
-"""How much of it is taken out of a request. 0.4 to 0.7 were alike on requests over stored preferences."""
+GENERIC_SHARE = 0.5
+"""How much of their mean vector is subtracted from a request. 0.4 to 0.7 did equally well on requests over stored
+preferences."""
 
 
 class _Statements(BaseModel):
@@ -80,7 +81,7 @@ class _Note(BaseModel):
     note: Any = None
 
 
-Said = TypeVar("Said", bound=BaseModel)
+Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class _Filters(BaseModel):
@@ -92,16 +93,16 @@ class _Filters(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Widened:
-    """Texts beside the question, to be embedded as notes are, and what each technique did."""
+class AddedTexts:
+    """Texts that are embedded as notes, beside the query, and what each technique did."""
 
     texts: tuple[CleanText, ...]
     used: dict[str, TechniqueUse]
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """What is searched with, None without an embedder; `plain`: the question's own vector when that is another one."""
+class QueryVectors:
+    """The vector to search with, None without an embedder; `plain`: the query's own vector where that differs."""
 
     searched: Vector | None
     plain: Vector | None = None
@@ -110,16 +111,16 @@ class Embedded:
 
 
 async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
-    """The query with the filters that its text asks for (self-query); a filter that the caller gave stays."""
+    """Returns the query with the filters that its text asks for (self-query); a filter of the caller stays."""
     if not query.ranking.techniques.self_query:
         return query, {}
     began, how, found = time.perf_counter(), _RULES, None
     reference, zone = query.reference or res.clock(), query.timezone or res.settings.timezone
     if res.llm is not None:
-        asked = prompts.self_query(query.text, reference=reference, timezone=zone)
+        request = prompts.self_query(query.text, reference=reference, timezone=zone)
         try:
-            reply = await _asked(query, asked, _Filters, res)
-            found, how = _read(query, reply), _MODEL
+            reply = await _complete(query, request, _Filters, res)
+            found, how = _by_model(query, reply), _MODEL
         except LlmError:
             how = f"{_RULES}: {_FAILED}"
     if found is None:
@@ -136,49 +137,49 @@ async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, Techn
     return found, {"self_query": TechniqueUse(elapsed_ms(began), len(added), note)}
 
 
-async def widened(query: Query, res: Resources) -> Widened:
-    """The texts of query expansion and HyDE; both ask at the same time."""
+async def widened(query: Query, res: Resources) -> AddedTexts:
+    """Returns the texts of query expansion and HyDE, which ask the language model at the same time."""
     on = query.ranking.techniques
     if not (on.query_expansion or on.hyde):
-        return Widened((), {})
+        return AddedTexts((), {})
     wanted = {"query_expansion": (on.query_expansion, _expanded), "hyde": (on.hyde, _imagined)}
     running = {name: ask(query, res) for name, (switched, ask) in wanted.items() if switched}
     found = dict(zip(running, await asyncio.gather(*running.values()), strict=True))
     texts = tuple(dict.fromkeys(text for each, _ in found.values() for text in each))
-    return Widened(texts, {name: used for name, (_, used) in found.items()})
+    return AddedTexts(texts, {name: used for name, (_, used) in found.items()})
 
 
 async def embedded(
     query: Query, text: CleanText, more: Sequence[CleanText], res: Resources, *, request: bool
-) -> Embedded:
-    """One vector for the question and what was added to it, `request`: as one; none, with a warning, when the embedder
-    is away."""
+) -> QueryVectors:
+    """Returns one vector for the query and what was added to it; none, with a warning, when the embedder does not
+    answer. `request`: the text is a request."""
     began, owner = time.perf_counter(), query.scope.workspace_id
     request = request and query.ranking.techniques.requests and len(text) <= MAX_CHARS
-    told_of = [text, *more] if request else more
+    notes = [text, *more] if request else more
     try:
         async with asyncio.timeout(overall_remaining_s()):
-            if not told_of:
-                return Embedded(await res.embedder.embed_query(owner, text))
-            asking_both = res.embedder.embed_query(owner, text), res.embedder.embed(owner, told_of)
-            asked, told = await asyncio.gather(*asking_both)
-            mean = np.mean([asked, np.mean(told, axis=0)], axis=0, dtype=np.float32)
+            if not notes:
+                return QueryVectors(await res.embedder.embed_query(owner, text))
+            both = res.embedder.embed_query(owner, text), res.embedder.embed(owner, notes)
+            plain, note_vectors = await asyncio.gather(*both)
+            mean = np.mean([plain, np.mean(note_vectors, axis=0)], axis=0, dtype=np.float32)
             if request:
-                mean = mean - COMMON_SHARE * await _common(owner, res)
+                mean = mean - GENERIC_SHARE * await _generic_request(owner, res)
     except (EmbeddingError, TimeoutError):
-        return Embedded(None, warnings=("embedding_unavailable: vectors were not searched.",))
+        return QueryVectors(None, warnings=("embedding_unavailable: vectors were not searched.",))
     length = float(np.linalg.norm(mean))
-    searched = np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else asked
-    return Embedded(searched, asked, {"requests": TechniqueUse(elapsed_ms(began), 1, _RULES)} if request else {})
+    searched = np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else plain
+    return QueryVectors(searched, plain, {"requests": TechniqueUse(elapsed_ms(began), 1, _RULES)} if request else {})
 
 
-async def _common(owner: UUID, res: Resources) -> Vector:
-    """What requests have in common: the mean vector of some that ask for nothing in particular. Once per process."""
+async def _generic_request(owner: UUID, res: Resources) -> Vector:
+    """The mean vector of requests for nothing in particular; computed once per process."""
     found = res.common.get(res.embedder.model)
     if found is None:
-        asked = [await res.embedder.embed_query(owner, text) for text in COMMON]
-        told = await res.embedder.embed(owner, COMMON)
-        found = res.common[res.embedder.model] = np.mean([*asked, *told], axis=0, dtype=np.float32)
+        queries = [await res.embedder.embed_query(owner, text) for text in GENERIC_REQUESTS]
+        notes = await res.embedder.embed(owner, GENERIC_REQUESTS)
+        found = res.common[res.embedder.model] = np.mean([*queries, *notes], axis=0, dtype=np.float32)
     return found
 
 
@@ -187,9 +188,9 @@ async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], Tech
     how = _RULES
     if res.llm is not None:
         try:
-            reply = await _asked(query, prompts.expand(query.text), _Statements, res)
-            if told := _texts(reply.statements)[:MAX_STATEMENTS]:
-                return told, TechniqueUse(elapsed_ms(began), len(told), _MODEL)
+            reply = await _complete(query, prompts.expand(query.text), _Statements, res)
+            if texts := _texts(reply.statements)[:MAX_STATEMENTS]:
+                return texts, TechniqueUse(elapsed_ms(began), len(texts), _MODEL)
         except LlmError:
             how = f"{_RULES}: {_FAILED}"
     turned = statement(query.text)
@@ -203,31 +204,32 @@ async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Tech
     if res.llm is None:
         return [], TechniqueUse(0.0, 0, _NO_MODEL)
     try:
-        reply = await _asked(query, prompts.hyde(query.text), _Note, res)
+        reply = await _complete(query, prompts.hyde(query.text), _Note, res)
     except LlmError:
         return [], TechniqueUse(elapsed_ms(began), 0, f"skipped: {_FAILED}")
-    told = _texts([reply.note])
-    return told, TechniqueUse(elapsed_ms(began), len(told), _MODEL if told else "skipped: the answer could not be used")
+    texts = _texts([reply.note])
+    return texts, TechniqueUse(
+        elapsed_ms(began), len(texts), _MODEL if texts else "skipped: the answer could not be used"
+    )
 
 
-async def _asked(query: Query, ask: LlmRequest, shape: type[Said], res: Resources) -> Said:
-    """What the model says, soon: somebody waits for the search. Raises LlmError."""
+async def _complete(query: Query, ask: LlmRequest, shape: type[Shape], res: Resources) -> Shape:
+    """The model's answer within technique_timeout_s, as a search is waiting for it. Raises LlmError."""
     soon = replace(ask, deadline_s=min(ask.deadline_s, res.settings.technique_timeout_s))
     return (await model_calls.complete_as(res, query.scope.workspace_id, soon, shape))[0]
 
 
-def _texts(said: Sequence[object]) -> list[CleanText]:
-    return [CleanText(each.strip()[:MAX_CHARS]) for each in said if isinstance(each, str) and each.strip()]
+def _texts(values: Sequence[object]) -> list[CleanText]:
+    return [CleanText(each.strip()[:MAX_CHARS]) for each in values if isinstance(each, str) and each.strip()]
 
 
-def _read(query: Query, reply: _Filters) -> Query:
-    """What is usable of a model's answer; a time that is none, an unknown type, a filter that cannot be asked are left
-    out (R7.22)."""
+def _by_model(query: Query, reply: _Filters) -> Query:
+    """The query narrowed by a model's answer; an invalid time, an unknown type or an invalid filter is left out."""
     start, end = _moment(reply.start), _moment(reply.end)
     usable = (start or end) and not (start and end and start >= end)
     types = reply.types if isinstance(reply.types, list) else []
     tags = reply.tags if isinstance(reply.tags, list) else []
-    return _narrower(
+    return _with_filters(
         query,
         Window(start, end) if usable else EVER,
         [kind for kind in MemoryType if kind in types],
@@ -237,7 +239,7 @@ def _read(query: Query, reply: _Filters) -> Query:
 
 
 def _filter(raw: object) -> Filter | None:
-    if isinstance(raw, str):  # as it is asked for; some models give the object itself
+    if isinstance(raw, str):  # as the prompt asks; some models give the object itself
         raw = parse_reply(raw)
     if not isinstance(raw, Mapping) or not raw:
         return None
@@ -249,7 +251,7 @@ def _filter(raw: object) -> Filter | None:
 
 def _by_rules(query: Query, reference: datetime, zone: ZoneInfo) -> Query:
     kind = _KIND.match(query.text)
-    return _narrower(
+    return _with_filters(
         query,
         Window(*(temporal.window(query.text, reference, zone) or (None, None))),
         [MemoryType(kind["kind"].capitalize())] if kind else [],
@@ -258,10 +260,10 @@ def _by_rules(query: Query, reference: datetime, zone: ZoneInfo) -> Query:
     )
 
 
-def _narrower(
+def _with_filters(
     query: Query, window: Window, types: Sequence[MemoryType], tags: Sequence[str], tree: Filter | None
 ) -> Query:
-    """The query narrowed by what it did not say itself."""
+    """The query narrowed where the caller did not narrow it."""
     old = query.narrow
     narrow = replace(
         old,

@@ -15,7 +15,7 @@ from httpx2 import AsyncClient
 from prometheus_client import REGISTRY
 
 from service.resources import Resources
-from service.retrieval.techniques import COMMON
+from service.retrieval.techniques import GENERIC_REQUESTS
 from tests.api.conftest import Tables, client_of, serving, with_llm
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -320,7 +320,7 @@ async def test_a_request_is_matched_by_what_is_particular_to_it(
 ) -> None:
     """What all requests are near to stands first without it; the similarity stays that of the words themselves."""
     resources.common.clear()
-    for text in COMMON:
+    for text in GENERIC_REQUESTS:
         embedder.place(text, 0.0, side=2)
     embedder.place("Find me a mooring.", 0.6, side=2)
     await store(client, embedder, "Please be brief with me.", 0.0)
