@@ -1,4 +1,4 @@
-"""What work is put off, and how did it end?
+"""Jobs: work that is done after the answer, and how an attempt at it ended.
 
 A job is written by the transaction that causes it. `priority` orders the jobs of one kind in one workspace: the
 smaller runs first.
@@ -17,28 +17,21 @@ JobName = Literal[
     "embed",
     "enrich",
     "consolidate",
-    "patterns",
-    "promote",
-    "relevance",
-    "decay",
     "cleanup",
     "count_terms",
-    "flag_stale",
-    "forget",
     "forget_scope",
     "audit_partitions",
-    "reembed",
     "ingest",
     "sweep_working",
     "vacuum",
 ]
-"""Every kind of work there is (A8)."""
+"""Every kind of job; jobs/registry.py has the task of each."""
 
 Payload = Mapping[str, object]
 Counts = Mapping[str, int]
 """What a run did, for its job_run row: {"dropped": 2}."""
 
-MAX_ATTEMPTS = 3  # R14.01
+MAX_ATTEMPTS = 3
 NOTHING: Payload = MappingProxyType({})
 
 

@@ -1,1 +1,1 @@
-"""What happens after the reply? The worker loop and a file per task."""
+"""Work after the reply: the worker loop, and its tasks. registry.py lists them."""

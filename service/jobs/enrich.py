@@ -1,12 +1,12 @@
-"""What does a memory name, what does it tell of that, which memories stand beside it, and what is it in one line?
+"""Enrichment of memories: entities, relations between them, associations, and a summary of one line.
 
-Rules only, so the job costs milliseconds and needs no key; what a model found when the memory was written comes with
+By rules only, so the job costs milliseconds and needs no key; what a model found when the memory was written comes with
 the job and is stored beside. The nearest memories come with it too: deduplication looked them up already. It works on
-the text it read; when that changed before the result is written, nothing is written: whoever changed it queued a job
-of its own. Every link, relation and edge of a memory that the same text no longer gives goes.
+the text it read; when that changed before the result is written, nothing is written: that change queued a job of its
+own. Every link, relation and edge of a memory that the same text no longer gives is removed.
 
 Memories of one workspace whose jobs were claimed together take the same statements in one transaction: most of what an
-enrichment costs is round trips. When that fails, the loop has each done by itself.
+enrichment costs is round trips. When that fails, the loop runs each by itself.
 """
 
 from __future__ import annotations
@@ -22,22 +22,33 @@ from service.db.graph.entity_links import Mention
 from service.db.graph.entity_relations import Said
 from service.db.memories import enrichment
 from service.db.memories.enrichment import Enriched, Subject
-from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, key
+from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, display_name, key, type_name
+from service.domain.fact import NamedRelation
 from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
-from service.jobs import findings
-from service.jobs.findings import Findings
+from service.language import entities, pii, relations, summary
 from service.language.relation_labels import normalise
 from service.resources import Resources
 
 KNOWN_LIMIT = 2_000  # names of one user that are recognised in lower case; the oldest, because they recur
 LLM_CONFIDENCE, RULES_CONFIDENCE = 0.85, 0.9
 TOGETHER = 20
-"""Memories in one transaction at most: their rows stay locked for some 20 ms."""
+"""Memories in one transaction, at most: their rows stay locked for some 20 ms."""
+SPEAKERS = frozenset({"user", "the user", "assistant", "i", "me", "we", "you"})
+"""The speakers are no entities: the scope of the memory names them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class Findings:
+    """Found in a text: its entities, each once, the relations between them, and its first sentence."""
+
+    named: tuple[NamedEntity, ...] = ()
+    summary: str | None = None
+    related: tuple[NamedRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnrichmentInput:
     """A memory as it was read, with what surrounds it. `near`: the memories it is SIMILAR_TO with the similarity."""
 
     job: Job
@@ -51,10 +62,10 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
-    """What one reader, the rules or a model, found in a memory, and how sure that is (0..1)."""
+class Extraction:
+    """What the rules or a model found in a memory (`by`), and how sure that is (0..1)."""
 
-    read: Read
+    read: EnrichmentInput
     by: str
     confidence: float
     found: Findings
@@ -100,36 +111,38 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
         known = await table.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
         found = await _with_near(session, found, res)
     if found:
-        await _write(workspace_id, await res.threads.run(listen, found, known), res)
+        await _write(workspace_id, await res.threads.run(extract, found, known), res)
 
 
-async def _read(session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], res: Resources) -> list[Read]:
+async def _read(
+    session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], res: Resources
+) -> list[EnrichmentInput]:
     settings = res.settings
     there = await enrichment.subjects(session, workspace_id, list(jobs), window_s=settings.occurred_before_window_s)
     found = []
     for memory_id, job in jobs.items():
         if (subject := there.get(memory_id)) is not None:
             graph = settings.graph_enabled if subject.graph_enabled is None else subject.graph_enabled
-            found.append(Read(job, subject, graph, {}))
+            found.append(EnrichmentInput(job, subject, graph, {}))
     return found
 
 
-def listen(reads: Sequence[Read], known: Mapping[EntityOwner, dict[str, NamedEntity]]) -> list[Voice]:
-    """What the model and the rules say of each memory, in this order. A name that one memory brings is known to the
+def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[str, NamedEntity]]) -> list[Extraction]:
+    """What the model and the rules find in each memory, in this order. A name that one memory brings is known to the
     next, as if they came one after the other."""
-    voices = []
+    extractions = []
     for read in reads:
         names = known[read.owner]
-        model, rules = findings.by_model(read.job.payload), findings.find(read.subject.text, names)
+        model, rules = find_by_model(read.job.payload), find_by_rules(read.subject.text, names)
         for each in (*model.named, *rules.named):
             names.setdefault(key(each.name), each)
-        if model.named or read.subject.version > 1:  # else no model spoke of it, nor of an earlier text
-            voices.append(Voice(read, LLM, LLM_CONFIDENCE, model))
-        voices.append(Voice(read, RULES, RULES_CONFIDENCE, rules))
-    return voices
+        if model.named or read.subject.version > 1:  # else no model has read it, nor an earlier text
+            extractions.append(Extraction(read, LLM, LLM_CONFIDENCE, model))
+        extractions.append(Extraction(read, RULES, RULES_CONFIDENCE, rules))
+    return extractions
 
 
-async def _with_near(session: Session, reads: Sequence[Read], res: Resources) -> list[Read]:
+async def _with_near(session: Session, reads: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
     """With the memories each is SIMILAR_TO, the nearest first. A turn of a conversation has none: it resembles the
     turns around it."""
     most, least = res.settings.similar_to_k, res.settings.similar_to_min
@@ -147,11 +160,11 @@ async def _with_near(session: Session, reads: Sequence[Read], res: Resources) ->
                 by_values = True
             near = await _nearest(session, read, res)
         close = sorted((each for each in near if each[1] >= least), key=lambda each: -each[1])
-        found.append(Read(read.job, read.subject, read.graph, dict(close[:most])))
+        found.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:most])))
     return found
 
 
-async def _nearest(session: Session, read: Read, res: Resources) -> list[tuple[UUID, float]]:
+async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> list[tuple[UUID, float]]:
     return await enrichment.neighbours(
         session,
         read.job.workspace_id,
@@ -164,89 +177,104 @@ async def _nearest(session: Session, read: Read, res: Resources) -> list[tuple[U
     )
 
 
-async def _write(workspace_id: UUID, voices: Sequence[Voice], res: Resources) -> None:
-    rules = [voice for voice in voices if voice.by == RULES]
-    drawn = {voice.read.subject.id: _associations(voice.read, res) for voice in rules}
+async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Resources) -> None:
+    rules = [extraction for extraction in extractions if extraction.by == RULES]
+    drawn = {extraction.read.subject.id: _associations(extraction.read, res) for extraction in rules}
     ends = {end for each in drawn.values() for edge in each for end in (edge.source_id, edge.target_id)}
     results = [
-        Enriched(voice.read.subject.id, voice.read.subject.hash, voice.found.summary, voice.read.job.attempts)
-        for voice in rules
+        Enriched(
+            extraction.read.subject.id,
+            extraction.read.subject.hash,
+            extraction.found.summary,
+            extraction.read.job.attempts,
+        )
+        for extraction in rules
     ]
     async with res.db.begin(workspace_id, by_key=True) as session:
         there = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
-        kept = [voice for voice in voices if there.get(voice.read.subject.id) == voice.read.subject.hash]
+        kept = [
+            extraction
+            for extraction in extractions
+            if there.get(extraction.read.subject.id) == extraction.read.subject.hash
+        ]
         if not kept:
             return
-        ids = await _name(session, workspace_id, kept)
-        await _say(session, workspace_id, kept, ids, res)
-        await _draw(session, workspace_id, kept, drawn, set(there))
+        ids = await _write_entities(session, workspace_id, kept)
+        await _write_relations(session, workspace_id, kept, ids, res)
+        await _write_associations(session, workspace_id, kept, drawn, set(there))
 
 
-async def _name(session: Session, workspace_id: UUID, voices: Sequence[Voice]) -> dict[tuple[UUID, str], UUID]:
+async def _write_entities(
+    session: Session, workspace_id: UUID, extractions: Sequence[Extraction]
+) -> dict[tuple[UUID, str], UUID]:
     mentions = [
-        Mention(voice.read.subject.id, voice.read.owner, named, voice.by, voice.read.subject.timestamp)
-        for voice in voices
-        for named in voice.found.named
+        Mention(
+            extraction.read.subject.id, extraction.read.owner, named, extraction.by, extraction.read.subject.timestamp
+        )
+        for extraction in extractions
+        for named in extraction.found.named
     ]
     await table.add(session, workspace_id, mentions)
-    return await table.link(session, workspace_id, mentions, read=[voice.name for voice in voices])
+    return await table.link(session, workspace_id, mentions, read=[extraction.name for extraction in extractions])
 
 
-async def _say(
+async def _write_relations(
     session: Session,
     workspace_id: UUID,
-    voices: Sequence[Voice],
+    extractions: Sequence[Extraction],
     ids: Mapping[tuple[UUID, str], UUID],
     res: Resources,
 ) -> None:
-    """What the texts tell of their entities; these are linked to them, and locked before an edge between them is
-    touched."""
-    telling = [each for each in voices if each.read.graph and (each.found.related or each.read.subject.version > 1)]
-    if not telling:
+    """Relations between entities that the texts state. Both ends are linked to the memory already, and locked before an
+    edge between them is touched."""
+    stated = [each for each in extractions if each.read.graph and (each.found.related or each.read.subject.version > 1)]
+    if not stated:
         return
-    said = {one: None for voice in telling for one in _said(voice, ids)}
+    said = {one: None for extraction in stated for one in _said(extraction, ids)}
     ends = sorted({end for one in said for end in (one.source_id, one.target_id)})
     there = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
     kept = [one for one in said if one.source_id in there and one.target_id in there]
-    former = {voice.read.subject.id for voice in telling if voice.read.subject.version > 1}
-    if former:  # what an earlier text said may go with it
+    former = {extraction.read.subject.id for extraction in stated if extraction.read.subject.version > 1}
+    if former:  # what an earlier text stated may go with it
         await entity_relations.lock_said(session, workspace_id, sorted(former))
     now = res.clock()
-    await entity_relations.say(session, workspace_id, kept, read=[voice.name for voice in telling], now=now)
+    await entity_relations.say(session, workspace_id, kept, read=[extraction.name for extraction in stated], now=now)
     if kept:
         await entity_relations.hold_as_told(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
 
 
-def _said(voice: Voice, ids: Mapping[tuple[UUID, str], UUID]) -> list[Said]:
+def _said(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[Said]:
     """Each relation once, under the label it has first."""
-    memory_id = voice.read.subject.id
+    memory_id = extraction.read.subject.id
     said: dict[tuple[UUID, str, UUID], Said] = {}
-    for each in voice.found.related:
+    for each in extraction.found.related:
         source, target = ids.get((memory_id, key(each.source))), ids.get((memory_id, key(each.target)))
         kind = normalise(each.relation)
         if source and target and source != target and kind:
-            one = Said(memory_id, source, kind, each.relation, target, voice.by, voice.confidence)
+            one = Said(memory_id, source, kind, each.relation, target, extraction.by, extraction.confidence)
             said.setdefault((source, kind, target), one)
     return list(said.values())
 
 
-async def _draw(
+async def _write_associations(
     session: Session,
     workspace_id: UUID,
-    voices: Sequence[Voice],
+    extractions: Sequence[Extraction],
     drawn: Mapping[UUID, Sequence[Relation]],
     there: set[UUID],
 ) -> None:
-    subjects = [voice.read.subject for voice in voices if voice.by == RULES and voice.read.graph]
+    subjects = [
+        extraction.read.subject for extraction in extractions if extraction.by == RULES and extraction.read.graph
+    ]
     touched = [each.id for each in subjects if drawn[each.id] or each.version > 1]
     found = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= there]
     if touched:
         await edges.draw(session, workspace_id, touched, found, extracted_by=RULES)
 
 
-def _associations(read: Read, res: Resources) -> list[Relation]:
+def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
     """SIMILAR_TO the near ones, as strong as they are similar, and one OCCURRED_BEFORE from the memory just before, the
-    stronger the closer in time (R8.13)."""
+    stronger the closer in time."""
     if not read.graph:
         return []
     subject = read.subject
@@ -261,3 +289,38 @@ def _associations(read: Read, res: Resources) -> list[Relation]:
         closeness = 1 - gap_s / res.settings.occurred_before_window_s
         found.append(Relation(before.id, RelationType.OCCURRED_BEFORE, subject.id, round(max(closeness, 0.1), 4)))
     return found
+
+
+def find_by_rules(text: str, known: Mapping[str, NamedEntity]) -> Findings:
+    """Entities under the name they are known by, and the summary; None for a text without a sentence."""
+    types = {each: named.type for each, named in known.items()}
+    named: dict[str, NamedEntity] = {}
+    names: dict[str, str] = {}
+    spans = entities.find(text, known=types)
+    for entity in spans:
+        found = known.get(key(entity.name), NamedEntity(entity.name, entity.type))
+        named.setdefault(key(found.name), found)
+        names[entity.name] = found.name
+    related = tuple(
+        NamedRelation(names[each.source], each.relation, names[each.target]) for each in relations.find(text, spans)
+    )
+    return Findings(tuple(named.values()), summary.first_sentence(text) or None, related)
+
+
+def find_by_model(payload: Mapping[str, object]) -> Findings:
+    """What a model found in the text, its names redacted; speakers, and relations of what it did not name, are left
+    out."""
+    if "entities" not in payload:
+        return Findings()
+    clean, _ = pii.redact_json({"entities": payload.get("entities"), "relations": payload.get("relations")})
+    assert isinstance(clean, dict)
+    named: dict[str, NamedEntity] = {}
+    for name, kind in clean["entities"] or ():
+        if key(name) not in SPEAKERS and "[REDACTED" not in name:
+            named.setdefault(key(name), NamedEntity(display_name(name), type_name(kind)))
+    related = tuple(
+        NamedRelation(source, label, target)
+        for source, label, target in clean["relations"] or ()
+        if key(source) in named and key(target) in named and key(source) != key(target)
+    )
+    return Findings(tuple(named.values()), None, related)

@@ -1,10 +1,10 @@
-"""How does a worker work?
+"""The worker: claims jobs, runs them, keeps their leases and records how they ended.
 
-It claims a batch, runs up to `worker_concurrency` units at once, keeps their leases alive and tells the queue how each
-ended. Of quick jobs it claims some ahead, of slow ones only what it can start. It lives through a database restart,
+It runs up to `worker_concurrency` batches of jobs at once. Of quick jobs it claims some ahead, of slow ones only what
+it can start. It lives through a database restart,
 and on SIGTERM it claims nothing new, lets running jobs end for 20 s and gives the rest back.
 
-Here and in the ledger beside it `Exception` is caught: of an error the loop reads `retryable`, nothing else.
+Here and in the recorder beside it `Exception` is caught: of an error the loop reads `retryable`, nothing else.
 """
 
 from __future__ import annotations
@@ -20,27 +20,40 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from uuid import uuid4
 
+from prometheus_client import Counter, Histogram
+
 from service.db.jobs import queue
 from service.db.jobs.queue import FIRST_LANE, Lane
 from service.db.roles import WORKER
 from service.domain.job import Counts, Ending, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.errors import ServiceError
-from service.jobs import portions, verdict
-from service.jobs.ledger import Ledger
-from service.jobs.metrics import JOB_RUN, JOB_WAIT, JOBS_DONE
-from service.jobs.portions import Group, Unit
+from service.jobs import batches
+from service.jobs.batches import Batch, ClaimGroup
+from service.jobs.recorder import JobRecorder, describe, ending_of_failure
 from service.jobs.registry import TASKS, Task
 from service.jobs.timetable import LOOK_S, Timetable
 from service.resources import Resources, open_resources
 from service.settings import Settings
 
 DRAIN_S = 20.0  # under the 30 s that Kubernetes waits
-FAREWELL_S = 3.0  # for the last word to the queue
+FAREWELL_S = 3.0  # to record the last endings
 PAUSE_S = (0.2, 5.0)  # first and longest wait while the database is away
 STUCK_S = 2.0  # claimed ahead and still not started: another worker may have it
 
 log = logging.getLogger(__name__)
+
+# labels are names of work, never a workspace or a user: docs/decisions/021-open-routes.md
+JOBS_DONE = Counter("jobs_done_total", "Attempts that ended, by kind of work and how", ["kind", "outcome"])
+JOB_WAIT = Histogram(
+    "job_wait_seconds",
+    "From the moment a job was due to its claim",
+    ["kind"],
+    buckets=(0.01, 0.05, 0.1, 0.5, 1, 2, 5, 15, 60, 300, 1800),
+)
+JOB_RUN = Histogram(
+    "job_run_seconds", "How long a run took", ["kind"], buckets=(0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 20, 60, 300)
+)
 
 
 async def run_worker(settings: Settings) -> None:
@@ -60,27 +73,27 @@ async def run_worker(settings: Settings) -> None:
 
 
 class Worker:
-    """One worker in one event loop: a process of its own, or a guest in the API's (R14.16)."""
+    """One worker in one event loop: a process of its own, or a guest in the API's."""
 
     def __init__(self, res: Resources, tasks: Mapping[JobName, Task]) -> None:
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
         self._res = res
         self._tasks = {str(name): task for name, task in tasks.items()}
         self._settings = res.settings
-        self._ledger = Ledger(res.db, self.name)
+        self._recorder = JobRecorder(res.db, self.name)
         self._timetable = Timetable(res.db, self._tasks)
         self._slots = asyncio.Semaphore(self._settings.worker_concurrency)
-        self._units: dict[asyncio.Task[None], Unit] = {}
+        self._running: dict[asyncio.Task[None], Batch] = {}
         self._freed = asyncio.Event()
         self._bell = res.wakeup.arrived
-        self._groups = deque(portions.groups(self._tasks, self._settings.embed_batch))
-        self._lanes: dict[Group, Lane] = dict.fromkeys(self._groups, FIRST_LANE)
-        self._pace_s = 1.0  # seconds a unit takes, smoothed
+        self._groups = deque(batches.claim_groups(self._tasks, self._settings.embed_batch))
+        self._lanes: dict[ClaimGroup, Lane] = dict.fromkeys(self._groups, FIRST_LANE)
+        self._pace_s = 1.0  # seconds a batch takes, smoothed
         self._draining = False
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set, then drains. Cancelled, it leaves at once; leases free what it held."""
-        writer = asyncio.create_task(self._ledger.write_endings())
+        writer = asyncio.create_task(self._recorder.write_endings())
         beside = [
             asyncio.create_task(self._every(self._settings.job_lease_s / 3, self._extend)),
             asyncio.create_task(self._every(LOOK_S, self._start_recurring)),
@@ -91,9 +104,9 @@ class Worker:
             await self._claim_until(stop)
             await self._drain()
         finally:
-            await _end_all(*beside, *self._units)
+            await _end_all(*beside, *self._running)
             with suppress(Exception):  # behind what the writer has under way, so nothing is written twice
-                await asyncio.wait_for(self._ledger.flush_all(), FAREWELL_S)
+                await asyncio.wait_for(self._recorder.flush_all(), FAREWELL_S)
             await _end_all(writer)
 
     # -- claiming
@@ -109,7 +122,7 @@ class Worker:
             try:
                 more = await self._claim()
             except Exception as exc:  # Postgres is away, or a bug: neither may end the worker
-                log.warning("claiming failed: %s", verdict.describe(exc))
+                log.warning("claiming failed: %s", describe(exc))
                 await _wait(stop, pause_s)
                 pause_s = min(2 * pause_s, PAUSE_S[1])
                 continue
@@ -119,12 +132,12 @@ class Worker:
 
     def _room(self) -> int:
         slots = self._settings.worker_concurrency
-        return portions.room(slots=slots, pace_s=self._pace_s, held=len(self._units))
+        return batches.room(slots=slots, pace_s=self._pace_s, held=len(self._running))
 
     async def _claim(self) -> bool:
         """Claims and starts what fits, group by group, each time another group first; whether more may be due. Asking
         again when nothing can be made every second claim a vain one."""
-        room, claimed, more = self._room(), list[Unit](), False
+        room, claimed, more = self._room(), list[Batch](), False
         self._groups.rotate(1)
         async with self._res.db.begin(NIL_WORKSPACE, by_key=True) as session:
             for group in self._groups:
@@ -135,41 +148,41 @@ class Worker:
                 jobs = await queue.claim(
                     session, self.name, group.kinds, limit, self._settings.job_lease_s, after=self._lanes[group]
                 )
-                more = more or portions.cut_off(jobs, limit)
+                more = more or batches.may_have_left_some(jobs, limit)
                 if jobs:
                     self._lanes[group] = (jobs[-1].workspace_id, jobs[-1].kind)
-                    found = portions.units(jobs, group)
+                    found = batches.split(jobs, group)
                     claimed += found
                     room -= len(found)
-        for unit in claimed:
-            self._ledger.take(unit)
-            self._start(unit)
-            for job in unit:
+        for batch in claimed:
+            self._recorder.take(batch)
+            self._start(batch)
+            for job in batch:
                 JOB_WAIT.labels(job.kind).observe(job.waited_s)
         return more
 
-    def _start(self, unit: Unit) -> None:
-        task = asyncio.create_task(self._work(unit))
-        self._units[task] = unit
+    def _start(self, batch: Batch) -> None:
+        task = asyncio.create_task(self._work(batch))
+        self._running[task] = batch
         task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
-        del self._units[task]
+        del self._running[task]
         self._freed.set()
 
     # -- running
 
-    async def _work(self, unit: Unit) -> None:
+    async def _work(self, batch: Batch) -> None:
         try:
             if not await self._got_slot():
-                self._give_back(unit)
+                self._give_back(batch)
                 return
             try:
-                await self._run(unit)
+                await self._run(batch)
             finally:
                 self._slots.release()
         except asyncio.CancelledError:  # drained, or the lease is lost: then this changes nothing
-            self._give_back(unit)
+            self._give_back(batch)
             raise
 
     async def _got_slot(self) -> bool:
@@ -178,7 +191,7 @@ class Worker:
             try:
                 await asyncio.wait_for(self._slots.acquire(), STUCK_S)
             except TimeoutError:
-                self._pace_s = 1.0  # slower than thought: claim nothing ahead
+                self._pace_s = 1.0  # slower than expected: claim nothing ahead
                 return False
         else:
             await self._slots.acquire()
@@ -187,42 +200,42 @@ class Worker:
             return False
         return True
 
-    async def _run(self, unit: Unit) -> None:
-        task = self._tasks[unit[0].kind]
+    async def _run(self, batch: Batch) -> None:
+        task = self._tasks[batch[0].kind]
         began = time.monotonic()
         try:
             async with asyncio.timeout(task.timeout_s):
-                counts = await _call(task, unit, self._res)
+                counts = await _call(task, batch, self._res)
         except Exception as exc:
-            log.warning("%s failed in attempt %d: %s", unit[0].kind, unit[0].attempts, verdict.describe(exc))
-            if task.alone_at_once and len(unit) > 1 and not self._draining:
-                for job in unit:
+            log.warning("%s failed in attempt %d: %s", batch[0].kind, batch[0].attempts, describe(exc))
+            if task.retry_alone and len(batch) > 1 and not self._draining:
+                for job in batch:
                     self._start((job,))
                 return
-            for job in unit:
-                self._end(verdict.failed(job, exc, alone=len(unit) == 1, backoff_s=self._settings.job_backoff_s))
+            for job in batch:
+                self._end(ending_of_failure(job, exc, alone=len(batch) == 1, backoff_s=self._settings.job_backoff_s))
         else:
-            for job in unit:
+            for job in batch:
                 self._end(Ending(job, "done", counts=counts))
         took_s = time.monotonic() - began
         self._pace_s += 0.1 * (took_s - self._pace_s)
-        JOB_RUN.labels(unit[0].kind).observe(took_s)
+        JOB_RUN.labels(batch[0].kind).observe(took_s)
 
     def _end(self, ending: Ending) -> None:
-        self._ledger.end(ending)
+        self._recorder.end(ending)
         outcome = {"done": "done", "dead": "dead", "ready": "retried" if ending.counted else "given_back"}
         JOBS_DONE.labels(ending.job.kind, outcome[ending.state]).inc()
 
-    def _give_back(self, unit: Unit) -> None:
-        for job in unit:
+    def _give_back(self, batch: Batch) -> None:
+        for job in batch:
             self._end(Ending(job, "ready", error="given back by its worker", counted=False))
 
     # -- beside the work
 
     async def _extend(self) -> None:
-        lost = {(job.id, job.attempts) for job in await self._ledger.extend(self._settings.job_lease_s)}
-        for task, unit in list(self._units.items()):
-            if lost.issuperset((job.id, job.attempts) for job in unit):
+        lost = {(job.id, job.attempts) for job in await self._recorder.extend(self._settings.job_lease_s)}
+        for task, batch in list(self._running.items()):
+            if lost.issuperset((job.id, job.attempts) for job in batch):
                 task.cancel()
 
     async def _start_recurring(self) -> None:
@@ -234,7 +247,7 @@ class Worker:
             try:
                 await work()
             except Exception as exc:
-                log.warning("upkeep failed: %s", verdict.describe(exc))
+                log.warning("upkeep failed: %s", describe(exc))
                 await asyncio.sleep(min(PAUSE_S[1], period_s / 4))
             else:
                 await asyncio.sleep(period_s)
@@ -248,15 +261,15 @@ class Worker:
 
     async def _drain(self) -> None:
         self._draining = True
-        if self._units:
-            log.info("draining %d units of work", len(self._units))
-            await asyncio.wait(set(self._units), timeout=DRAIN_S)
+        if self._running:
+            log.info("draining %d batches of work", len(self._running))
+            await asyncio.wait(set(self._running), timeout=DRAIN_S)
 
 
-async def _call(task: Task, unit: Unit, res: Resources) -> Counts | None:
-    if len(unit) > 1 and task.together is not None:
-        return await task.together(unit, res)
-    return await task.run(unit[0], res)
+async def _call(task: Task, batch: Batch, res: Resources) -> Counts | None:
+    if len(batch) > 1 and task.together is not None:
+        return await task.together(batch, res)
+    return await task.run(batch[0], res)
 
 
 async def _end_all(*tasks: asyncio.Task[None]) -> None:

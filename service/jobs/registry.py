@@ -11,18 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.domain.job import Counts, Job, JobName
-from service.jobs import (
-    cleanup,
-    consolidate,
-    count_terms,
-    embed,
-    enrich,
-    forget_scope,
-    ingest,
-    partitions,
-    sweep,
-    vacuum,
-)
+from service.jobs import conversations, embed, enrich, forget_scope, upkeep
 from service.resources import Resources
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
@@ -34,9 +23,9 @@ MINUTE_S = 60.0
 class Task:
     """`interval_s`: also runs by itself, and with `at_start` whenever a worker starts.
 
-    `together` takes several first attempts in one go, at most `most` (None: settings.embed_batch); an attempt after a
-    failure goes to `run` alone, so that a bad one takes nobody with it. `alone_at_once`: when they failed in one go,
-    each is run alone in this very attempt, because that costs nobody a wait; else after its pause.
+    `together` takes several first attempts in one call, at most `max_batch` (None: settings.embed_batch); an attempt
+    after a failure goes to `run` alone, so that one bad job does not fail the others. `retry_alone`: when a batch
+    failed, each of its jobs runs alone in this very attempt, else after its pause.
     `timeout_s`: a longer run is cancelled and has failed.
     """
 
@@ -45,21 +34,21 @@ class Task:
     at_start: bool = False
     timeout_s: float = 300.0
     together: RunMany | None = None
-    most: int | None = None
-    alone_at_once: bool = False
+    max_batch: int | None = None
+    retry_alone: bool = False
 
 
 TASKS: Mapping[JobName, Task] = MappingProxyType(
     {
         "embed": Task(embed.run, interval_s=5 * MINUTE_S, together=embed.run_together),
-        "enrich": Task(enrich.run, together=enrich.run_together, most=enrich.TOGETHER, alone_at_once=True),
-        "ingest": Task(ingest.run),
-        "consolidate": Task(consolidate.run),
+        "enrich": Task(enrich.run, together=enrich.run_together, max_batch=enrich.TOGETHER, retry_alone=True),
+        "ingest": Task(conversations.ingest),
+        "consolidate": Task(conversations.consolidate),
         "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),
-        "count_terms": Task(count_terms.run, interval_s=5 * MINUTE_S, at_start=True, timeout_s=60 * MINUTE_S),
-        "audit_partitions": Task(partitions.run, interval_s=1440 * MINUTE_S, at_start=True),
-        "cleanup": Task(cleanup.run, interval_s=1440 * MINUTE_S),
-        "sweep_working": Task(sweep.run, interval_s=5 * MINUTE_S),
-        "vacuum": Task(vacuum.run, timeout_s=60 * MINUTE_S),
+        "count_terms": Task(upkeep.count_terms, interval_s=5 * MINUTE_S, at_start=True, timeout_s=60 * MINUTE_S),
+        "audit_partitions": Task(upkeep.keep_partitions, interval_s=1440 * MINUTE_S, at_start=True),
+        "cleanup": Task(upkeep.clean_up, interval_s=1440 * MINUTE_S),
+        "sweep_working": Task(upkeep.sweep_working_memory, interval_s=5 * MINUTE_S),
+        "vacuum": Task(upkeep.vacuum, timeout_s=60 * MINUTE_S),
     }
 )

@@ -1,4 +1,4 @@
-"""When do recurring jobs start?
+"""Starts of recurring jobs.
 
 Every worker looks; the one that locks the row in `schedule` starts the run, so each is started once however many
 workers there are. It is the queue that runs it, with retries and a lease like any other job.

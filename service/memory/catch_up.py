@@ -27,7 +27,7 @@ WORDS_OF = "words_of"
 GOALS, STRATEGIES, ENTITIES = "goals", "strategies", "entities"
 BATCH = 100
 PATIENCE = 150
-"""Attempts: with the longest wait of service/jobs/verdict.py, 10 minutes, about a day."""
+"""Attempts: with the longest wait of service/jobs/recorder.py, 10 minutes, about a day."""
 
 
 KINDS: Mapping[str, LateVectors] = MappingProxyType(

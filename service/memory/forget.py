@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -16,12 +18,13 @@ from service.db.engine import Session
 from service.db.erasure import deletion, purge
 from service.db.erasure.deletion import BATCH, Extent
 from service.db.graph import entities
-from service.db.jobs import operations
+from service.db.jobs import operations, schedule
 from service.db.jobs.operations import OperationRecord
 from service.db.memories import memories
+from service.db.tenants.keys import workspace
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
-from service.domain.scope import Scope
+from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memory.store import write_transaction
 from service.memory.transactions import check, keep, missing, note, plain_transaction, promise
 from service.resources import Resources
@@ -211,3 +214,30 @@ def _named(extent: Extent) -> dict[str, str | None]:
         "run_id": scope.run_id,
         "channel": extent.channel,
     }
+
+
+async def remove_outlived(res: Resources) -> int:
+    """How many memories went, of all workspaces, each with a DELETE in its history; batches until none is left."""
+    removed = 0
+    while True:
+        async with res.db.read(NIL_WORKSPACE) as session:
+            found = await schedule.outlived(
+                session, res.clock(), retention_days=res.settings.memory_retention_days, limit=BATCH
+            )
+        gone = 0
+        for workspace_id, group in groupby(sorted(found), key=itemgetter(0)):
+            gone += await _remove_expired(workspace_id, [memory_id for _, memory_id in group], res)
+        removed += gone
+        if not gone:  # nothing left, or others were faster
+            return removed
+
+
+async def _remove_expired(workspace_id: UUID, ids: list[UUID], res: Resources) -> int:
+    async with res.db.begin(workspace_id) as session:
+        settings = res.of_workspace(dict((await workspace(session, workspace_id)).settings))
+        gone = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
+        if gone:
+            await note(
+                session, "delete", Scope(workspace_id), gone, WriteContext("job:cleanup"), settings, reason="outlived"
+            )
+    return len(gone)

@@ -12,7 +12,7 @@ from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.errors import LlmError
-from service.jobs import consolidate
+from service.jobs import conversations
 from service.resources import Resources
 from service.settings import Settings
 from tests.api.conftest import Tables
@@ -94,11 +94,11 @@ async def test_an_extraction_that_cannot_be_used_is_made_later(
     assert [warning.partition(":")[0] for warning in found["warnings"]] == ["llm_unavailable", "no_facts"]
     [job] = await _waiting(tables, tenant)
     server.chat.forget()
-    assert await consolidate.run(job, wire.resources) == {"facts": 1}
+    assert await conversations.consolidate(job, wire.resources) == {"facts": 1}
     assert LATER in await known(client)
     listed = (await client.get("/v1/memories", params={"user_id": "bob"})).json()["results"]
     assert next(each["tags"] for each in listed if each["memory"] == LATER) == ["music"]
-    assert await consolidate.run(job, wire.resources) is None, "a job that runs twice stores once"
+    assert await conversations.consolidate(job, wire.resources) is None, "a job that runs twice stores once"
 
 
 async def test_a_hang_ends_in_time_and_the_messages_are_curated_later(
@@ -345,7 +345,7 @@ async def test_while_the_model_stays_away_the_job_fails_and_waits(wire: Wire, te
     await told(client, "I play the cello")
     [job] = await _waiting(tables, tenant)
     with pytest.raises(LlmError):
-        await consolidate.run(job, wire.resources)
+        await conversations.consolidate(job, wire.resources)
     assert LATER not in await known(client)
 
 
@@ -357,7 +357,7 @@ async def test_a_later_message_does_not_make_the_kept_ones_forgotten(
     await answer(client, "I play the cello", run_id="S1")
     assert events((await answer(client, "I own a rocket", run_id="S1"))["results"]) == ["ADD"]
     [job] = await _waiting(tables, tenant)
-    await consolidate.run(job, wire.resources)
+    await conversations.consolidate(job, wire.resources)
     assert {LATER, "User owns a rocket"} <= set(await known(client))
 
 

@@ -12,7 +12,7 @@ from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import partitions
+from service.jobs import upkeep
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.conftest import SetClock, Tenant
@@ -216,7 +216,7 @@ async def test_old_partitions_of_the_log_go_and_totals_stay(
         lambda: datetime.now(UTC),
         resources.threads,
     )
-    await partitions.run(Job(NIL_WORKSPACE, uuid4(), "audit_partitions", None, {}, 1, 3, "test"), res)
+    await upkeep.keep_partitions(Job(NIL_WORKSPACE, uuid4(), "audit_partitions", None, {}, 1, 3, "test"), res)
     count = "SELECT count(*) FROM tool_invocation WHERE workspace_id = $1"
     assert await tables.value(count, tenant.workspace_id) == 1
     assert await tables.value("SELECT to_regclass('tool_invocation_202305')") is None

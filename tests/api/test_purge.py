@@ -12,7 +12,7 @@ from httpx2 import AsyncClient
 from service.db.engine import Database
 from service.domain.job import Job
 from service.errors import LlmError
-from service.jobs import consolidate, enrich, ingest, vacuum
+from service.jobs import conversations, enrich, upkeep
 from service.memory.curate import TurnsGone
 from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
@@ -131,7 +131,9 @@ async def test_a_user_is_erased_from_every_column_of_every_table(
         assert f"memory {other}" in now
         for operation in operations:  # a worker that had it in its hands already
             payload = {"operation_id": str(operation["id"])}
-            await ingest.run(Job(tenant.workspace_id, operation["id"], "ingest", None, payload, 1, 3, "t"), resources)
+            await conversations.ingest(
+                Job(tenant.workspace_id, operation["id"], "ingest", None, payload, 1, 3, "t"), resources
+            )
         assert await _holding(tables) == set()
         [line] = (await client.get("/v1/audit", params={"operation": "purge"})).json()["results"]
         assert line["metadata"]["subject_sha256"] == answer.json()["subject_sha256"]
@@ -216,11 +218,11 @@ async def test_the_worker_cleans_the_files_where_it_may(
     for row in jobs:
         job = Job(tenant.workspace_id, row["id"], "vacuum", None, {}, 1, 3, "t")
         worker = replace(resources, db=worker_database)
-        done = await vacuum.run(job, worker)
+        done = await upkeep.vacuum(job, worker)
         assert done["tables"] > 40
         passed = "SELECT relname FROM pg_stat_user_tables WHERE last_vacuum IS NOT NULL"
         assert {"memory", "memory_vector_p0", "decision"} <= {each[0] for each in await tables.fetch(passed)}
-        assert await vacuum.run(job, worker) == {"tables": 0}
+        assert await upkeep.vacuum(job, worker) == {"tables": 0}
 
 
 class Late(Judge):
@@ -247,7 +249,7 @@ async def test_what_a_model_says_of_the_erased_is_not_kept(
         [row] = await tables.fetch(kept, tenant.workspace_id)
         late.client = client
         job = Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 3, "t")
-        assert await consolidate.run(job, replace(resources, llm=late)) is None
+        assert await conversations.consolidate(job, replace(resources, llm=late)) is None
         assert await _holding(tables) == set()
 
 
@@ -277,8 +279,8 @@ async def test_what_is_left_of_a_conversation_is_read_anew(
         half.tables = tables
         half.say(f"Owns a {CANARY}", {"event": "ADD"})
         with pytest.raises(TurnsGone) as gone:
-            await consolidate.run(job, replace(resources, llm=half))
+            await conversations.consolidate(job, replace(resources, llm=half))
         assert gone.value.retryable
         assert await listed(client, user_id="alice") == set()
         half.say("Plays the cello", {"event": "ADD"})
-        assert await consolidate.run(job, replace(resources, llm=half)) == {"facts": 1}
+        assert await conversations.consolidate(job, replace(resources, llm=half)) == {"facts": 1}

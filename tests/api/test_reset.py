@@ -9,7 +9,7 @@ from httpx2 import AsyncClient
 
 from service.db.engine import Database
 from service.domain.job import Job
-from service.jobs import ingest
+from service.jobs import conversations
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
@@ -97,5 +97,5 @@ async def test_what_was_accepted_before_is_not_stored_after(
         *(tenant.workspace_id, UUID(operation), held[0]["request"]),
     )
     payload = {"operation_id": operation}
-    await ingest.run(Job(tenant.workspace_id, UUID(operation), "ingest", None, payload, 1, 3, "t"), resources)
+    await conversations.ingest(Job(tenant.workspace_id, UUID(operation), "ingest", None, payload, 1, 3, "t"), resources)
     assert await listed(client, user_id="iris") == set()

@@ -10,7 +10,7 @@ import pytest
 from httpx2 import AsyncClient, Response
 
 from service.db.engine import Database
-from service.memory import expire
+from service.memory import forget
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
@@ -245,7 +245,7 @@ async def test_when_its_time_is_over_it_waits_no_more(
         await tell(client, "I have moved to Porto again", ttl_s=60)
         assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
         clock.forward(minutes=2)
-        await expire.remove_outlived(replace(resources, db=worker_database))
+        await forget.remove_outlived(replace(resources, db=worker_database))
         states = await tables.fetch("SELECT state FROM review WHERE workspace_id = $1", tenant.workspace_id)
         assert [each["state"] for each in states] == ["rejected"]
 

@@ -11,7 +11,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.db.engine import Database
-from service.memory import expire
+from service.memory import forget
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
@@ -85,14 +85,14 @@ async def test_the_job_removes_it_with_a_history(
     memory_id = await store(client, "The code is blue", ttl_s=60)
     stays = await store(client, "The door is in the yard", ttl_s=600)
     clock.forward(minutes=2)
-    assert await expire.remove_outlived(worker) >= 1
+    assert await forget.remove_outlived(worker) >= 1
     assert await tables.value("SELECT count(*) FROM memory WHERE id = $1", UUID(memory_id)) == 0
     assert await events(client, memory_id) == ["ADD", "DELETE"]
     assert await events(client, stays) == ["ADD"]
     entry = (await client.get("/v1/audit", params={"operation": "delete"})).json()["results"][0]
     assert (entry["affected_ids"], entry["metadata"]) == ([memory_id], {"reason": "outlived"})
     clock.forward(hours=1)
-    await expire.remove_outlived(worker)
+    await forget.remove_outlived(worker)
 
 
 async def test_retention_is_the_workspaces_own(
@@ -103,10 +103,10 @@ async def test_retention_is_the_workspaces_own(
     old, theirs = await store(client, "Drinks tea"), await store(other_client, "Drinks tea")
     clock.forward(days=29)
     young = await store(client, "Plays chess")
-    await expire.remove_outlived(worker)
+    await forget.remove_outlived(worker)
     assert await events(client, old) == ["ADD"]
     clock.forward(days=2)
-    await expire.remove_outlived(worker)
+    await forget.remove_outlived(worker)
     assert await events(client, old) == ["ADD", "DELETE"]
     assert await events(client, young) == ["ADD"]
     assert await events(other_client, theirs) == ["ADD"]

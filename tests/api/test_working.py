@@ -16,7 +16,7 @@ from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
 from service.domain.working import WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
-from service.jobs import sweep
+from service.jobs import upkeep
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import SetClock, Tenant
@@ -324,9 +324,11 @@ async def test_the_sweeper_takes_what_is_over_in_every_workspace(
             await put(who, key, 1, ttl_seconds=60)
         await put(who, "kept", 1)
     clock.forward(seconds=61)
-    monkeypatch.setattr(sweep, "BATCH", 2)
+    monkeypatch.setattr(upkeep, "BATCH", 2)
     working_resources = replace(resources, db=worker_database)
-    done = await sweep.run(Job(NIL_WORKSPACE, uuid4(), "sweep_working", None, {}, 1, 3, "test"), working_resources)
+    done = await upkeep.sweep_working_memory(
+        Job(NIL_WORKSPACE, uuid4(), "sweep_working", None, {}, 1, 3, "test"), working_resources
+    )
     assert done["working_item"] >= 6
     for who in (client, other_client):
         assert set((await who.get(HOME, params=ALICE)).json()["items"]) == {"kept"}

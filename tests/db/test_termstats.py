@@ -13,7 +13,7 @@ from service.db.engine import Database
 from service.db.search import term_statistics
 from service.db.search.term_statistics import LEAST_TEXTS, LEAST_WORKSPACES
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import count_terms
+from service.jobs import upkeep
 from service.jobs.registry import TASKS
 from service.resources import Resources
 from tests.conftest import Tenant, new_tenant
@@ -48,7 +48,7 @@ async def _counted(database: Database, workspace: UUID) -> list[tuple[int, int, 
 async def _run(res: Resources) -> None:  # noqa: F811
     # workspaces of at least 20 memories are large here
     settings = res.settings.model_copy(update={"exact_scope_rows": 40})
-    await count_terms.run(job_for(NIL_WORKSPACE, None, "count_terms"), replace(res, settings=settings))
+    await upkeep.count_terms(job_for(NIL_WORKSPACE, None, "count_terms"), replace(res, settings=settings))
 
 
 async def test_the_job_counts_large_workspaces(

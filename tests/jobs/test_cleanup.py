@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import cleanup
+from service.jobs import upkeep
 from service.resources import Resources
 from tests.jobs.conftest import fetch, job_for
 
@@ -50,12 +50,14 @@ async def left(database: Database, workspace: UUID) -> list[int]:
 async def test_what_has_expired_goes_in_every_workspace(
     database: Database, res: Resources, workspace: UUID, stranger: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cleanup, "BATCH", 2)
+    monkeypatch.setattr(upkeep, "BATCH", 2)
     for space in (workspace, stranger.workspace_id):
         for number in range(3):
             await fill(database, space, f"old{number}", 1)
         await fill(database, space, "fresh", -1)
-    counts = await cleanup.run(job_for(NIL_WORKSPACE, None, "cleanup"), replace(res, clock=lambda: datetime.now(UTC)))
+    counts = await upkeep.clean_up(
+        job_for(NIL_WORKSPACE, None, "cleanup"), replace(res, clock=lambda: datetime.now(UTC))
+    )
     assert min(count for table, count in counts.items() if table != "memory") >= 6
     assert set(counts) - {"memory"} == {
         "idempotency",
@@ -78,5 +80,5 @@ async def test_unfinished_jobs_stay(database: Database, res: Resources, workspac
             ),
             {"workspace": workspace},
         )
-    await cleanup.run(job_for(NIL_WORKSPACE, None, "cleanup"), res)
+    await upkeep.clean_up(job_for(NIL_WORKSPACE, None, "cleanup"), res)
     assert (await left(database, workspace))[4] == 1

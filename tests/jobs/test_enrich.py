@@ -15,7 +15,7 @@ from service.db.erasure import deletion
 from service.domain.entity import NamedEntity
 from service.domain.job import Job
 from service.domain.text import content_hash
-from service.jobs import enrich, findings
+from service.jobs import enrich
 from service.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -113,12 +113,12 @@ async def test_a_text_changed_meanwhile_gets_nothing_of_the_old_one(
     memory_id = await insert_memory(database, workspace, "We met in Lisbon.")
     loop = asyncio.get_running_loop()
 
-    def find(found: str, known: dict[str, NamedEntity]) -> findings.Findings:
+    def find(found: str, known: dict[str, NamedEntity]) -> enrich.Findings:
         asyncio.run_coroutine_threadsafe(change(database, workspace, memory_id, "We met in Vienna."), loop).result(10)
         return original(found, known)
 
-    original = findings.find
-    monkeypatch.setattr(findings, "find", find)
+    original = enrich.find_by_rules
+    monkeypatch.setattr(enrich, "find_by_rules", find)
     await run(res, workspace, memory_id)
     (row,) = await fetch(database, workspace, "SELECT summary, enriched_at FROM memory WHERE id = :id", id=memory_id)
     assert tuple(row) == (None, None)
@@ -132,11 +132,11 @@ async def test_a_deleted_memory_is_no_error(res: Resources, workspace: UUID) -> 
 async def test_a_second_attempt_shows_before_its_result(
     database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_text: str, _known: dict[str, NamedEntity]) -> findings.Findings:
+    def broken(_text: str, _known: dict[str, NamedEntity]) -> enrich.Findings:
         raise KeyError
 
     memory_id = await insert_memory(database, workspace, TEXT)
-    monkeypatch.setattr(findings, "find", broken)
+    monkeypatch.setattr(enrich, "find_by_rules", broken)
     with pytest.raises(KeyError):
         await run(res, workspace, memory_id, attempts=3)
     (row,) = await fetch(database, workspace, "SELECT * FROM memory WHERE id = :id", id=memory_id)
@@ -373,14 +373,14 @@ async def test_one_that_changed_meanwhile_or_is_gone_leaves_the_others_alone(
     ids = [await insert_memory(database, workspace, f"We met in {town}.") for town in ("Lisbon", "Porto", "Madrid")]
     loop = asyncio.get_running_loop()
 
-    def find(found: str, known: dict[str, NamedEntity]) -> findings.Findings:
+    def find(found: str, known: dict[str, NamedEntity]) -> enrich.Findings:
         if "Porto" in found:
             changing = change(database, workspace, ids[1], "We met in Vienna.")
             asyncio.run_coroutine_threadsafe(changing, loop).result(10)
         return original(found, known)
 
-    original = findings.find
-    monkeypatch.setattr(findings, "find", find)
+    original = enrich.find_by_rules
+    monkeypatch.setattr(enrich, "find_by_rules", find)
     jobs = [job_for(workspace, each, "enrich") for each in (*ids, UUID(int=7), None)]
     await enrich.run_together(jobs, res)
     assert [await names(database, workspace, each) for each in ids] == [{"Lisbon"}, set(), {"Madrid"}]

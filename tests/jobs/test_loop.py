@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 from uuid import UUID
 
 import pytest
@@ -18,7 +19,7 @@ from service.db.jobs.queue import Wakeup
 from service.domain.job import Job, JobName, NewJob
 from service.errors import InvalidInput, StoreUnavailable
 from service.jobs import loop
-from service.jobs.registry import Task
+from service.jobs.registry import TASKS, Task
 from service.resources import Resources
 from service.settings import Settings
 from tests.jobs.conftest import add, jobs_of, make_kind, states, until, working
@@ -179,7 +180,7 @@ async def test_what_failed_together_is_done_alone_in_the_same_attempt(
         return set(await states(worker_database, kind)) == {"done", "dead"}
 
     await add(database, workspace, *(NewJob(kind) for _ in range(11)), NewJob(kind, payload={"bad": True}))
-    async with working(res, {kind: Task(run, together=run_together, most=5, alone_at_once=True)}):
+    async with working(res, {kind: Task(run, together=run_together, max_batch=5, retry_alone=True)}):
         await until(settled)
     assert Counter(await states(worker_database, kind)) == {"done": 11, "dead": 1}
     assert alone == {1: 12, 2: 1, 3: 1}, "the good ones lost no attempt to the bad one"
@@ -352,3 +353,7 @@ async def test_kinds_nobody_registered_are_left_alone(
     async with working(res, {make_kind(): Task(run)}):
         await asyncio.sleep(0.4)
     assert await states(worker_database, kind) == ["ready"]
+
+
+def test_every_kind_of_job_has_a_task() -> None:
+    assert set(TASKS) == set(get_args(JobName))

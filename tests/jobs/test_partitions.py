@@ -12,13 +12,15 @@ from sqlalchemy.exc import DBAPIError
 
 from service.db.engine import Database
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import partitions
+from service.jobs import upkeep
 from service.resources import Resources
 from tests.jobs.conftest import fetch, job_for
 
 
 async def run(res: Resources, now: datetime) -> dict[str, int]:
-    return dict(await partitions.run(job_for(NIL_WORKSPACE, None, "audit_partitions"), replace(res, clock=lambda: now)))
+    return dict(
+        await upkeep.keep_partitions(job_for(NIL_WORKSPACE, None, "audit_partitions"), replace(res, clock=lambda: now))
+    )
 
 
 async def write(database: Database, workspace: UUID, recorded_at: datetime) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import cast
 from uuid import UUID, uuid4
 
 import pytest
@@ -13,12 +14,13 @@ from service.db.engine import Database
 from service.db.jobs import queue, schedule
 from service.db.tenants import keys
 from service.domain.access import Right
-from service.domain.job import NewJob
+from service.domain.job import JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.working import WorkingKind, WorkingLimits, WorkingScope
 from tests.conftest import Tenant
 
 DENIED = "permission denied"
+KIND = cast(JobName, "test-definers")  # a kind that no worker claims
 
 
 async def test_find_api_key_tells_only_who_knows_the_secret(
@@ -71,12 +73,12 @@ async def test_claim_jobs_is_the_workers_and_names_the_workspace_of_each_job(
 ) -> None:
     for workspace_id in (tenant.workspace_id, stranger.workspace_id):
         async with database.begin(workspace_id) as session:
-            await queue.enqueue(session, workspace_id, [NewJob("promote", payload={"of": str(workspace_id)})])
+            await queue.enqueue(session, workspace_id, [NewJob(KIND, payload={"of": str(workspace_id)})])
     with pytest.raises(Exception, match=DENIED):
         async with database.begin(tenant.workspace_id) as session:
-            await queue.claim(session, "burglar", ["promote"], 10, 60)
+            await queue.claim(session, "burglar", [KIND], 10, 60)
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        claimed = await queue.claim(session, "honest", ["promote"], 10, 60)
+        claimed = await queue.claim(session, "honest", [KIND], 10, 60)
     assert {(job.workspace_id, job.payload["of"]) for job in claimed} >= {
         (each, str(each)) for each in (tenant.workspace_id, stranger.workspace_id)
     }
@@ -85,7 +87,7 @@ async def test_claim_jobs_is_the_workers_and_names_the_workspace_of_each_job(
 
 async def test_the_app_sees_only_its_own_jobs_and_runs(database: Database, tenant: Tenant, stranger: Tenant) -> None:
     async with database.begin(tenant.workspace_id) as session:
-        await queue.enqueue(session, tenant.workspace_id, [NewJob("promote")])
+        await queue.enqueue(session, tenant.workspace_id, [NewJob(KIND)])
     async with database.read(stranger.workspace_id) as session:
         assert await session.scalar(text("SELECT count(*) FROM job")) == 0
         assert await session.scalar(text("SELECT count(*) FROM job_run")) == 0
@@ -93,7 +95,7 @@ async def test_the_app_sees_only_its_own_jobs_and_runs(database: Database, tenan
 
 async def test_queue_depth_is_a_number_and_nothing_else(database: Database, tenant: Tenant, stranger: Tenant) -> None:
     async with database.begin(tenant.workspace_id) as session:
-        await queue.enqueue(session, tenant.workspace_id, [NewJob("promote")])
+        await queue.enqueue(session, tenant.workspace_id, [NewJob(KIND)])
     async with database.read(stranger.workspace_id) as session:
         found = (await session.execute(text("SELECT * FROM queue_depth()"))).all()
     assert len(found) == 1

@@ -1,14 +1,15 @@
-"""Which jobs does this worker hold, and has the queue been told how they ended?
+"""How the attempts of a worker's jobs end, and the recorder that writes it down.
 
 Endings are written in batches: while one statement is under way the next ones collect. When the database is away they
-wait; what could not be written before the lease ran out is run again by whoever claims it, and our late word changes
-nothing.
+wait. A job whose ending could not be written before its lease ran out is run again by the worker that claims it then,
+and a late ending changes nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -16,16 +17,19 @@ from service.db.engine import Database
 from service.db.jobs import queue
 from service.domain.job import Ending, Job
 from service.domain.scope import NIL_WORKSPACE
+from service.errors import ServiceError
 
 BATCH = 500
 PAUSE_S = 0.5
 """Between two tries to write while the database is away."""
 
+MAX_BACKOFF_S = 600.0  # the longest wait before another attempt
+
 log = logging.getLogger(__name__)
 Key = tuple[UUID, int]
 
 
-class Ledger:
+class JobRecorder:
     """The jobs one worker holds, from their claim until the queue knows how they ended."""
 
     def __init__(self, db: Database, worker: str) -> None:
@@ -33,28 +37,28 @@ class Ledger:
         self._worker = worker
         self._held: dict[Key, Job] = {}
         self._endings: list[Ending] = []
-        self._news = asyncio.Event()
+        self._pending = asyncio.Event()
         self._one_writer = asyncio.Lock()
 
     def take(self, jobs: Iterable[Job]) -> None:
         self._held |= {_key(job): job for job in jobs}
 
     def end(self, ending: Ending) -> None:
-        """Notes how an attempt ended; written soon after."""
+        """Takes how an attempt ended; written soon after."""
         self._held.pop(_key(ending.job), None)
         self._endings.append(ending)
-        self._news.set()
+        self._pending.set()
 
     async def write_endings(self) -> None:
         """Runs until cancelled."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._pending.wait()
+            self._pending.clear()
             try:
                 await self.flush_all()
             except Exception as exc:  # Postgres is away, or a bug: neither may silence the worker
                 log.warning("endings of %d jobs wait for the database: %s", len(self._endings), type(exc).__name__)
-                self._news.set()
+                self._pending.set()
                 await asyncio.sleep(PAUSE_S)
 
     async def flush_all(self) -> None:
@@ -68,10 +72,10 @@ class Ledger:
             if not batch:
                 return
             async with self._db.begin(NIL_WORKSPACE, by_key=True) as session:
-                settled = await queue.finish(session, batch)
+                written = await queue.finish(session, batch)
             del self._endings[: len(batch)]
-        if len(settled) < len(batch):
-            log.warning("%d jobs ended after their lease was lost", len(batch) - len(settled))
+        if len(written) < len(batch):
+            log.warning("%d jobs ended after their lease was lost", len(batch) - len(written))
 
     async def extend(self, lease_s: float) -> list[Job]:
         """Extends every lease; returns the jobs that are not ours any more and forgets them."""
@@ -88,3 +92,24 @@ class Ledger:
 
 def _key(job: Job) -> Key:
     return job.id, job.attempts
+
+
+def ending_of_failure(job: Job, error: Exception, *, alone: bool, backoff_s: float) -> Ending:
+    """Tried again after `backoff_s` doubled with each attempt, or dead: after the last one, or when none can help.
+
+    Of an error only `retryable` is read; one that does not say is retried. A job that failed in a batch (`alone` is
+    false) is tried alone first: which one of them was at fault is not known.
+    """
+    hopeless = alone and not getattr(error, "retryable", True)
+    if hopeless or job.is_last_attempt:
+        return Ending(job, "dead", error=describe(error))
+    delay_s = min(MAX_BACKOFF_S, backoff_s * 2 ** (job.attempts - 1))
+    return Ending(job, "ready", delay_s=delay_s, error=describe(error))
+
+
+def describe(error: BaseException) -> str:
+    """Our own errors in their words, of others only class and place, because their message may quote a memory."""
+    if isinstance(error, ServiceError):
+        return f"{error.code}: {error.detail}"
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
+    return " ".join([type(error).__name__, *(f"at {frame.name}:{frame.lineno}" for frame in frames)])

@@ -8,7 +8,7 @@ import pytest
 
 from service.domain.job import Job
 from service.errors import EmbeddingError, InvalidInput, StoreUnavailable
-from service.jobs import verdict
+from service.jobs import recorder
 
 BACKOFF_S = 2.0
 
@@ -32,13 +32,13 @@ def job(attempts: int, max_attempts: int = 3) -> Job:
     ],
 )
 def test_failed(error: Exception, attempts: int, alone: bool, state: str, delay_s: float) -> None:
-    ending = verdict.failed(job(attempts), error, alone=alone, backoff_s=BACKOFF_S)
+    ending = recorder.ending_of_failure(job(attempts), error, alone=alone, backoff_s=BACKOFF_S)
     assert (ending.state, ending.delay_s, ending.counted) == (state, delay_s, True)
 
 
 def test_the_pause_has_an_end() -> None:
-    ending = verdict.failed(job(40, 99), StoreUnavailable("x"), alone=True, backoff_s=BACKOFF_S)
-    assert ending.delay_s == verdict.MAX_BACKOFF_S
+    ending = recorder.ending_of_failure(job(40, 99), StoreUnavailable("x"), alone=True, backoff_s=BACKOFF_S)
+    assert ending.delay_s == recorder.MAX_BACKOFF_S
 
 
 def test_nothing_is_quoted_from_errors_that_are_not_ours() -> None:
@@ -48,7 +48,7 @@ def test_nothing_is_quoted_from_errors_that_are_not_ours() -> None:
     try:
         fail()
     except ValueError as exc:
-        said = verdict.describe(exc)
+        said = recorder.describe(exc)
     assert said.startswith("ValueError at fail:")
     assert "memory" not in said
-    assert verdict.describe(InvalidInput("Too long.")) == "invalid_input: Too long."
+    assert recorder.describe(InvalidInput("Too long.")) == "invalid_input: Too long."

@@ -8,8 +8,8 @@ import pytest
 
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import portions
-from service.jobs.portions import Group
+from service.jobs import batches
+from service.jobs.batches import ClaimGroup
 from service.jobs.registry import Task
 from service.resources import Resources
 
@@ -35,24 +35,24 @@ def job(workspace: UUID = A, *, kind: str = "embed", attempts: int = 1) -> Job:
     ],
 )
 def test_room(pace_s: float, held: int, wanted: int) -> None:
-    assert portions.room(slots=4, pace_s=pace_s, held=held) == wanted
+    assert batches.room(slots=4, pace_s=pace_s, held=held) == wanted
 
 
 def test_first_attempts_of_a_workspace_run_together() -> None:
     jobs = [job(A), job(B), job(A), job(A, attempts=2), job(NIL_WORKSPACE), job(A)]
-    group = Group(("embed",), (2,))
-    assert portions.units(jobs, group) == [(jobs[3],), (jobs[4],), (jobs[0], jobs[2]), (jobs[5],), (jobs[1],)]
+    group = ClaimGroup(("embed",), (2,))
+    assert batches.split(jobs, group) == [(jobs[3],), (jobs[4],), (jobs[0], jobs[2]), (jobs[5],), (jobs[1],)]
 
 
-@pytest.mark.parametrize("group", [Group(("embed",), (1,)), Group(("embed",))])
-def test_a_batch_of_one_is_every_job_alone(group: Group) -> None:
+@pytest.mark.parametrize("group", [ClaimGroup(("embed",), (1,)), ClaimGroup(("embed",))])
+def test_a_batch_of_one_is_every_job_alone(group: ClaimGroup) -> None:
     jobs = [job(), job()]
-    assert portions.units(jobs, group) == [(jobs[0],), (jobs[1],)]
+    assert batches.split(jobs, group) == [(jobs[0],), (jobs[1],)]
 
 
 def test_each_kind_runs_with_its_like() -> None:
     jobs = [job(), job(kind="enrich"), job(), job(kind="enrich"), job(kind="enrich")]
-    found = portions.units(jobs, Group(("embed", "enrich"), (20, 2)))
+    found = batches.split(jobs, ClaimGroup(("embed", "enrich"), (20, 2)))
     assert found == [(jobs[0], jobs[2]), (jobs[1], jobs[3]), (jobs[4],)]
 
 
@@ -60,10 +60,10 @@ def test_kinds_that_run_together_are_claimed_apart_from_the_others() -> None:
     async def one(_job: Job, _res: Resources) -> None: ...
     async def many(_jobs: object, _res: Resources) -> None: ...
 
-    tasks = {"a": Task(one), "b": Task(one, together=many), "c": Task(one), "d": Task(one, together=many, most=50)}
-    assert portions.groups(tasks, 20) == [Group(("a", "c")), Group(("b", "d"), (20, 50))]
-    assert portions.groups({"b": tasks["b"]}, 20) == [Group(("b",), (20,))]
-    assert [each.limit for each in portions.groups(tasks, 20)] == [None, 50]
+    tasks = {"a": Task(one), "b": Task(one, together=many), "c": Task(one), "d": Task(one, together=many, max_batch=50)}
+    assert batches.claim_groups(tasks, 20) == [ClaimGroup(("a", "c")), ClaimGroup(("b", "d"), (20, 50))]
+    assert batches.claim_groups({"b": tasks["b"]}, 20) == [ClaimGroup(("b",), (20,))]
+    assert [each.limit for each in batches.claim_groups(tasks, 20)] == [None, 50]
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_kinds_that_run_together_are_claimed_apart_from_the_others() -> None:
 )
 def test_a_claim_that_was_not_cut_off_left_nothing(of_a: int, of_b: int, limit: int, *, cut_off: bool) -> None:
     jobs = [job(A) for _ in range(of_a)] + [job(B) for _ in range(of_b)]
-    assert portions.cut_off(jobs, limit) is cut_off
+    assert batches.may_have_left_some(jobs, limit) is cut_off

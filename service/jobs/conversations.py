@@ -1,0 +1,115 @@
+"""Conversations stored or curated after the request that brought them.
+
+`ingest`: accepted with `Prefer: respond-async`, stored now. `consolidate`: stored, but without its facts, because the
+model was away. Both call the verb that a direct request calls, as that request wanted it, under an idempotency key of
+their own: a job that dies after the commit and runs again finds that it is done. Turns that were erased meanwhile leave
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from service.db import caches
+from service.db.episodes import conversations
+from service.db.episodes.conversations import KeptTurn
+from service.db.idempotency import Replay
+from service.db.jobs import operations
+from service.domain.decision import Action
+from service.domain.job import Counts, Job
+from service.domain.memory import StoreResult
+from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.domain.scope import Scope
+from service.errors import ServiceError
+from service.memory import later
+from service.memory.curate import TurnsGone, curate
+from service.memory.record import Conversation, record
+from service.resources import Resources
+
+REMEMBERED_S = 30 * 86_400.0
+"""How long it is known that a job is done: longer than it can be retried."""
+
+
+async def ingest(job: Job, res: Resources) -> Counts | None:
+    """Stores the operation's conversation once, however often it runs; the last failed attempt fails the operation."""
+    operation_id = UUID(str(job.payload["operation_id"]))
+    async with res.db.begin(job.workspace_id) as session:
+        operation = await operations.get(session, job.workspace_id, operation_id)
+        await operations.begin(session, job.workspace_id, operation_id)
+    if operation is None or operation.finished_at is not None:
+        return None
+    try:
+        result = await _store(operation_id, later.from_json(job.workspace_id, operation.request), res)
+    except ServiceError as exc:
+        if not exc.retryable or job.is_last_attempt:
+            async with res.db.begin(job.workspace_id) as session:
+                error = {"code": exc.code, "detail": exc.detail, "field": exc.field}
+                await operations.finish(session, job.workspace_id, operation_id, error=error)
+        raise
+    async with res.db.begin(job.workspace_id) as session:
+        await operations.finish(session, job.workspace_id, operation_id, result=result)
+    return {"results": len(result["results"])}
+
+
+async def _store(operation_id: UUID, conversation: Conversation, res: Resources) -> Mapping[str, Any]:
+    key = IdempotencyKey(f"operation:{operation_id}", str(operation_id), REMEMBERED_S)
+    try:
+        request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_results)
+        with caches.holding():  # what a model says of a conversation that is erased meanwhile must not stay
+            if conversation.infer:
+                stored = await curate(conversation, res, request)
+            else:
+                stored = StoreResult(tuple(await record(conversation, res, request)))
+    except Replay as replay:
+        return replay.answer.body
+    return _results(stored).body
+
+
+def _results(stored: StoreResult) -> StoredAnswer:
+    """Ids and events, in the order of the messages; GET /v1/memories/{id} tells the rest."""
+    results = [
+        {
+            "event": str(outcome.event),
+            "id": str(outcome.memory_id) if outcome.memory_id else None,
+            "conversation_id": str(outcome.conversation_id) if outcome.conversation_id else None,
+            "turn_index": outcome.turn_index,
+        }
+        for outcome in stored.outcomes
+    ]
+    status = 201 if any(outcome.event is Action.ADD for outcome in stored.outcomes) else 200
+    return StoredAnswer(status, {"results": results, "warnings": list(stored.warnings)})
+
+
+async def consolidate(job: Job, res: Resources) -> Counts | None:
+    """Makes the facts of the turns in the payload. Done when no turn is left; tried again while the model is away."""
+    found = await _kept(job, res)
+    if found is None:
+        return None
+    key = IdempotencyKey(f"job:{job.id}", str(job.id), REMEMBERED_S)
+    wanted = later.again(job.payload, *found, res.clock())
+    try:
+        with caches.holding():  # what a model says of a conversation that is erased meanwhile must not stay
+            context = WriteContext(f"job:{job.id}", idempotency=key, serialize=_ids)
+            curated = await curate(wanted, res, context)
+    except Replay:
+        return None
+    except TurnsGone:
+        if await _kept(job, res) is None:
+            return None
+        raise
+    return {"facts": len(curated.outcomes)}
+
+
+async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[KeptTurn]] | None:
+    payload = job.payload
+    conversation_id = UUID(str(payload["conversation_id"]))
+    first, last = int(str(payload["first"])), int(str(payload["last"]))
+    async with res.db.read(job.workspace_id) as session:
+        return await conversations.kept(session, job.workspace_id, conversation_id, first, last)
+
+
+def _ids(curated: StoreResult) -> StoredAnswer:
+    ids = [str(each.memory_id) for each in curated.outcomes if each.memory_id]
+    return StoredAnswer(200, {"results": ids, "warnings": list(curated.warnings)})
