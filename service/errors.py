@@ -14,6 +14,7 @@
     ├── TooManyRequests       a limit of ours was hit
     └── Unavailable           try again later
         ├── StoreUnavailable  Postgres cannot be reached, or is overloaded
+        │   └── SchemaMismatch    its schema is of another version
         ├── OutcomeUnknown    the connection was lost during COMMIT
         ├── DeadlineExceeded  what was asked took longer than it may
         └── ProviderError     a model did not do its part
@@ -96,6 +97,10 @@ class Unavailable(ServiceError):
 
 class StoreUnavailable(Unavailable):
     code = "store_unavailable"
+
+
+class SchemaMismatch(StoreUnavailable):
+    code = "schema_mismatch"
 
 
 class OutcomeUnknown(Unavailable):

@@ -7,18 +7,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from service.db import generations
+from service.db import generations, readiness
 from service.db.caches import VectorTable
 from service.db.engine import Access, Database, check_role, find_access
 from service.db.jobs.queue import Wakeup
-from service.db.roles import APP
+from service.db.roles import APP, WORKER
 from service.db.scopes import ScopeLocks
 from service.domain.clock import Clock, system_clock
 from service.domain.query import ScopeWay
 from service.domain.scope import Scope
-from service.errors import StoreUnavailable
+from service.errors import SchemaMismatch, StoreUnavailable
 from service.providers.caches import CachedEmbedder
-from service.providers.choose import open_embedder, open_llm, open_reranker
+from service.providers.choose import embedder_model, open_embedder, open_llm, open_reranker
 from service.providers.protocols import Embedder, Llm, Vector
 from service.providers.reranker import Reranker
 from service.settings import Settings
@@ -64,10 +64,29 @@ async def app_access(settings: Settings, role: str) -> Access:
     )
 
 
+async def preflight(settings: Settings, *, role: str = APP) -> None:
+    """Raises a ServiceError when the database cannot be served: see open_resources. Before a server starts, a sentence
+    can be printed in place of its traceback."""
+    database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=settings.pool_timeout_s)
+    try:
+        await _check(database, role)
+        generation = await generations.active(database)
+        generation.must_be(embedder_model(settings), settings.embedding_dim)
+    finally:
+        await database.close()
+
+
+async def _check(database: Database, role: str) -> None:
+    await check_role(database)
+    await readiness.check(database)
+    if role == WORKER and database.write_refusal is not None:  # jobs write
+        raise SchemaMismatch(database.write_refusal)
+
+
 @asynccontextmanager
 async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterator[Resources]:
-    """Opens pool and providers. Refuses a role that row-level security does not hold back, and another embedder than
-    the recorded one."""
+    """Opens pool and providers. Refuses a role that row-level security does not hold back, a schema that this code
+    cannot read (or, for the worker, write), and another embedder than the recorded one."""
     async with AsyncExitStack() as stack:
         database = Database.open(
             await app_access(settings, role),
@@ -77,7 +96,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
             statement_timeout_s=settings.statement_timeout_s,
         )
         stack.push_async_callback(database.close)
-        await check_role(database)
+        await _check(database, role)
         generation = await generations.active(database)
         embedder = cached(open_embedder(settings), settings, database)
         stack.push_async_callback(embedder.close)

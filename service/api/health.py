@@ -1,4 +1,4 @@
-"""Is the service alive, is it ready, and how is it? Open routes but for the metrics (B29)."""
+"""Liveness, readiness, health and metrics. Only the metrics need a key (docs/decisions/021-open-routes.md)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from service import __version__
 from service.api import errors
 from service.api.auth import needs
 from service.api.schemas import ResponseModel
-from service.db import status
+from service.db import readiness
 from service.db.cognition import working
 from service.domain.access import Caller, Right
-from service.errors import ServiceError
+from service.errors import SchemaMismatch, ServiceError
 from service.resources import Resources
 
 router = APIRouter(tags=["health"])
@@ -31,7 +31,10 @@ class HealthResponse(ResponseModel):
     """200 with `ok`, 503 with `unavailable`."""
 
     status: Literal["ok", "unavailable"] = Field(
-        description="ok, or unavailable while the database does not answer within 2 s"
+        description="ok, or unavailable while the database does not answer within 2 s or has another schema"
+    )
+    detail: str | None = Field(
+        default=None, description="What is wrong, or that only reads are served; null: nothing is wrong"
     )
     version: str = Field(description="Of this service")
     database: Literal["up", "down"] = Field(description="Whether it answers")
@@ -56,10 +59,11 @@ async def livez() -> dict[str, str]:
 
 @router.get("/readyz", operation_id="readyz", summary="Can it serve requests?", responses=errors.documented(503))
 async def readyz(request: Request) -> Response:
-    """200 while the database answers within 2 s, 503 while it does not."""
+    """200 while the database answers within 2 s and its schema can be read, else 503. `detail` says why, or that a
+    newer schema allows reads only."""
     found = await _look(request)
-    ready = found.status == "ok"
-    return JSONResponse({"status": "ok" if ready else "unavailable"}, 200 if ready else 503)
+    body = {"status": found.status} | ({"detail": found.detail} if found.detail else {})
+    return JSONResponse(body, _http_status(found))
 
 
 @router.get(
@@ -77,35 +81,42 @@ async def readyz(request: Request) -> Response:
     responses={503: {}},
 )
 async def health(request: Request) -> Response:
-    """Versions, models and the length of the queue; 503 while the database does not answer within 2 s. Needs no
-    key."""
+    """Versions, models and the length of the queue; 503 while the database does not answer within 2 s, or has a schema
+    that this version cannot serve. Needs no key."""
     found = await _look(request)
-    return JSONResponse(found.model_dump(), 200 if found.status == "ok" else 503)
+    return JSONResponse(found.model_dump(), _http_status(found))
 
 
 @router.get("/metrics", operation_id="metrics", summary="Prometheus metrics", responses=errors.documented(401, 403))
 async def metrics(request: Request, who: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """In the text format of Prometheus; needs the right `metrics`. No workspace and no user is a label."""
     res: Resources = request.app.state.resources
-    with suppress(ServiceError):  # what this process counts is told whatever the database does
+    with suppress(ServiceError):  # the counters of this process are served whatever the database does
         async with res.db.read() as session:
             WORKING_BYTES.set(await working.size_bytes(session))
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
+def _http_status(found: HealthResponse) -> int:
+    return 200 if found.status == "ok" else 503
+
+
 async def _look(request: Request) -> HealthResponse:
     res: Resources = request.app.state.resources
     try:
-        found = await asyncio.wait_for(status.read(res.db), READY_TIMEOUT_S)
+        found = await asyncio.wait_for(readiness.check(res.db), READY_TIMEOUT_S)
+    except SchemaMismatch as exc:
+        return HealthResponse(status="unavailable", version=__version__, database="up", detail=exc.detail)
     except (ServiceError, TimeoutError):
         return HealthResponse(status="unavailable", version=__version__, database="down")
     return HealthResponse(
         status="ok",
+        detail=res.db.write_refusal,
         version=__version__,
         database="up",
         postgres=found.postgres,
         pgvector=found.pgvector,
-        schema_version=found.schema_version,
+        schema_version=found.revision,
         queue_depth=found.queue_depth,
         embedder=res.embedder.model,
         llm=res.llm.model if res.llm else None,

@@ -134,6 +134,8 @@ class VectorTable:
         if held is not None:
             held.update(found)
             return
+        if self.db.write_refusal is not None:  # searches go on
+            return
         async with self.db.begin(owner) as session:
             await _keep_vectors(session, found)
 

@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from service.db import roles, vectors
 from service.domain.scope import NIL_WORKSPACE
-from service.errors import Conflict, OutcomeUnknown, ServiceError, StoreUnavailable
+from service.errors import Conflict, OutcomeUnknown, SchemaMismatch, ServiceError, StoreUnavailable
 
 Session = AsyncConnection
 
@@ -58,6 +58,8 @@ BY_VALUES = (
 )
 """The connection's own settings again (roles.SESSION_SETTINGS)."""
 
+NO_SCHEMA = "The database has no schema of this service. Run `python -m service migrate` first."
+
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
     "uq_memory_dedup": lambda: Conflict("The scope holds an equal memory already.", field="content"),
@@ -86,6 +88,7 @@ class Database:
         self, engine: AsyncEngine, *, pool_size: int, lock_timeout_s: float, statement_timeout_s: float
     ) -> None:
         self.engine = engine
+        self.write_refusal: str | None = None  # a sentence: the schema is newer than this code (readiness.check)
         self._pool_size = pool_size
         self._write = (
             f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
@@ -127,6 +130,8 @@ class Database:
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
+        if self.write_refusal is not None:
+            raise SchemaMismatch(self.write_refusal)
         settings = "; ".join(filter(None, (self._write, BY_KEY if by_key else None, lock)))
         async with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", settings, workspace_id) as session:
             yield session
@@ -301,8 +306,11 @@ async def find_access(url: str, *, wanted_role: str, own_login: bool, pooled: bo
                 privileged = await session.scalar(text(roles.FORBIDDEN))
                 login = await session.scalar(text("SELECT current_user"))
                 may_take = await session.scalar(text(roles.MAY_TAKE), {"wanted": wanted_role})
+                migrated = await session.scalar(text("SELECT to_regprocedure('public.schema_revision()') IS NOT NULL"))
     finally:
         await engine.dispose()
+    if not migrated:
+        raise SchemaMismatch(NO_SCHEMA)
     if privileged and (own_login or pooled):
         raise StoreUnavailable(
             f"The database role {login} {privileged}: row-level security would not hold. Use a role that is only a "

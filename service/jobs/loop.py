@@ -27,7 +27,7 @@ from service.db.jobs.queue import FIRST_LANE, Lane
 from service.db.roles import WORKER
 from service.domain.job import Counts, Ending, JobName
 from service.domain.scope import NIL_WORKSPACE
-from service.errors import ServiceError
+from service.errors import SchemaMismatch, ServiceError
 from service.jobs import batches
 from service.jobs.batches import Batch, ClaimGroup
 from service.jobs.recorder import JobRecorder, describe, ending_of_failure
@@ -57,7 +57,8 @@ JOB_RUN = Histogram(
 
 
 async def run_worker(settings: Settings) -> None:
-    """Works until SIGTERM or SIGINT, then drains. While Postgres is away it tries again and again."""
+    """Works until SIGTERM or SIGINT, then drains. While Postgres is away it tries again and again. Raises
+    SchemaMismatch when the schema is of another version."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -66,6 +67,8 @@ async def run_worker(settings: Settings) -> None:
         try:
             async with open_resources(settings, role=WORKER) as res:
                 await Worker(res, TASKS).run(stop)
+        except SchemaMismatch:
+            raise
         except ServiceError as exc:
             log.warning("the worker cannot start yet: %s", exc.detail)
             await _wait(stop, pause_s)

@@ -23,10 +23,14 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
     """Serves until SIGTERM; running requests may end, at most until their deadline. Returns the exit code.
 
     `fd`: the supervisor's listening socket; None binds one. `gate`: a pipe that the supervisor closes when the
-    migrations are through. Until then the process only imports, which takes as long as the migrations.
+    migrations are through. Until then the process only imports, which takes as long as the migrations. Raises a
+    ServiceError when the database cannot be served.
     """
+    from service.resources import preflight
+
     if gate is not None:
         _wait_at(gate)
+    asyncio.run(preflight(settings))
     options: dict[str, Any] = {
         "factory": True,
         "access_log": False,  # it would print ?q= and ?api_key=

@@ -1,0 +1,148 @@
+"""Databases that are empty, behind or ahead of the code: what starts, what is served, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from service.db import generations, migrate, readiness
+from service.db.engine import Database, find_access
+from service.db.readiness import EXPECTED_REVISION, write_refusal
+from service.db.roles import APP
+from service.db.tenants import keys
+from service.errors import SchemaMismatch
+from service.resources import Resources
+from service.settings import Settings
+from tests.api.conftest import client_of, serving
+from tests.fakes.embedder import AngleEmbedder
+
+ADDITIVE = f"UPDATE alembic_version SET version_num = '{EXPECTED_REVISION + 1:04}'"
+BEHIND = f"UPDATE alembic_version SET version_num = '{EXPECTED_REVISION - 1:04}'"
+UNREADABLE = f"""
+    {ADDITIVE};
+    CREATE OR REPLACE FUNCTION schema_revision() RETURNS TABLE (revision integer, oldest_reader integer)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
+    AS 'SELECT version_num::integer, {EXPECTED_REVISION + 1} FROM alembic_version'
+"""
+
+
+def test_the_code_expects_the_newest_migration() -> None:
+    assert int(migrate.head()) == EXPECTED_REVISION
+
+
+@pytest.mark.parametrize(
+    ("revision", "oldest_reader", "says"),
+    [(4, 1, "migrate"), (7, 6, "cannot read"), (7, 7, "cannot read")],
+)
+def test_what_is_not_served(revision: int, oldest_reader: int, says: str) -> None:
+    with pytest.raises(SchemaMismatch, match=says):
+        write_refusal(revision, oldest_reader, expected=5)
+
+
+def test_a_schema_that_only_gained_can_be_read() -> None:
+    assert write_refusal(5, 1, expected=5) is None
+    assert "only serves reads" in (write_refusal(7, 5, expected=5) or "")
+
+
+@pytest.fixture
+async def other(owner_url: str) -> AsyncIterator[tuple[str, asyncpg.Connection[Any]]]:
+    """A database of its own, empty: its URL, and a connection of the superuser."""
+    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    await admin.execute("CREATE DATABASE revisions")
+    url = owner_url.replace("/loxodon?", "/revisions?")
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    yield url, connection
+    await connection.close()
+    await admin.execute("DROP DATABASE revisions WITH (FORCE)")
+    await admin.close()
+
+
+async def start(command: str, url: str) -> tuple[int | None, str]:
+    """How `python -m service <command>` ended, and what it printed."""
+    env = {**os.environ, "DATABASE_URL": url}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "service", command),
+        env=env,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        printed, _ = await asyncio.wait_for(process.communicate(), 60)
+    except TimeoutError:
+        process.kill()
+        printed, _ = await process.communicate()
+    return process.returncode, printed.decode()
+
+
+@pytest.mark.parametrize("command", ["api", "worker"])
+async def test_an_empty_database_ends_the_start_with_one_sentence(
+    other: tuple[str, asyncpg.Connection[Any]], command: str
+) -> None:
+    code, printed = await start(command, other[0])
+    assert code == 1, printed
+    assert "has no schema" in printed
+    assert "python -m service migrate" in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "says"),
+    [
+        ("api", BEHIND, "python -m service migrate"),
+        ("worker", BEHIND, "python -m service migrate"),
+        ("api", UNREADABLE, "cannot read"),
+        ("worker", ADDITIVE, "only serves reads"),
+    ],
+)
+async def test_another_revision_ends_the_start_with_one_sentence(
+    other: tuple[str, asyncpg.Connection[Any]], settings: Settings, command: str, change: str, says: str
+) -> None:
+    url, connection = other
+    await migrate.upgrade_async(url, settings)
+    await connection.execute(change)
+    code, printed = await start(command, url)
+    assert code == 1, printed
+    assert says in printed
+    assert "Traceback" not in printed
+
+
+async def test_reads_of_a_database_that_is_ahead_are_served_and_writes_refused(
+    other: tuple[str, asyncpg.Connection[Any]], settings: Settings, resources: Resources
+) -> None:
+    url, connection = other
+    await migrate.upgrade_async(url, settings)
+    await generations.record_first(url, AngleEmbedder.model, settings.embedding_dim)
+    database = Database.open(
+        await find_access(url, wanted_role=APP, own_login=False, pooled=False), pool_size=2, pool_timeout_s=10
+    )
+    issued = await keys.create_workspace(database, "ahead", rights=keys.EVERY_RIGHT)
+    new = {"content": "Ada lives in Oslo.", "user_id": "ada"}
+    async with serving(replace(resources, db=database)) as app, client_of(app, issued.secret) as client:
+        assert (await client.post("/v1/memories", json=new)).status_code == 201
+        await connection.execute(ADDITIVE)
+        ready = await client.get("/readyz")
+        assert (ready.status_code, ready.json()["status"]) == (200, "ok")
+        assert "only serves reads" in ready.json()["detail"]
+        refused = await client.post("/v1/memories", json=new)
+        assert (refused.status_code, refused.json()["code"]) == (503, "schema_mismatch")
+        assert refused.json()["detail"] == ready.json()["detail"]
+        found = await client.post("/v1/memories/search", json={"query": "Where does Ada live?", "user_id": "ada"})
+        assert [each["memory"] for each in found.json()["results"]] == [new["content"]]
+        await connection.execute(UNREADABLE)
+        health = await client.get("/v1/health")
+        assert (health.status_code, health.json()["database"]) == (503, "up")
+        assert "cannot read" in health.json()["detail"]
+    await database.close()
+
+
+async def test_writes_are_taken_again_once_the_revisions_agree(database: Database) -> None:
+    database.write_refusal = "until the next look"
+    await readiness.check(database)
+    assert database.write_refusal is None
