@@ -1,6 +1,6 @@
-"""`make bench`: the speed of storing texts, then of conversations that become facts. Options go to the first.
+"""`make bench`: the speed of storing texts, then of extracting facts from conversations. Options go to the first.
 
-The others go by name: bench.queue, bench.load_conversations, bench.chaos.
+The others run by name, such as bench.queue, bench.load_conversations or bench.chaos.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How many conversations become facts per second, and how much of the time is the service's own?
+"""Measures how many conversations become facts per second, and how much of the time is the service's own.
 
     python -m bench.adds [--adds 320] [--runs 3] [--latency-ms 50]
 
-A conversation of one message with infer=true: extraction and decision by a scripted model in a process of its own, over
-real HTTP, that takes a fixed time for each answer. Own share = wall - LLM calls x what the model really took, as its
-process tells, in the mean of the round - embedding. Rounds alternate between the numbers of clients; medians over the
-rounds are printed, beside the CPU that an add costs each process.
+Each conversation is one message with infer=true; a scripted model in a process of its own extracts and decides over
+real HTTP and takes a fixed time for each answer. Own time = wall time - LLM calls x the mean time the model really took
+in the round - embedding. Rounds alternate between the numbers of clients; medians over the rounds are printed, and the
+CPU that an add costs each process.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from uuid import uuid4
 
 import httpx
 
-from bench import model, running, sentences
-from bench.clients import Answer, Run, post_all
+from bench import scripted_model, sentences, target
+from bench.clients import HttpAnswer, LoadRun, post_all
 from bench.numbers import Pace, percentile, table
-from bench.running import ROOT, Service
-from bench.stores import PATH, PER_USER, WARM_UP, settled
+from bench.stores import PATH, PER_USER, WARM_UP, until_idle
+from bench.target import ROOT, Service
 
 CLIENTS = (1, 8, 32)
 OWN_MS, PER_S = 20.0, 60.0
-"""The targets: own share with one client (p50), adds per second with 32."""
+"""Targets: own time with one client (p50), adds per second with 32."""
 
 
 @dataclass(slots=True)
-class Cell:
-    """All rounds with one number of clients; `cpu_ms` per add and process."""
+class AddRounds:
+    """All rounds with one number of clients; `cpu_ms`: per add, by process."""
 
     paces: list[Pace] = field(default_factory=list)
     own_ms: list[float] = field(default_factory=list)
     cpu_ms: list[dict[str, float]] = field(default_factory=list)
-    generator: list[float] = field(default_factory=list)
+    generator_cpu: list[float] = field(default_factory=list)
     model_ms: list[float] = field(default_factory=list)
 
 
-class Bench:
+class AddBench:
     """Alternating rounds against one service."""
 
     def __init__(self, service: Service, model_url: str, *, adds: int, runs: int) -> None:
         self._service, self._model_url, self._adds, self._runs = service, model_url, adds, runs
         self._texts = iter(sentences.distinct(WARM_UP + runs * 3 * adds, seed=3))
-        self.cells: dict[int, Cell] = {}
+        self.cells: dict[int, AddRounds] = {}
         self.events: Counter[str] = Counter()
         self.calls: Counter[int] = Counter()
-        self.last: dict[int, Run] = {}
+        self.last: dict[int, LoadRun] = {}
 
     async def run(self) -> None:
         await post_all(self._service.url, self._service.key, PATH, self._bodies(WARM_UP, 4), clients=4)
@@ -66,33 +66,33 @@ class Bench:
 
     async def _round(self, clients: int, count: int) -> None:
         bodies = self._bodies(count, clients)
-        await settled(self._service)
-        family = self._service.processes
-        before = family.cpu_s() if family else {}
+        await until_idle(self._service)
+        processes = self._service.processes
+        before = processes.cpu_s() if processes else {}
         self._model_ms()
         run = await post_all(self._service.url, self._service.key, PATH, bodies, clients=clients)
-        after = family.cpu_s() if family else {}
+        after = processes.cpu_s() if processes else {}
         wrong = [answer for answer in run.answers if answer.status != 200 or answer.json["warnings"]]
         if wrong:
             raise SystemExit(f"{len(wrong)} adds failed, the first with {wrong[0].status}: {wrong[0].body[:500]!r}")
-        cell = self.cells.setdefault(clients, Cell())
-        cell.paces.append(run.pace)
-        cell.model_ms.append(self._model_ms())
-        cell.own_ms.extend(_own_ms(answer, cell.model_ms[-1]) for answer in run.answers)
-        cell.cpu_ms.append({part: (after[part] - before[part]) * 1000 / count for part in after})
-        cell.generator.append(run.own_cpu)
+        rounds = self.cells.setdefault(clients, AddRounds())
+        rounds.paces.append(run.pace)
+        rounds.model_ms.append(self._model_ms())
+        rounds.own_ms.extend(_own_ms(answer, rounds.model_ms[-1]) for answer in run.answers)
+        rounds.cpu_ms.append({part: (after[part] - before[part]) * 1000 / count for part in after})
+        rounds.generator_cpu.append(run.generator_cpu)
         self.last[clients] = run
         for answer in run.answers:
             self.events.update(each["event"] for each in answer.json["results"])
             self.calls[answer.json["usage"]["llm_calls"]] += 1
 
     def _model_ms(self) -> float:
-        """How long the model took for an answer, in the mean since it was last asked."""
-        told = httpx.get(f"{self._model_url.removesuffix('/v1')}/took").json()
-        return float(told["seconds"]) * 1000 / max(1, int(told["answers"]))
+        """The mean milliseconds that the model took for an answer, since this was last called."""
+        took = httpx.get(f"{self._model_url.removesuffix('/v1')}/took").json()
+        return float(took["seconds"]) * 1000 / max(1, int(took["answers"]))
 
     def _bodies(self, count: int, clients: int) -> list[bytes]:
-        """The users take turns, and are as many as the clients: concurrent adds are of different users."""
+        """Requests of as many users as clients, in turns: concurrent adds are of different users."""
         users = [f"bench-{uuid4()}" for _ in range(max(1, clients, count // PER_USER))]
         return [
             json.dumps({"messages": next(self._texts), "user_id": users[number % len(users)]}).encode()
@@ -100,39 +100,39 @@ class Bench:
         ]
 
 
-def _own_ms(answer: Answer, model_ms: float) -> float:
-    told = answer.json
-    calls, embedding_ms = int(told["usage"]["llm_calls"]), float(told["timings_ms"].get("embed", 0.0))
+def _own_ms(answer: HttpAnswer, model_ms: float) -> float:
+    body = answer.json
+    calls, embedding_ms = int(body["usage"]["llm_calls"]), float(body["timings_ms"].get("embed", 0.0))
     return answer.ms - calls * model_ms - embedding_ms
 
 
-def stages(bench: Bench, clients: int) -> str:
-    """Where the time of an add goes, p50 in milliseconds; what asks a model without the model's own time."""
+def stages(bench: AddBench, clients: int) -> str:
+    """A table of where the time of an add goes, in milliseconds, without the time of the model."""
     columns: dict[str, list[float]] = {"rest": [], "http": []}
     for answer in bench.last[clients].answers:
-        told = dict(answer.json["timings_ms"])
-        total = float(told.pop("total"))
+        timings = dict(answer.json["timings_ms"])
+        total = float(timings.pop("total"))
         columns["http"].append(answer.ms - total)
-        columns["rest"].append(total - sum(told.values()))
-        asked = answer.json["usage"]["llm_calls"]
-        for name, ms in told.items():
+        columns["rest"].append(total - sum(timings.values()))
+        calls = answer.json["usage"]["llm_calls"]
+        for name, ms in timings.items():
             model_ms = (
-                bench.cells[clients].model_ms[-1] if name == "extract" or (name == "decide" and asked > 1) else 0.0
+                bench.cells[clients].model_ms[-1] if name == "extract" or (name == "decide" and calls > 1) else 0.0
             )
             columns.setdefault(name, []).append(ms - model_ms)
     rows = [[name, percentile(each, 0.5), percentile(each, 0.95)] for name, each in columns.items()]
     return table(["stage", "p50 ms", "p95 ms"], rows)
 
 
-def report(bench: Bench, options: argparse.Namespace) -> str:
+def report(bench: AddBench, options: argparse.Namespace) -> str:
     rows = []
-    for clients, cell in bench.cells.items():
-        pace = Pace.median(cell.paces)
-        cpu = {part: percentile([each[part] for each in cell.cpu_ms], 0.5) for part in cell.cpu_ms[0]}
-        own = percentile(cell.own_ms, 0.5), percentile(cell.own_ms, 0.95)
+    for clients, rounds in bench.cells.items():
+        pace = Pace.median(rounds.paces)
+        cpu = {part: percentile([each[part] for each in rounds.cpu_ms], 0.5) for part in rounds.cpu_ms[0]}
+        own = percentile(rounds.own_ms, 0.5), percentile(rounds.own_ms, 0.95)
         parts = (cpu.get(part, float("nan")) for part in ("api", "postgres", "worker"))
-        figures = [pace.per_s, pace.p50_ms, pace.p95_ms, percentile(cell.model_ms, 0.5), *own, *parts]
-        rows.append([str(clients), *figures, f"{percentile(cell.generator, 0.5):.0%}"])
+        figures = [pace.per_s, pace.p50_ms, pace.p95_ms, percentile(rounds.model_ms, 0.5), *own, *parts]
+        rows.append([str(clients), *figures, f"{percentile(rounds.generator_cpu, 0.5):.0%}"])
     head = ["clients", "per s", "p50 ms", "p95 ms", "model ms", "own p50", "own p95"]
     head += ["api ms", "postgres ms", "worker ms"]
     own_ms, per_s = percentile(bench.cells[1].own_ms, 0.5), Pace.median(bench.cells[CLIENTS[-1]].paces).per_s
@@ -144,9 +144,9 @@ def report(bench: Bench, options: argparse.Namespace) -> str:
             "",
             table([*head, "generator"], rows),
             "",
-            "Own: wall - LLM calls x time of the model - embedding. CPU is per add.",
+            "Own: wall time - LLM calls x time of the model - embedding. CPU is per add.",
             f"Events: {dict(bench.events)}. LLM calls per add: {dict(sorted(bench.calls.items()))}.",
-            f"Targets: own share {OWN_MS:.0f} ms with one client, measured {own_ms:.0f}; {PER_S:.0f} adds/s with "
+            f"Targets: own time {OWN_MS:.0f} ms with one client, measured {own_ms:.0f}; {PER_S:.0f} adds/s with "
             f"{CLIENTS[-1]}, measured {per_s:.0f}.",
             "",
             "Stages with one client; rest: reading neighbours, and the write with its lock and commit:",
@@ -157,9 +157,9 @@ def report(bench: Bench, options: argparse.Namespace) -> str:
 
 @contextmanager
 def scripted(latency_ms: float) -> Iterator[str]:
-    """The base URL of a model in a process of its own."""
-    port = running.free_port()
-    words = ["-m", "bench.model", "--port", str(port), "--latency-ms", str(latency_ms)]
+    """Yields the base URL of a scripted model in a process of its own."""
+    port = target.free_port()
+    words = ["-m", "bench.scripted_model", "--port", str(port), "--latency-ms", str(latency_ms)]
     process = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdin=subprocess.DEVNULL)
     try:
         time.sleep(0.5)
@@ -170,12 +170,12 @@ def scripted(latency_ms: float) -> Iterator[str]:
 
 
 def environment(base_url: str) -> dict[str, str]:
-    """The service's, with this model."""
+    """Returns the settings with which the service uses this model."""
     return {
         "LLM_BASE_URL": base_url,
         "LLM_API_KEY": "bench",
-        "EXTRACTION_MODEL": model.EXTRACT,
-        "LOXODON_DECISION_MODEL": model.DECIDE,
+        "EXTRACTION_MODEL": scripted_model.EXTRACT,
+        "LOXODON_DECISION_MODEL": scripted_model.DECIDE,
         "LOXODON_CLASSIFIER_USE_LLM": "false",
     }
 
@@ -186,8 +186,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--latency-ms", type=float, default=50.0)
     options = parser.parse_args(words)
-    with scripted(options.latency_ms) as base_url, running.started(env=environment(base_url)) as service:
-        bench = Bench(service, base_url, adds=options.adds, runs=options.runs)
+    with scripted(options.latency_ms) as base_url, target.started(env=environment(base_url)) as service:
+        bench = AddBench(service, base_url, adds=options.adds, runs=options.runs)
         asyncio.run(bench.run())
     print(report(bench, options))
     return 0

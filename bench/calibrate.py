@@ -1,10 +1,10 @@
-"""Which cosines of the local embedder stand for which similarity?
+"""Fits the curves that turn cosines of the local embedder into similarities.
 
     python -m bench.calibrate PAIRS.jsonl [QUESTIONS.jsonl]
 
-Each knot is a quantile with a meaning, so the curve cannot learn single rows; `service/providers/local.py` holds the
-printed knots, rounded. Chance pairs are made by pairing every text with those of other rows. Rows whose licence forbids
-commercial use are left out: what is fitted here is shipped.
+Each knot is a quantile with a meaning, so single rows cannot shape the curve; `service/providers/local.py` holds the
+printed knots, rounded. Chance pairs are texts of different rows. Rows whose licence forbids commercial use are left
+out, since the fitted knots are shipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.evals import pairs as labelled
+from bench.evals import pairs
 from bench.evals.pairs import Numbers, Pair
 from service.domain.text import CleanText
 from service.providers.calibration import Knot
@@ -29,7 +29,7 @@ QUESTIONS = Path(__file__).parent / "evals" / "questions.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A knot and the reason it stands where it stands."""
+    """A knot and the reason for its place."""
 
     knot: Knot
     why: str
@@ -38,8 +38,8 @@ class Anchor:
 def documents(same: Numbers, other: Numbers, chance: Numbers) -> list[Anchor]:
     """Returns the knots for two stored texts.
 
-    `same`: cosines of duplicates and paraphrases. `other`: of all pairs that are no duplicates. `chance`: of texts
-    that have nothing to do with each other.
+    `same`: cosines of duplicates and paraphrases. `other`: of all pairs that are no duplicates. `chance`: of unrelated
+    texts.
     """
     return [
         _floor(chance),
@@ -93,8 +93,8 @@ def read_questions(path: Path) -> list[dict[str, str]]:
 
 async def fit_documents(embedder: LocalEmbedder, rows: Sequence[Pair]) -> list[Anchor]:
     """Returns the fitted knots of labelled pairs."""
-    left = await labelled.vectors(embedder, [row.a for row in rows])
-    right = await labelled.vectors(embedder, [row.b for row in rows])
+    left = await pairs.vectors(embedder, [row.a for row in rows])
+    right = await pairs.vectors(embedder, [row.b for row in rows])
     found = np.sum(left * right, axis=1)
     labels = np.array([row.label for row in rows])
     same = found[np.isin(labels, ["duplicate", "paraphrase"])]
@@ -104,7 +104,7 @@ async def fit_documents(embedder: LocalEmbedder, rows: Sequence[Pair]) -> list[A
 async def fit_queries(embedder: LocalEmbedder, path: Path) -> list[Anchor]:
     """Returns the fitted knots of questions and texts, labelled `answer` or `related`."""
     rows = read_questions(path)
-    texts = await labelled.vectors(embedder, [CleanText(row["text"]) for row in rows])
+    texts = await pairs.vectors(embedder, [CleanText(row["text"]) for row in rows])
     asked = np.array([await embedder.embed_query(CleanText(row["query"])) for row in rows])
     quoted = np.array([await embedder.embed_query(CleanText(row["text"])) for row in rows])
     found, labels = np.sum(asked * texts, axis=1), np.array([row["label"] for row in rows])
@@ -112,9 +112,9 @@ async def fit_queries(embedder: LocalEmbedder, path: Path) -> list[Anchor]:
     return queries(found[labels == "answer"], found[labels == "related"], verbatim, _between_rows(asked, texts))
 
 
-async def fit(pairs: Path, questions: Path) -> str:
+async def fit(labelled_pairs: Path, questions: Path) -> str:
     """Returns both tables of knots with their reasons."""
-    rows = [row for row in labelled.read(pairs) if "-NC" not in row.licence.upper()]
+    rows = [row for row in pairs.read(labelled_pairs) if "-NC" not in row.licence.upper()]
     embedder = LocalEmbedder.load(None, threads=2, max_queue=len(rows) + 1, window=256)
     try:
         tables = {"documents": await fit_documents(embedder, rows), "queries": await fit_queries(embedder, questions)}

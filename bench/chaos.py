@@ -1,11 +1,11 @@
-"""Is anything lost, doubled or left half done when processes are killed with -9 in the middle of writing?
+"""Kills processes with -9 in the middle of writing, and checks that nothing is lost, doubled or left half done.
 
     python -m bench.chaos [--rounds 30] [--seed 1]
 
 Each round kills the API, the worker or Postgres at a random moment under a load of writes, and waits until the
 supervisor has brought it back. Requests with an Idempotency-Key are repeated until they are answered, the others are
-not. At the end the database is asked, as its superuser, about every answer that was given (bench/ledger.py) and about
-every row that must not stand alone (bench/wholeness.py). Exit code 1 when anything is wrong.
+not. At the end the superuser checks every answer that was given (bench/chaos_writes.py) and that rows which belong
+together are all there (bench/chaos_checks.py). The exit code is 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from bench import running, wholeness
+from bench import chaos_checks, target
+from bench.chaos_writes import KINDS, AnswerRecord, Write, results_of
 from bench.clients import LOST, Client
-from bench.ledger import KINDS, Ledger, Write, results_of
-from bench.processes import PARTS, Family, Part
-from bench.running import Service
+from bench.target import PARTS, Part, Service, ServiceProcesses
 from service.launch.run import is_ready
 
 WRITERS = 6
@@ -34,20 +33,20 @@ RETRY_S = 0.2
 
 
 class Load:
-    """Writers that never stop; what they were answered stands in the ledger."""
+    """Writers that run until they are stopped; `record` holds their answers."""
 
     def __init__(self, service: Service, seed: int) -> None:
         self._service = service
         self._seed = seed
-        self.ledger = Ledger()
-        self.lost: Counter[str] = Counter()  # by kind: no answer, or an answer of 5xx
+        self.record = AnswerRecord()
+        self.unanswered: Counter[str] = Counter()  # by kind: no answer, or an answer of 5xx
         self._stopping = False
 
     async def run(self) -> None:
         await asyncio.gather(*(self._writer(random.Random(self._seed * 1000 + number)) for number in range(WRITERS)))
 
     def stop(self) -> None:
-        """Begin nothing new; what has a key is repeated to its end."""
+        """Begins nothing new; requests with a key are repeated until they are answered."""
         self._stopping = True
 
     async def _writer(self, chance: random.Random) -> None:
@@ -56,7 +55,7 @@ class Load:
             write = chance.choice(KINDS)(chance)
             await self._send(client, write)
             if write.key and chance.random() < 0.2:
-                await self._send(client, write)  # a client that did not see the answer
+                await self._send(client, write)  # as a client would that did not get the answer
         await client.close()
 
     async def _send(self, client: Client, write: Write) -> None:
@@ -65,26 +64,26 @@ class Load:
             try:
                 answer = await client.post(write.path, write.body, write.headers)
                 if answer.status < 500 and not (write.key and None in results_of(answer.json)):
-                    self.ledger.answered(write, answer.status, answer.json)
+                    self.record.answered(write, answer.status, answer.json)
                     return
             except LOST:
                 await asyncio.sleep(RETRY_S)
-            self.lost[write.kind] += 1
+            self.unanswered[write.kind] += 1
             if write.key is None or time.monotonic() > deadline:
-                self.ledger.gave_up(write)
+                self.record.gave_up(write)
                 return
             await asyncio.sleep(RETRY_S)
 
 
 async def rounds(service: Service, load: Load, count: int, chance: random.Random, say: Callable[[str], None]) -> None:
-    """Kills one part per round, in random order but each about as often; waits until everything is back."""
+    """Kills one part per round, in random order but each about as often, and waits until all of them are back."""
     assert service.processes is not None
     for number in range(count):
         if number % len(PARTS) == 0:
             order = chance.sample(PARTS, len(PARTS))
         part = order[number % len(PARTS)]
         await _under_load(load, chance)
-        acknowledged, began = len(load.ledger.added), time.monotonic()
+        acknowledged, began = len(load.record.added), time.monotonic()
         pid = service.processes.pid(part)
         assert pid is not None, f"{part} is dead before it was killed"
         os.kill(pid, signal.SIGKILL)
@@ -93,14 +92,14 @@ async def rounds(service: Service, load: Load, count: int, chance: random.Random
 
 
 async def _under_load(load: Load, chance: random.Random) -> None:
-    """Until a few writes went through again, then a random moment more: a kill in silence shows nothing."""
-    before, deadline = len(load.ledger.added), time.monotonic() + WARM_S
-    while len(load.ledger.added) < before + WRITERS and time.monotonic() < deadline:  # noqa: ASYNC110 (no event to wait for)
+    """Waits until a few writes were stored again, then a random moment more: a kill without load proves nothing."""
+    before, deadline = len(load.record.added), time.monotonic() + WARM_S
+    while len(load.record.added) < before + WRITERS and time.monotonic() < deadline:  # noqa: ASYNC110 (no event to wait for)
         await asyncio.sleep(0.02)
     await asyncio.sleep(chance.uniform(*CALM_S))
 
 
-async def _back(service: Service, family: Family, part: Part, old: int) -> None:
+async def _back(service: Service, family: ServiceProcesses, part: Part, old: int) -> None:
     deadline = time.monotonic() + BACK_S
     while family.pid(part) in (None, old) or not await asyncio.to_thread(is_ready, service.url):
         if time.monotonic() > deadline:
@@ -109,20 +108,22 @@ async def _back(service: Service, family: Family, part: Part, old: int) -> None:
 
 
 async def chaos(service: Service, options: argparse.Namespace) -> bool:
-    """Prints the rounds and the counts; True when nothing is wrong."""
+    """Prints the rounds and the counts; returns whether everything is right."""
     load = Load(service, options.seed)
     writing = asyncio.create_task(load.run())
     await rounds(service, load, options.rounds, random.Random(options.seed), lambda line: print(line, flush=True))
     load.stop()
     await writing
     assert service.database is not None
-    ledger = load.ledger
-    print(f"\nstored {len(ledger.added)}, answered {dict(ledger.statuses)}, repeated with a key {ledger.repeated}")
-    print(f"without an answer {dict(load.lost)}")
-    wrong = (
-        ledger.wrong + await wholeness.of_answers(service.database, ledger) + await wholeness.of_rows(service.database)
-    )
-    print(await wholeness.jobs(service.database))
+    record = load.record
+    print(f"\nstored {len(record.added)}, answered {dict(record.statuses)}, repeated with a key {record.repeated}")
+    print(f"without an answer {dict(load.unanswered)}")
+    wrong = [
+        *record.wrong,
+        *await chaos_checks.answers(service.database, record),
+        *await chaos_checks.rows(service.database),
+    ]
+    print(await chaos_checks.job_counts(service.database))
     print("\n".join(["", f"{len(wrong)} violations", *wrong[:50]]) if wrong else "nothing lost, doubled or half done")
     return not wrong
 
@@ -132,7 +133,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(words)
-    with running.started(patient=True) as service:
+    with target.started(patient=True) as service:
         return 0 if asyncio.run(chaos(service, options)) else 1
 
 

@@ -1,7 +1,7 @@
-"""How is load made without using up the cores it is to measure?
+"""An HTTP client for generating load with little CPU, since generator and service share the machine.
 
-A keep-alive HTTP/1.1 client written by hand over asyncio streams: about a fifth of the CPU of a full client library,
-because both the generator and the service share the machine. Bodies are serialised before the clock starts.
+Keep-alive HTTP/1.1 over asyncio streams takes about a fifth of the CPU of a full client library. Bodies are serialised
+before the clock starts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 from bench.numbers import Pace
 
 LOST = (OSError, EOFError, asyncio.IncompleteReadError, TimeoutError)
-"""The connection ended without an answer: whether the request was done is not known."""
+"""The connection ended without an answer: whether the request was carried out is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An HTTP answer; `ms` from the first byte sent to the last one read."""
 
     status: int
@@ -46,19 +46,19 @@ class Client:
         self._timeout_s = timeout_s
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
+    async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> HttpAnswer:
         """Raises one of LOST when there is no answer."""
-        return await self._ask("POST", path, body, headers or {})
+        return await self._request("POST", path, body, headers or {})
 
-    async def get(self, path: str) -> Answer:
-        return await self._ask("GET", path, b"", {})
+    async def get(self, path: str) -> HttpAnswer:
+        return await self._request("GET", path, b"", {})
 
     async def close(self) -> None:
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
 
-    async def _ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def _request(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
         extra = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         sent = f"{method} {path} HTTP/1.1\r\n{extra}Content-Length: {len(body)}\r\n".encode() + self._head + b"\r\n"
         began = time.perf_counter()
@@ -68,9 +68,9 @@ class Client:
                 writer.write(sent + body)
                 status, found = await _read(reader)
         except BaseException:
-            await self.close()  # else the next answer on it would be this one's
+            await self.close()  # else the next request would read this answer
             raise
-        return Answer(status, found, (time.perf_counter() - began) * 1000)
+        return HttpAnswer(status, found, (time.perf_counter() - began) * 1000)
 
     async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None or self._streams[0].at_eof():
@@ -86,22 +86,22 @@ async def _read(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What a run of load gave: `own_cpu` is the generator's share of one core, 0..1."""
+class LoadRun:
+    """The answers to one run of load; `generator_cpu`: the generator's share of one core, 0..1."""
 
-    answers: list[Answer]
+    answers: list[HttpAnswer]
     wall_s: float
-    own_cpu: float
+    generator_cpu: float
     pace: Pace = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pace", Pace.of([answer.ms for answer in self.answers], self.wall_s))
 
 
-async def post_all(url: str, key: str, path: str, bodies: Sequence[bytes], *, clients: int) -> Run:
-    """Sends every body once, `clients` at a time, each as soon as its client is free (a closed loop)."""
+async def post_all(url: str, key: str, path: str, bodies: Sequence[bytes], *, clients: int) -> LoadRun:
+    """Sends every body once over `clients` connections, each as soon as its connection is free (a closed loop)."""
     rest = iter(bodies)
-    answers: list[Answer] = []
+    answers: list[HttpAnswer] = []
 
     async def work() -> None:
         client = Client(url, key)
@@ -112,4 +112,4 @@ async def post_all(url: str, key: str, path: str, bodies: Sequence[bytes], *, cl
     cpu, began = time.process_time(), time.perf_counter()
     await asyncio.gather(*(work() for _ in range(clients)))
     wall_s = time.perf_counter() - began
-    return Run(answers, wall_s, (time.process_time() - cpu) / wall_s)
+    return LoadRun(answers, wall_s, (time.process_time() - cpu) / wall_s)

@@ -21,7 +21,7 @@ import numpy as np
 from pgvector import HalfVector
 from pgvector.asyncpg import register_vector
 
-from bench.clients import Answer, Run
+from bench.clients import HttpAnswer, LoadRun
 from service.db.engine import Access, connect_arguments
 from service.db.roles import APP
 
@@ -81,7 +81,7 @@ def _renewed(row: Row, ids: Mapping[UUID, UUID], workspace: UUID, chance: np.ran
     return new
 
 
-async def write(database: str, memories: Sequence[Written], workspace: UUID, *, connections: int) -> Run:
+async def write(database: str, memories: Sequence[Written], workspace: UUID, *, connections: int) -> LoadRun:
     """Writes every memory in a transaction of its own, `connections` at a time; each connection's first is not timed:
     it prepares the statements and fills the backend's caches, as a pool's connections have long done."""
     begin = BEGIN.format(workspace)
@@ -89,21 +89,21 @@ async def write(database: str, memories: Sequence[Written], workspace: UUID, *, 
     for connection, memory in zip(pool, memories, strict=False):
         await connection.write(memory)
     rest = iter(memories[connections:])
-    answers: list[Answer] = []
+    answers: list[HttpAnswer] = []
 
     async def work(connection: _Connection) -> None:
         for memory in rest:
             began = time.perf_counter()
             await connection.write(memory)
-            answers.append(Answer(201, b"", (time.perf_counter() - began) * 1000))
+            answers.append(HttpAnswer(201, b"", (time.perf_counter() - began) * 1000))
 
     cpu, began = time.process_time(), time.perf_counter()
     await asyncio.gather(*(work(connection) for connection in pool))
     wall_s = time.perf_counter() - began
-    own_cpu = (time.process_time() - cpu) / wall_s
+    generator_cpu = (time.process_time() - cpu) / wall_s
     for connection in pool:
         await connection.close()
-    return Run(answers, wall_s, own_cpu)
+    return LoadRun(answers, wall_s, generator_cpu)
 
 
 class _Connection:

@@ -1,10 +1,10 @@
-"""How long do walks and shortest ways take in a large graph with a hub?
+"""Measures walks and shortest paths in a large graph with a hub.
 
     python -m bench.graph [--nodes 100000] [--edges 500000] [--hub 100000] [--rounds 200]
 
-One user's entities and relations, and memories with edges, written straight into the database of an own service: random
-pairs, and one node that is tied to all the others. Then the routes are asked over HTTP, by one client: from random
-nodes, from nodes beside the hub, and from the hub itself.
+One user's entities and relations, and memories with edges, are written directly into the database of a service: random
+pairs, and one node that is connected to all others. Then one client calls the routes, from random nodes and from the
+hub.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import asyncpg  # type: ignore[import-untyped]
 
 from bench.clients import Client
 from bench.numbers import Pace, table
-from bench.running import started
+from bench.target import started
 
 USER = "graph-bench"
 
@@ -66,10 +66,10 @@ MEMORY_EDGES = """
 
 
 async def fill(database: str, nodes: int, edges: int, hub: int) -> None:
-    """Writes the graph into the service's one workspace."""
+    """Writes the graph into the only workspace of the service."""
     connection = await asyncpg.connect(database)
     workspace = await connection.fetchval("SELECT workspace_id FROM workspace LIMIT 1")
-    # no look-up of the two ends of each of a million edges: they are there
+    # skips the foreign keys of a million edges: their nodes exist
     await connection.execute("SET synchronous_commit = off; SET session_replication_role = replica")
     await connection.execute(ENTITIES, workspace, USER, nodes, timeout=600)
     await connection.execute(HUB, workspace, hub, timeout=600)
@@ -82,7 +82,7 @@ async def fill(database: str, nodes: int, edges: int, hub: int) -> None:
 
 
 def uuid_of(node: int, letter: str = "n") -> UUID:
-    """The id that the statements above give."""
+    """Returns the id that the statements above give."""
     return UUID(hashlib.md5(f"{letter}{node}".encode(), usedforsecurity=False).hexdigest())
 
 
@@ -96,7 +96,7 @@ async def measured(client: Client, paths: Sequence[str]) -> Pace:
 
 
 async def measure(url: str, key: str, nodes: int, rounds: int) -> str:
-    """A line per question."""
+    """Returns the table of latencies, a row for each kind of request."""
     chance = random.Random(7)
     client = Client(url, key)
 
@@ -104,14 +104,14 @@ async def measure(url: str, key: str, nodes: int, rounds: int) -> str:
         return chance.randint(1, nodes)
 
     questions: list[tuple[str, list[str]]] = [
-        ("nothing but a row", [f"/v1/entities/{uuid_of(some())}" for _ in range(rounds)])
+        ("one entity", [f"/v1/entities/{uuid_of(some())}" for _ in range(rounds)])
     ]
     for depth in (1, 2, 3):
         for name, start in (("a node", some), ("the hub", lambda: 0)):
             asked = [f"/v1/entities/graph?ids={uuid_of(start())}&depth={depth}" for _ in range(rounds)]
             questions.append((f"entities, {depth} hops from {name}", asked))
-    ways = [f"/v1/entities/path?source_id={uuid_of(some())}&target_id={uuid_of(some())}" for _ in range(rounds)]
-    questions.append(("shortest way", ways))
+    paths = [f"/v1/entities/path?source_id={uuid_of(some())}&target_id={uuid_of(some())}" for _ in range(rounds)]
+    questions.append(("shortest path", paths))
     for depth in (1, 2, 3):
         for name, start in (("one", some), ("the hub", lambda: 0)):
             asked = [f"/v1/memories/{uuid_of(start(), 'm')}/related?depth={depth}" for _ in range(rounds)]
@@ -126,14 +126,14 @@ async def measure(url: str, key: str, nodes: int, rounds: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Walks and shortest ways in a large graph with a hub.")
+    parser = argparse.ArgumentParser(description="Walks and shortest paths in a large graph with a hub.")
     parser.add_argument("--nodes", type=int, default=100_000)
-    parser.add_argument("--edges", type=int, default=500_000, help="of entities, and as many of memories")
-    parser.add_argument("--hub", type=int, default=100_000, help="of them, edges of one node")
+    parser.add_argument("--edges", type=int, default=500_000, help="between entities, and as many between memories")
+    parser.add_argument("--hub", type=int, default=100_000, help="edges of one node, among them")
     parser.add_argument("--rounds", type=int, default=200)
     options = parser.parse_args()
     with started() as service:
-        assert service.database is not None, "it is our own"
+        assert service.database is not None, "started() gives it"
         asyncio.run(fill(service.database, options.nodes, options.edges, min(options.hub, options.nodes)))
         print(asyncio.run(measure(service.url, service.key, options.nodes, options.rounds)))
 

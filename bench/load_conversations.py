@@ -1,11 +1,11 @@
-"""How fast are conversations taken in, and are the turns found again that answer a question?
+"""Loads conversations, and measures how fast that is and whether search finds the turns that answer questions.
 
     python -m bench.load_conversations PATH [--captions] [--url URL --key KEY]
 
 PATH: JSON lines. `kind=conversation`: id, sessions {id, datetime, turns {id, speaker, text, caption?}};
 `kind=question`: conversation_id, text, category, evidence (turn ids). Every session is one POST /v1/memories with
 infer=false; the user is the conversation, the run is the session, and turn number n was said n seconds after the
-session began. The turns of a session without a `datetime` are facts: each is one POST with `content` alone. Then every
+session began. The turns of a session without a `datetime` are facts: each is one POST with `content` only. Then every
 question is searched for in its conversation. Prints aggregates, never texts.
 
 recall@k: the share of a question's evidence among the first k hits, as the mean over questions that have evidence.
@@ -24,11 +24,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench import running
-from bench.clients import Answer, Client
+from bench import target
+from bench.clients import Client, HttpAnswer
 from bench.numbers import mean, percentile, table
-from bench.running import Service
-from bench.stores import settled
+from bench.stores import until_idle
+from bench.target import Service
 
 CUTS = (1, 5, 10, 20)
 ENRICHED_S = 600.0
@@ -38,8 +38,8 @@ Turns = dict[str, set[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How one question fared: the evidence found at each rank (from 1), of `evidence` turns in all."""
+class QueryResult:
+    """The result of one question: the ranks (from 1) of the evidence found, of `evidence` turns in all."""
 
     category: str
     evidence: int
@@ -54,24 +54,24 @@ class Asked:
         return 1 / min(self.ranks) if self.ranks else 0.0
 
     def ndcg(self, cut: int) -> float:
-        """Discounted gain of the evidence among the first `cut`, as a share of the best there could be."""
+        """Discounted cumulative gain of the evidence among the first `cut`, as a share of the best possible one."""
         best = sum(1 / math.log2(rank + 1) for rank in range(1, min(self.evidence, cut) + 1))
         return sum(1 / math.log2(rank + 1) for rank in self.ranks if rank <= cut) / best
 
 
 def read(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Conversations and questions of a file."""
+    """Returns the conversations and the questions of a file."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return [row for row in rows if row["kind"] == "conversation"], [row for row in rows if row["kind"] == "question"]
 
 
 async def load(client: Client, conversation: dict[str, Any], *, captions: bool) -> tuple[Turns, int, float]:
-    """The turns by memory, their number, and the seconds it took."""
+    """Returns the turns by memory, their number, and the seconds it took."""
     found: Turns = {}
     count, spent_s = 0, 0.0
     for session in conversation["sessions"]:
         for turns, body in _stores(conversation["id"], session, captions=captions):
-            answer = _good(await client.post("/v1/memories", json.dumps(body).encode()))
+            answer = _checked(await client.post("/v1/memories", json.dumps(body).encode()))
             for turn, result in zip(turns, answer.json["results"], strict=True):
                 found.setdefault(result["id"], set()).add(turn["id"])
             count += len(turns)
@@ -80,11 +80,11 @@ async def load(client: Client, conversation: dict[str, Any], *, captions: bool) 
 
 
 def _stores(user: str, session: dict[str, Any], *, captions: bool) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
-    """The requests that store a session, each with the turns it holds."""
+    """The requests that store a session, each with its turns."""
     turns = session["turns"]
     if "datetime" in session:
         return [(turns, _session(user, session, captions=captions))]
-    return [([turn], {"content": _said(turn, captions=captions), "user_id": user}) for turn in turns]
+    return [([turn], {"content": _text(turn, captions=captions), "user_id": user}) for turn in turns]
 
 
 def _session(user: str, session: dict[str, Any], *, captions: bool) -> dict[str, Any]:
@@ -95,12 +95,12 @@ def _session(user: str, session: dict[str, Any], *, captions: bool) -> dict[str,
         {
             "role": "user" if speakers.index(turn["speaker"]) % 2 == 0 else "assistant",
             "name": turn["speaker"],
-            "content": _said(turn, captions=captions),
+            "content": _text(turn, captions=captions),
             "timestamp": (began + timedelta(seconds=place)).isoformat(),
         }
         for place, turn in enumerate(session["turns"])
     ]
-    # metadata is of the request; which turn a memory is stands in the order of the answer
+    # metadata applies to the whole request; which memory is which turn follows from the order of the answer
     places = {
         "session": session["id"],
         "first_turn": session["turns"][0]["id"],
@@ -109,12 +109,12 @@ def _session(user: str, session: dict[str, Any], *, captions: bool) -> dict[str,
     return {"messages": messages, "infer": False, "user_id": user, "run_id": session["id"], "metadata": places}
 
 
-def _said(turn: dict[str, Any], *, captions: bool) -> str:
+def _text(turn: dict[str, Any], *, captions: bool) -> str:
     return f"{turn['text']} [shares {turn['caption']}]" if captions and turn.get("caption") else str(turn["text"])
 
 
-async def ask(client: Client, question: dict[str, Any], turns: Turns, **options: Any) -> Asked:
-    """Searches the whole conversation for the question; `options` go into the request."""
+async def ask(client: Client, question: dict[str, Any], turns: Turns, **options: Any) -> QueryResult:
+    """Searches the conversation for the question; `options` are added to the request."""
     body = {
         "query": question["text"],
         "user_id": question["conversation_id"],
@@ -122,24 +122,24 @@ async def ask(client: Client, question: dict[str, Any], turns: Turns, **options:
         "reinforce": False,  # measuring must not change what is measured
         **options,
     }
-    answer = _good(await client.post("/v1/memories/search", json.dumps(body).encode()))
+    answer = _checked(await client.post("/v1/memories/search", json.dumps(body).encode()))
     wanted = set(question["evidence"])
     ranks: list[int] = []
     for rank, hit in enumerate(answer.json["results"], start=1):
         hits = wanted & turns.get(hit["id"], set())
         wanted -= hits
         ranks += [rank] * len(hits)
-    return Asked(question["category"], len(set(question["evidence"])), tuple(ranks), answer.ms)
+    return QueryResult(question["category"], len(set(question["evidence"])), tuple(ranks), answer.ms)
 
 
-def _good(answer: Answer) -> Answer:
+def _checked(answer: HttpAnswer) -> HttpAnswer:
     if answer.status not in (200, 201):
         raise SystemExit(f"The service answered {answer.status}: {answer.body[:300]!r}")
     return answer
 
 
-def report(asked: Sequence[Asked]) -> str:
-    """Recall and MRR over all and by category, then the latencies."""
+def report(asked: Sequence[QueryResult]) -> str:
+    """Returns recall and MRR over all questions and by category, then the latencies."""
     counted = [one for one in asked if one.evidence]
     groups = {"all": counted} | {name: [one for one in counted if one.category == name] for name in _names(counted)}
     rows = [
@@ -153,16 +153,16 @@ def report(asked: Sequence[Asked]) -> str:
     )
 
 
-def _names(asked: Sequence[Asked]) -> list[str]:
+def _names(asked: Sequence[QueryResult]) -> list[str]:
     return sorted({one.category for one in asked})
 
 
-def _mrr(group: Sequence[Asked]) -> str:
+def _mrr(group: Sequence[QueryResult]) -> str:
     return f"{mean(one.reciprocal for one in group):.3f}"
 
 
 async def measure(service: Service, path: Path, *, captions: bool) -> str:
-    """Loads, waits until the worker has enriched everything, asks; returns the report."""
+    """Loads, waits until the worker has enriched everything, searches; returns the report."""
     conversations, questions = read(path)
     client = Client(service.url, service.key, timeout_s=120)
     turns, loaded = await load_all(service, client, conversations, captions=captions)
@@ -174,24 +174,24 @@ async def measure(service: Service, path: Path, *, captions: bool) -> str:
 async def load_all(
     service: Service, client: Client, conversations: Sequence[dict[str, Any]], *, captions: bool
 ) -> tuple[dict[str, Turns], str]:
-    """The turns by conversation, when the worker has enriched them all; and how long it took, as a sentence."""
+    """Returns the turns by conversation once the worker has enriched them all, and a sentence on how long it took."""
     turns: dict[str, Turns] = {}
     count, spent_s = 0, 0.0
     for conversation in conversations:
-        turns[conversation["id"]], said, took_s = await load(client, conversation, captions=captions)
-        count, spent_s = count + said, spent_s + took_s
+        turns[conversation["id"]], loaded_turns, took_s = await load(client, conversation, captions=captions)
+        count, spent_s = count + loaded_turns, spent_s + took_s
     loaded = f"{len(conversations)} conversations, {count} turns in {spent_s:.1f} s: {count / spent_s:.0f} turns/s"
     began = time.perf_counter()
-    await settled(service, ENRICHED_S)
+    await until_idle(service, ENRICHED_S)
     return turns, f"{loaded}, then {time.perf_counter() - began:.1f} s until no job was due."
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = running.arguments(__doc__)
+    parser = target.arguments(__doc__)
     parser.add_argument("path", type=Path)
-    parser.add_argument("--captions", action="store_true", help="store what a picture shows with the words beside it")
+    parser.add_argument("--captions", action="store_true", help="store what a picture shows after the text of its turn")
     options = parser.parse_args(words)
-    with running.chosen(options) as service:
+    with target.chosen(options) as service:
         print(asyncio.run(measure(service, options.path, captions=options.captions)))
     return 0
 

@@ -1,4 +1,4 @@
-"""How are measured numbers summed up and printed? Nearest-rank percentiles: each is a value that was measured."""
+"""Percentiles, means and tables of measurements. Percentiles are by nearest rank: each is a measured value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` (0..1) of the values do not exceed; nan for none."""
+    """Returns the smallest value that at least `share` (0..1) of the values do not exceed; nan for no values."""
     if not values:
         return math.nan
     ordered = sorted(values)
@@ -16,14 +16,14 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def mean(values: Iterable[float]) -> float:
-    """nan for none."""
+    """Returns the mean; nan for no values."""
     found = list(values)
     return sum(found) / len(found) if found else math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a run went: operations per second, latencies in milliseconds."""
+    """The speed of a run: operations per second, latencies in milliseconds."""
 
     per_s: float
     p50_ms: float
@@ -42,7 +42,7 @@ class Pace:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A text table: the first column to the left, the others to the right; floats as they are formatted by `shown`."""
+    """Returns a text table: the first column left-aligned, the others right-aligned, floats as `shown` formats them."""
     cells = [[shown(cell) for cell in row] for row in [head, *rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     return "\n".join(
@@ -52,7 +52,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def shown(cell: object) -> str:
-    """A float with as many digits as it deserves, everything else as it is."""
+    """Returns a float with about three significant digits, everything else as it is."""
     if not isinstance(cell, float):
         return str(cell)
     if math.isnan(cell):

@@ -1,10 +1,10 @@
-"""How much work goes through the queue, how soon does it begin, and does one tenant hold up another?
+"""Measures the queue: jobs per second, delay until they start, and fairness between tenants.
 
     python -m bench.queue [--jobs 20000] [--url postgresql+asyncpg://...]
 
-With no URL a durable embedded server of its own is used (fsync on, as in production). Kinds of work are made up, so
-a database that is in use is not disturbed, apart from the rows. (As a module, not as a file: run as bench/queue.py
-its folder would shadow the standard library's queue.)
+Without a URL it starts a durable embedded server (fsync on, as in production). The kinds of jobs are made up, so a
+database in use gets rows but its workers are not disturbed. Run it as a module: run as bench/queue.py, its folder would
+shadow the standard library's queue.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def fill(app: Database, workspace: UUID, kind: JobName, count: int) -> Non
 
 
 async def enqueue_cost(app: Database) -> tuple[float, float]:
-    """Median ms of enqueueing one job inside an open transaction, and of SELECT 1 beside it: the bare round trip."""
+    """Returns the median ms of SELECT 1, the bare round trip, and of enqueueing one job in an open transaction."""
     trips: list[float] = []
     enqueues: list[float] = []
     workspace, kind = uuid4(), new_kind()
@@ -67,7 +67,7 @@ async def enqueue_cost(app: Database) -> tuple[float, float]:
 
 
 async def drain(worker: Database, kind: str, *, batch: int, workers: int) -> float:
-    """Jobs per second through claim and settle alone."""
+    """Returns jobs per second through claiming and finishing only."""
 
     async def work(name: str) -> int:
         done, after = 0, FIRST_LANE
@@ -86,7 +86,7 @@ async def drain(worker: Database, kind: str, *, batch: int, workers: int) -> flo
 
 
 async def through_the_loop(res: Resources, app: Database, count: int) -> float:
-    """No-op jobs per second through one whole worker: claims, tasks, leases, endings."""
+    """Returns no-op jobs per second through one whole worker: claims, tasks, leases, endings."""
     kind, workspace, ran, all_ran = new_kind(), uuid4(), 0, asyncio.Event()
 
     async def nothing(_job: Job, _res: Resources) -> None:
@@ -103,7 +103,7 @@ async def through_the_loop(res: Resources, app: Database, count: int) -> float:
 
 
 async def latencies(res: Resources, app: Database, rounds: int) -> list[float]:
-    """Milliseconds from commit to the first line of the task, when the worker is idle and polls every 30 s."""
+    """Returns the ms from commit to the first line of the task, with an idle worker that polls every 30 s."""
     kind, workspace = new_kind(), uuid4()
     ran: asyncio.Queue[float] = asyncio.Queue()
 
@@ -125,7 +125,7 @@ async def latencies(res: Resources, app: Database, rounds: int) -> list[float]:
 
 
 async def fairness(res: Resources, app: Database, *, tenants: int, flood: int) -> dict[str, float]:
-    """One tenant floods first; then `tenants` others add a job each. Seconds until the others are all done."""
+    """Floods with one tenant, then adds a job for each of `tenants` others; returns how long those wait."""
     kind, left, all_served = new_kind(), tenants, asyncio.Event()
     flooding = uuid4()
 
@@ -148,7 +148,7 @@ async def fairness(res: Resources, app: Database, *, tenants: int, flood: int) -
 
 
 async def claim_times(app: Database, worker: Database, *, tenants: int, jobs: int) -> tuple[list[float], list[float]]:
-    """Milliseconds per claim of 20 with `jobs` ready in `tenants` workspaces, and when none of them is due."""
+    """Returns the ms per claim of 20 with `jobs` ready in `tenants` workspaces, and when none is due."""
     kind, each = new_kind(), jobs // tenants
     for _ in range(tenants):
         await fill(app, uuid4(), kind, each)
@@ -208,7 +208,7 @@ async def open_database(url: str, role: str) -> Database:
 async def measure(url: str, count: int) -> None:
     await migrate.upgrade_async(url, SETTINGS)
     app, worker = await open_database(url, APP), await open_database(url, WORKER)
-    # tasks here use no embedder
+    # these tasks use no embedder
     res = Resources(worker, cast(Any, None), 1, None, SETTINGS, Wakeup(url))
     trip, enqueue = await enqueue_cost(app)
     print(f"enqueue inside a transaction: {enqueue:.2f} ms (SELECT 1: {trip:.2f} ms)")
@@ -225,7 +225,7 @@ async def measure(url: str, count: int) -> None:
     print(f"the same when none is due: p50 {idle[25]:.1f} ms, p95 {idle[47]:.1f} ms")
     fair = await fairness(res, app, tenants=200, flood=100_000)
     print(
-        f"200 tenants with a job each beside a flood of 100,000: done after {fair['others_done_s']:.1f} s, "
+        f"200 tenants with a job each during a flood of 100,000: done after {fair['others_done_s']:.1f} s, "
         f"{fair['flood_left']:,} of the flood left"
     )
     print(f"load average {os.getloadavg()[0]:.1f} (1 min), {os.cpu_count()} cores")

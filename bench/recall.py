@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import bundle, running
+from bench import bundle, target
 from bench.clients import Client
-from bench.load_conversations import CUTS, Asked, Turns, ask, load_all, read
+from bench.load_conversations import CUTS, QueryResult, Turns, ask, load_all, read
 from bench.numbers import mean, percentile, table
-from bench.running import Service
+from bench.target import Service
 from service.domain.ranking import Weights
 
 Way = Mapping[str, Any]
@@ -89,7 +89,7 @@ async def measure(
     *,
     captions: bool,
     known: Mapping[str, Turns] | None,
-) -> tuple[str, Mapping[str, Turns], dict[str, list[Asked]]]:
+) -> tuple[str, Mapping[str, Turns], dict[str, list[QueryResult]]]:
     """How it was loaded (not at all when it is `known`), which memory is which turn, and how the questions fared."""
     client = Client(service.url, service.key, timeout_s=120)
     loaded = f"{len(conversations)} conversations, stored before."
@@ -103,11 +103,11 @@ async def measure(
 
 async def _ask_all(
     client: Client, questions: Sequence[dict[str, Any]], turns: Mapping[str, Turns], way: Way
-) -> list[Asked]:
+) -> list[QueryResult]:
     return [await ask(client, question, turns.get(question["conversation_id"], {}), **way) for question in questions]
 
 
-def report(found: Mapping[str, Sequence[Asked]]) -> str:
+def report(found: Mapping[str, Sequence[QueryResult]]) -> str:
     """A table over all questions, then one for each category."""
     categories = sorted({one.category for asked in found.values() for one in asked})
     parts = [_table("all", found, timed=True)]
@@ -120,7 +120,7 @@ def report(found: Mapping[str, Sequence[Asked]]) -> str:
     return "\n\n".join(parts)
 
 
-def _table(title: str, found: Mapping[str, Sequence[Asked]], *, timed: bool = False) -> str:
+def _table(title: str, found: Mapping[str, Sequence[QueryResult]], *, timed: bool = False) -> str:
     times = ["p50 ms", "p95 ms", "p99 ms"] if timed else []
     count = len(next(iter(found.values())))
     head = [f"{title} ({count})", *(f"recall@{cut}" for cut in CUTS), "MRR", f"nDCG@{NDCG_CUT}", *times]
@@ -172,7 +172,7 @@ async def _bundles(
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = running.arguments(__doc__)
+    parser = target.arguments(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--ways", default=",".join(WAYS), help="groups or single ways, divided by commas")
     parser.add_argument("--ids", type=Path, help="where to keep which memory is which turn")
@@ -184,10 +184,10 @@ def main(words: Sequence[str] | None = None) -> int:
     conversations, questions = read(options.path)
     judged = [question for question in questions if question["evidence"]]
     if options.bundle:
-        with running.chosen(options) as service:
+        with target.chosen(options) as service:
             print(asyncio.run(_bundles(service, conversations, judged, options)))
         return 0
-    with running.chosen(options) as service:
+    with target.chosen(options) as service:
         loaded, known, found = asyncio.run(
             measure(service, conversations, judged, ways, captions=options.captions, known=_kept(options.ids))
         )

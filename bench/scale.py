@@ -12,8 +12,8 @@ through, a range of numbers in metadata and equality (=), both served by the ind
   same transaction, sent by bare asyncpg on a connection of the application role
 - milliseconds of a whole search over HTTP with the question's embedding known already (each is asked once before), with
   whole statements (nine words besides stop words) and with questions as people ask them (five), of all samples and of
-  those taken while the machine ran at full speed (gauge.py), beside the floor: all queries of such a search, from BEGIN
-  to COMMIT, by bare asyncpg
+  those taken while the machine ran at full speed (core_speed.py), beside the floor: all queries of such a search,
+  from BEGIN to COMMIT, by bare asyncpg
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from bench import gauge, running, scale_data, scale_store, sentences
+from bench import core_speed, scale_data, scale_store, sentences, target
 from bench.clients import Client
 from bench.numbers import mean, percentile, table
 from bench.scale_data import SHARES, Sources
@@ -276,14 +276,14 @@ async def _whole(client: Client, res: Resources, store: Store, user: str, texts:
     for words in texts:
         body = json.dumps({"query": words, "user_id": user, "limit": WANTED}).encode()
         await client.post("/v1/memories/search", body)
-        before = gauge.slowest_core_ms()
+        before = core_speed.slowest_core_ms()
         answer = await client.post("/v1/memories/search", body)
         assert answer.status == 200, answer.body[:300]
-        took.append(gauge.Sample(answer.ms, max(before, gauge.slowest_core_ms())))
+        took.append(core_speed.Sample(answer.ms, max(before, core_speed.slowest_core_ms())))
         floor.append(await _floor(res, Query(Scope(store.workspace, user_id=user), CleanText(words), WANTED)))
         right += len(answer.json["results"]) == WANTED
         path = answer.json["vector_path"]
-    steady, every = gauge.steady(took), [each.ms for each in took]
+    steady, every = core_speed.steady(took), [each.ms for each in took]
     shown = [*_percentiles(every), *_percentiles(steady), len(steady), *_percentiles(floor)]
     return [*shown, path, f"{right}/{len(texts)}"]
 
@@ -299,11 +299,11 @@ async def _floor(res: Resources, query: Query) -> float:
 @contextmanager
 def serving(store: Store) -> Iterator[str]:
     """The API alone on this database, without a worker."""
-    port = running.free_port()
+    port = target.free_port()
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOXODON_")}
     env = clean | {"LOXODON_DATABASE_URL": store.url, "LOXODON_PORT": str(port), "LOXODON_AUDIT_LEVEL": "writes"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "service", "api"], cwd=running.ROOT, env=env, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "service", "api"], cwd=target.ROOT, env=env, stderr=subprocess.DEVNULL
     )
     url = f"http://127.0.0.1:{port}"
     try:

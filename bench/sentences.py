@@ -1,7 +1,7 @@
-"""What is stored when speed is measured?
+"""Generated sentences and questions for measuring speed.
 
-Sentences of our own, put together from parts: all distinct, ordinary in length (7 to 25 words), and of every kind a
-stage has work with: dates, names, likes, decisions, now and then a mail address.
+The sentences are distinct, of ordinary length (7 to 25 words), and give every stage some work: dates, names, likes,
+decisions, now and then a mail address.
 """
 
 from __future__ import annotations
@@ -142,12 +142,12 @@ QUESTIONS = (
 
 
 def distinct(count: int, seed: int) -> list[str]:
-    """`count` different sentences; the same ones for the same seed."""
+    """Returns `count` distinct sentences; the same ones for the same seed."""
     return _first(count, _endless(random.Random(seed), PATTERNS))
 
 
 def questions(count: int, seed: int) -> list[str]:
-    """`count` different questions to them, of five words without the stop words as people ask them (3 to 8)."""
+    """Returns `count` distinct questions about them, mostly of five words without stop words (3 to 8)."""
     return _first(count, _endless(random.Random(seed), QUESTIONS))
 
 

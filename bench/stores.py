@@ -1,9 +1,9 @@
-"""How many memories are stored per second, how long does one take, and how far is that from the bare writing of rows?
+"""Measures stores per second and their latency, beside the bare writing of their rows.
 
     python -m bench.stores [--stores 320] [--runs 3] [--url URL --key KEY [--database URL]]
 
-Rounds alternate between the kinds of load, so that a busy minute of the machine hurts all of them; medians over the
-rounds are printed, beside the CPU that a store costs each process: that figure does not depend on who else is busy.
+Rounds alternate between the kinds of load, so that a busy minute of the machine affects all of them; medians over the
+rounds are printed, and the CPU that a store costs each process, which does not depend on other load.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from uuid import uuid4
 
 import numpy as np
 
-from bench import floor, running, sentences
-from bench.clients import Client, Run, post_all
+from bench import floor, sentences, target
+from bench.clients import Client, LoadRun, post_all
 from bench.numbers import Pace, mean, percentile, table
-from bench.running import Service
+from bench.target import Service
 
-PER_USER = 8  # memories per user: each text meets a few neighbours, as in life, and few are judged alike
+PER_USER = 8  # memories per user: each text has a few neighbours, as in real use, and few are duplicates
 WARM_UP = 24
 CLIENTS = (1, 16)
-TARGET_PER_S = 60.0  # the issue's, at 16 clients on 2 cores with the local embedder
+TARGET_PER_S = 60.0  # with 16 clients on 2 cores and the local embedder
 TEXTS, GIVEN, FLOOR = "text", "embedding given", "bare rows"
 PATH = "/v1/memories"
 
 
 @dataclass(slots=True)
-class Cell:
-    """All runs of one kind of load with one number of clients; `cpu_ms` per store and process."""
+class StoreRounds:
+    """All rounds of one kind of load with one number of clients; `cpu_ms`: per store, by process."""
 
     paces: list[Pace] = field(default_factory=list)
     cpu_ms: list[dict[str, float]] = field(default_factory=list)
-    own_cpu: list[float] = field(default_factory=list)
+    generator_cpu: list[float] = field(default_factory=list)
 
 
-class Bench:
+class StoreBench:
     """Alternating rounds against one service."""
 
     def __init__(self, service: Service, *, stores: int, runs: int, dimension: int) -> None:
         self._service, self._stores, self._runs, self._dimension = service, stores, runs, dimension
         self._texts = iter(sentences.distinct(WARM_UP + runs * 2 * (stores + stores // 4) + 10, seed=1))
         self._chance = np.random.default_rng(2)
-        self.cells: dict[tuple[str, int], Cell] = {}
-        self.answers: dict[tuple[str, int], Run] = {}  # of the last round
+        self.cells: dict[tuple[str, int], StoreRounds] = {}
+        self.answers: dict[tuple[str, int], LoadRun] = {}  # of the last round
         self.events: Counter[str] = Counter()
 
     async def run(self) -> None:
@@ -64,9 +64,9 @@ class Bench:
                 if self._service.database is not None:
                     await self._bare(run, clients)
 
-    async def _through_http(self, kind: str, clients: int, count: int) -> Run:
+    async def _through_http(self, kind: str, clients: int, count: int) -> LoadRun:
         bodies = self._bodies(count, given=kind == GIVEN)
-        await settled(self._service)
+        await until_idle(self._service)
         with self._measured(kind, clients) as runs:
             run = await post_all(self._service.url, self._service.key, PATH, bodies, clients=clients)
             runs.append(run)
@@ -77,30 +77,30 @@ class Bench:
         self.answers[kind, clients] = run
         return run
 
-    async def _bare(self, stored: Run, clients: int) -> None:
+    async def _bare(self, stored: LoadRun, clients: int) -> None:
         assert self._service.database is not None
         results = [answer.json["results"][0] for answer in stored.answers]
         added = [result["id"] for result in results if result["event"] == "ADD"]
         workspace = uuid4()
         rows = await floor.read(self._service.database, added, workspace)
-        await settled(self._service)
+        await until_idle(self._service)
         with self._measured(FLOOR, clients) as runs:
             runs.append(await floor.write(self._service.database, rows, workspace, connections=clients))
 
     @contextmanager
-    def _measured(self, kind: str, clients: int) -> Iterator[list[Run]]:
-        family, runs = self._service.processes, list[Run]()
-        before = family.cpu_s() if family else {}
+    def _measured(self, kind: str, clients: int) -> Iterator[list[LoadRun]]:
+        processes, runs = self._service.processes, list[LoadRun]()
+        before = processes.cpu_s() if processes else {}
         yield runs
-        after = family.cpu_s() if family else {}
+        after = processes.cpu_s() if processes else {}
         done = len(runs[0].answers)
-        cell = self.cells.setdefault((kind, clients), Cell())
-        cell.paces.append(runs[0].pace)
-        cell.own_cpu.append(runs[0].own_cpu)
-        cell.cpu_ms.append({part: (after[part] - before[part]) * 1000 / done for part in after})
+        rounds = self.cells.setdefault((kind, clients), StoreRounds())
+        rounds.paces.append(runs[0].pace)
+        rounds.generator_cpu.append(runs[0].generator_cpu)
+        rounds.cpu_ms.append({part: (after[part] - before[part]) * 1000 / done for part in after})
 
     def _bodies(self, count: int, *, given: bool) -> list[bytes]:
-        """The users take turns, so concurrent stores are of different users."""
+        """Requests of several users in turns, so that concurrent stores are of different users."""
         users = [f"bench-{uuid4()}" for _ in range(max(1, count // PER_USER))]
         found = []
         for number in range(count):
@@ -112,8 +112,8 @@ class Bench:
         return found
 
 
-async def settled(service: Service, timeout_s: float = 120.0) -> None:
-    """Waits until no job is due: the follow-up of one run must not weigh on the next."""
+async def until_idle(service: Service, timeout_s: float = 120.0) -> None:
+    """Waits until no job is due, so that the jobs of one run do not slow down the next."""
     client = Client(service.url, service.key)
     for _ in range(int(timeout_s / 0.2)):
         if not (await client.get("/v1/health")).json.get("queue_depth"):
@@ -122,30 +122,30 @@ async def settled(service: Service, timeout_s: float = 120.0) -> None:
     await client.close()
 
 
-def paces(bench: Bench) -> str:
-    """The table of figures, then the ratios to the floor."""
+def paces(bench: StoreBench) -> str:
+    """The table of figures with the ratios to the floor."""
     rows = []
-    for (kind, clients), cell in sorted(bench.cells.items(), key=lambda item: item[0][1]):
-        pace = Pace.median(cell.paces)
+    for (kind, clients), rounds in sorted(bench.cells.items(), key=lambda item: item[0][1]):
+        pace = Pace.median(rounds.paces)
         bare = bench.cells.get((FLOOR, clients))
         ratio = Pace.median(bare.paces).per_s / pace.per_s if bare else float("nan")
-        cpu = {part: percentile([each[part] for each in cell.cpu_ms], 0.5) for part in cell.cpu_ms[0]}
-        own = f"{percentile(cell.own_cpu, 0.5):.0%}"
+        cpu = {part: percentile([each[part] for each in rounds.cpu_ms], 0.5) for part in rounds.cpu_ms[0]}
+        generator = f"{percentile(rounds.generator_cpu, 0.5):.0%}"
         figures = [pace.per_s, pace.p50_ms, pace.p95_ms, pace.p99_ms, ratio]
         rows.append(
             [
                 f"{kind}, {clients}",
                 *figures,
                 *(cpu.get(part, float("nan")) for part in ("api", "postgres", "worker")),
-                own,
+                generator,
             ]
         )
     head = ["load, clients", "per s", "p50 ms", "p95 ms", "p99 ms", "x floor"]
     return table([*head, "api ms", "postgres ms", "worker ms", "generator"], rows)
 
 
-def stages(run: Run) -> str:
-    """Where the time of a store goes, in milliseconds: the stages, the write, and what HTTP adds around them."""
+def stages(run: LoadRun) -> str:
+    """A table of where the time of a store goes, in milliseconds: the stages, the write, and HTTP."""
     bodies = [answer.json for answer in run.answers]
     spent = [body["results"][0]["timings_ms"] for body in bodies]
     columns: dict[str, list[float]] = {name: [] for one in spent for name in one}
@@ -162,7 +162,7 @@ def stages(run: Run) -> str:
     return table(["stage", "mean ms", "p50 ms", "p95 ms"], rows)
 
 
-def report(bench: Bench, options: argparse.Namespace) -> str:
+def report(bench: StoreBench, options: argparse.Namespace) -> str:
     pace = Pace.median(bench.cells[TEXTS, CLIENTS[-1]].paces)
     lines = [
         f"Stores through HTTP, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}, {options.runs} rounds of "
@@ -170,7 +170,7 @@ def report(bench: Bench, options: argparse.Namespace) -> str:
         "",
         paces(bench),
         "",
-        "CPU is per store. The worker enriches meanwhile, as it does in production; bare rows wait for no worker.",
+        "CPU is per store. The worker enriches meanwhile, as in production; bare rows cause no jobs.",
         f"Events: {dict(bench.events)}.",
         f"Target: {TARGET_PER_S:.0f} stores/s at {CLIENTS[-1]} clients; measured {pace.per_s:.0f}.",
     ]
@@ -180,15 +180,15 @@ def report(bench: Bench, options: argparse.Namespace) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = running.arguments(__doc__)
+    parser = target.arguments(__doc__)
     parser.add_argument("--database", help="asyncpg URL of its superuser: adds the floor")
     parser.add_argument("--stores", type=int, default=320, help="per round with 16 clients; a quarter of it with one")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--dimension", type=int, default=384)
     options = parser.parse_args(words)
-    with running.chosen(options) as service:
-        bench = Bench(
-            running.with_database(service, options.database),
+    with target.chosen(options) as service:
+        bench = StoreBench(
+            target.with_database(service, options.database),
             stores=options.stores,
             runs=options.runs,
             dimension=options.dimension,

@@ -41,7 +41,7 @@ async def _note(request: Request) -> Note:
         query: str | None = None,
         kind: Subject = "semantic",
         channels: Sequence[str] = (),
-        **asked: Any,
+        **parameters: Any,
     ) -> None:
         who: Caller = request.state.caller
         res: Resources = request.state.resources
@@ -49,12 +49,11 @@ async def _note(request: Request) -> Note:
         if level not in LEVELS:
             return
         log: ReadLog = request.app.state.reads
-        elsewhere = [str(each.id) for each in found if _channel(each) != scope.channel]
         metadata: dict[str, Any] = {"route": route}
-        if elsewhere:
+        if elsewhere := [str(each.id) for each in found if _channel(each) != scope.channel]:
             metadata["cross_channel_ids"] = elsewhere
         if level == "verbose":
-            metadata["asked"] = {name: value for name, value in asked.items() if value is not None}
+            metadata["asked"] = {name: value for name, value in parameters.items() if value is not None}
         if level == "verbose" or query is not None:  # the erasure of an agent or a run finds its queries by this
             metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
         log.add(

@@ -30,7 +30,7 @@ from service.pipeline.pii import clean_words
 from service.resources import Resources
 from service.retrieval import neighbours
 from service.retrieval.listing import listing
-from service.retrieval.neighbours import Neighbourhood
+from service.retrieval.neighbours import ConnectedMemories
 from service.retrieval.search import search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
@@ -315,7 +315,7 @@ async def _search(
     )
 
 
-def _hit(hit: Hit, tied: Neighbourhood | None, *, explain: bool) -> HitOut:
+def _hit(hit: Hit, tied: ConnectedMemories | None, *, explain: bool) -> HitOut:
     return HitOut(
         **shapes.fields(hit.memory),
         score=hit.score,

@@ -84,11 +84,11 @@ class EntityItem:
 
     entity: Entity
     score: float
-    relations: tuple[EntityRelation, ...] = ()
+    relations: tuple[NamedRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class EntityRelation:
+class NamedRelation:
     """An edge of the entity graph with the names of both ends; it reads from source to target."""
 
     source: str

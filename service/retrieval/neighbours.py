@@ -20,14 +20,14 @@ from service.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class ConnectedMemories:
     """The strongest edges of each hit, and the memories at their other ends."""
 
     steps: Mapping[UUID, list[WalkStep]]
     memories: Mapping[UUID, Memory]
 
 
-async def of_hits(query: Query, hits: Sequence[Hit], res: Resources) -> Neighbourhood:
+async def of_hits(query: Query, hits: Sequence[Hit], res: Resources) -> ConnectedMemories:
     """Returns at most `settings.recall_relation_limit` edges of each hit."""
     now, workspace_id = res.clock(), query.scope.workspace_id
     unfiltered = replace(
@@ -39,4 +39,4 @@ async def of_hits(query: Query, hits: Sequence[Hit], res: Resources) -> Neighbou
         each = res.settings.recall_relation_limit
         steps = await edges.connected(session, workspace_id, ids, rows, each=each, now=now)
         ends = {step.memory_id for found in steps.values() for step in found}
-        return Neighbourhood(steps, await memories.get_many(session, workspace_id, list(ends)))
+        return ConnectedMemories(steps, await memories.get_many(session, workspace_id, list(ends)))

@@ -1,4 +1,4 @@
-"""Does `make eval` print every report, and name what is missing instead of failing?"""
+"""`make eval` prints every report, and names missing data instead of failing."""
 
 from __future__ import annotations
 

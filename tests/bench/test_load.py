@@ -1,4 +1,4 @@
-"""Does the load that the programs make look as it should, and are its answers judged rightly?"""
+"""Load that the benchmarks generate, and how they judge answers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 
+from bench.chaos_writes import KINDS, AnswerRecord, Write, content_with_key
 from bench.clients import LOST, Client
-from bench.ledger import KINDS, Ledger, Write, content_with_key
-from bench.load_conversations import Asked, _session, _stores, read
+from bench.load_conversations import QueryResult, _session, _stores, read
 from bench.sentences import distinct, questions
 from service.language import lexemes
 
@@ -30,12 +30,12 @@ def test_sentences_are_distinct_and_the_same_for_a_seed() -> None:
     [((1,), 1, 1, 1.0), ((2,), 1, 1, 0.0), ((1, 7), 2, 5, 0.5), ((1, 7), 2, 10, 1.0), ((), 3, 20, 0.0)],
 )
 def test_recall(ranks: tuple[int, ...], evidence: int, cut: int, recall: float) -> None:
-    assert Asked("any", evidence, ranks, 1.0).recall(cut) == recall
+    assert QueryResult("any", evidence, ranks, 1.0).recall(cut) == recall
 
 
 def test_reciprocal_rank_is_of_the_first_one() -> None:
-    assert Asked("any", 2, (4, 9), 1.0).reciprocal == 0.25
-    assert Asked("any", 2, (), 1.0).reciprocal == 0.0
+    assert QueryResult("any", 2, (4, 9), 1.0).reciprocal == 0.25
+    assert QueryResult("any", 2, (), 1.0).reciprocal == 0.0
 
 
 def test_a_session_keeps_speakers_order_and_time() -> None:
@@ -81,20 +81,20 @@ def test_every_kind_of_write_says_what_it_stores() -> None:
 
 
 def test_another_id_for_the_same_key_is_wrong() -> None:
-    ledger, write = Ledger(), content_with_key(random.Random(1))
+    record, write = AnswerRecord(), content_with_key(random.Random(1))
     first = _answer(write)
-    ledger.answered(write, 201, first)
-    ledger.answered(write, 201, first)
-    assert ledger.wrong == []
-    assert ledger.repeated == 1
-    ledger.answered(write, 201, _answer(write))
-    assert "the same Idempotency-Key" in ledger.wrong[0]
+    record.answered(write, 201, first)
+    record.answered(write, 201, first)
+    assert record.wrong == []
+    assert record.repeated == 1
+    record.answered(write, 201, _answer(write))
+    assert "the same Idempotency-Key" in record.wrong[0]
 
 
 def test_a_new_text_that_is_not_added_is_wrong() -> None:
-    ledger, write = Ledger(), content_with_key(random.Random(1))
-    ledger.answered(write, 200, _answer(write, "NONE"))
-    assert "NONE" in ledger.wrong[0]
+    record, write = AnswerRecord(), content_with_key(random.Random(1))
+    record.answered(write, 200, _answer(write, "NONE"))
+    assert "NONE" in record.wrong[0]
 
 
 async def test_the_client_keeps_its_connection_and_tells_of_a_lost_one() -> None:

@@ -1,4 +1,4 @@
-"""Are figures summed up as they say?"""
+"""Percentiles, means and tables of measurements."""
 
 from __future__ import annotations
 

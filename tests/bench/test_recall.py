@@ -1,4 +1,4 @@
-"""Are the ways of asking what they say, and the figures right?"""
+"""Variants of a search that the recall benchmark compares, and its figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import pytest
 
 from bench import recall
-from bench.load_conversations import Asked
+from bench.load_conversations import QueryResult
 from service.api.search import SearchIn
 
 
@@ -35,11 +35,11 @@ def test_groups_and_single_ways() -> None:
     [((1,), 1, 1.0), ((2,), 1, 1 / math.log2(3)), ((), 2, 0.0), ((11,), 1, 0.0), ((1, 2), 2, 1.0), ((1,), 20, 0.2201)],
 )
 def test_ndcg(ranks: tuple[int, ...], evidence: int, gain: float) -> None:
-    assert Asked("any", evidence, ranks, 1.0).ndcg(10) == pytest.approx(gain, abs=1e-4)
+    assert QueryResult("any", evidence, ranks, 1.0).ndcg(10) == pytest.approx(gain, abs=1e-4)
 
 
 def test_the_report_has_a_table_for_each_category() -> None:
-    asked = [Asked("a", 1, (1,), 5.0), Asked("b", 2, (3,), 9.0)]
+    asked = [QueryResult("a", 1, (1,), 5.0), QueryResult("b", 2, (3,), 9.0)]
     text = recall.report({"one way": asked, "another": asked})
     assert [part.splitlines()[0].split("  ")[0] for part in text.split("\n\n")] == ["all (2)", "a (1)", "b (1)"]
     assert text.count("another") == 3

@@ -1,4 +1,4 @@
-"""Is what the scale bench makes what it says: vectors near their originals, words by Zipf, the same rows each time?"""
+"""Data of the scale benchmark: vectors close to their originals, words by Zipf, the same rows each time."""
 
 from __future__ import annotations
 

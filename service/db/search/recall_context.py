@@ -14,7 +14,7 @@ from service.db.episodes import turns
 from service.db.graph import entities
 from service.db.graph.entities import Seen
 from service.db.tables import TurnRow
-from service.domain.bundle import EntityRelation
+from service.domain.bundle import NamedRelation
 from service.domain.conversation import Turn
 from service.domain.entity import Entity, key
 from service.domain.scope import Scope
@@ -80,10 +80,10 @@ async def named_entities(session: Session, scope: Scope, names: Sequence[str]) -
 
 async def relations(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime
-) -> dict[UUID, list[EntityRelation]]:
+) -> dict[UUID, list[NamedRelation]]:
     """Returns by entity its strongest relations that hold now, in both directions."""
     values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": MAX_RELATIONS}
-    found: dict[UUID, list[EntityRelation]] = {}
+    found: dict[UUID, list[NamedRelation]] = {}
     for row in await session.execute(RELATIONS, values):
-        found.setdefault(row.id, []).append(EntityRelation(row.source, row.label, row.target, row.strength))
+        found.setdefault(row.id, []).append(NamedRelation(row.source, row.label, row.target, row.strength))
     return found

@@ -1,8 +1,7 @@
-"""What was asked of the service during chaos, and what did it answer?
+"""Requests of the chaos benchmark, and a record of their answers.
 
-Every text is different and says something else, so every write has to become a memory of its own. Most bring a vector
-at random: that keeps the round on the write path instead of the embedder. Some share a scope, so that writers queue for
-its lock.
+Every text says something different, so every write has to become a memory of its own. Most come with a random vector,
+which keeps the load on the write path instead of the embedder. Some share a scope, so that writers wait for its lock.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Write:
 
 
 @dataclass(slots=True)
-class Ledger:
-    """`added`: text by memory id, of every memory that was acknowledged. `given_up`: texts that may be there or not.
-    `keyed`: texts sent with a key and answered, so they are there exactly once."""
+class AnswerRecord:
+    """What the service promised. `added`: text by memory id, of every acknowledged memory. `given_up`: texts that may
+    have been stored or not. `keyed`: texts sent with a key and answered, so they are stored exactly once."""
 
     added: dict[UUID, str] = field(default_factory=dict)
     keyed: set[str] = field(default_factory=set)
@@ -51,12 +50,12 @@ class Ledger:
     _ids_of: dict[str, list[UUID]] = field(default_factory=dict)
 
     def answered(self, write: Write, status: int, body: Mapping[str, Any]) -> None:
-        """Notes what an answer below 500 promises; whatever is no ADD of every text is wrong."""
+        """Records what an answer below 500 promises; an answer that does not add every text is wrong."""
         self.statuses[status] += 1
         results = results_of(body)
         if status not in (200, 201) or len(results) != len(write.texts) or any(each is None for each in results):
             if write.kind == "batch" and status == 200 and write.key is None:
-                self._part_of_a_batch(write, results)  # an item may have met the kill; the others count
+                self._partial_batch(write, results)  # the kill may have met one item; the others count
                 return
             self.wrong.append(f"{write.kind}: answered {status}, {str(body)[:200]}")
             return
@@ -78,7 +77,7 @@ class Ledger:
             self.keyed.update(write.texts)
         self.added.update(zip(ids, write.texts, strict=True))
 
-    def _part_of_a_batch(self, write: Write, results: list[dict[str, Any] | None]) -> None:
+    def _partial_batch(self, write: Write, results: list[dict[str, Any] | None]) -> None:
         for text, each in zip(write.texts, results, strict=True):
             if each is None:
                 self.given_up.add(text)
@@ -87,7 +86,7 @@ class Ledger:
 
 
 def results_of(body: Mapping[str, Any]) -> list[dict[str, Any] | None]:
-    """One result per text; of a batch item that failed None."""
+    """Returns one result per text; None for a batch item that failed."""
     found = body.get("results", [])
     if found and "index" in found[0]:
         return [each["results"][0] if each.get("results") else None for each in found]
@@ -95,13 +94,13 @@ def results_of(body: Mapping[str, Any]) -> list[dict[str, Any] | None]:
 
 
 def text_of(chance: random.Random) -> str:
-    """A text nobody had before: 64 bits of it are a name."""
-    name = "".join(chance.choices(LETTERS, k=14))  # no digits: sixteen of them may be a card's, and are then cut out
+    """Returns a new text: a name of 64 random bits makes it unique."""
+    name = "".join(chance.choices(LETTERS, k=14))  # no digits: sixteen could be a card number, which would be redacted
     return f"Crate {name} holds {', '.join(chance.sample(THINGS, 4))}."
 
 
 def _memory(chance: random.Random, *, embed: bool = False) -> dict[str, Any]:
-    """A single memory of one of four shared users; with `embed` of a user of its own, so that nothing lies near it."""
+    """A memory of one of four shared users; with `embed` of a user of its own, so that it has no neighbours."""
     text = text_of(chance)
     if embed:
         return {"content": text, "user_id": f"own-{chance.getrandbits(64):x}"}
@@ -120,16 +119,16 @@ def content_with_key(chance: random.Random) -> Write:
 
 
 def messages(chance: random.Random) -> Write:
-    """With a key now and then; a few runs are shared, so conversations grow by several requests."""
+    """Messages, half of them with a key; a few runs are shared, so conversations grow by several requests."""
     texts = tuple(text_of(chance) for _ in range(MESSAGES))
-    said = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
-    body = {"messages": said, "infer": False, "user_id": "talker", "run_id": f"talk-{chance.randrange(3)}"}
+    turns = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
+    body = {"messages": turns, "infer": False, "user_id": "talker", "run_id": f"talk-{chance.randrange(3)}"}
     key = f"chaos-{chance.getrandbits(64):x}" if chance.random() < 0.5 else None
     return Write("messages", "/v1/memories", json.dumps(body).encode(), texts, key)
 
 
 def batch(chance: random.Random) -> Write:
-    """Each item is a transaction of its own, and the answer says which of them succeeded; with a key now and then."""
+    """A batch, half of them with a key. Each item is its own transaction, and the answer says which succeeded."""
     items = [_memory(chance) for _ in range(BATCH)]
     texts = tuple(item["content"] for item in items)
     key = f"chaos-{chance.getrandbits(64):x}" if chance.random() < 0.5 else None

@@ -1,4 +1,4 @@
-"""Would the checks of chaos notice? A database that is made wrong on purpose must be found wrong."""
+"""The checks of the chaos benchmark find a database that was damaged on purpose."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from bench import wholeness
-from bench.ledger import Ledger, content_with_key
+from bench import chaos_checks
+from bench.chaos_writes import AnswerRecord, content_with_key
 
 HOME = UUID(int=7)
 MEMORY = """
@@ -22,7 +22,7 @@ VALUES ($1, $2, 'ann', $3, md5($3), 'Context', 0.5, 'rules', 0.5, 5, now(), 'sto
 
 @pytest.fixture
 async def database(owner_url: str) -> AsyncIterator[str]:
-    """The superuser's URL; what a test leaves alone in it is taken away again."""
+    """The superuser's URL; memories that a test writes are deleted after it."""
     url = owner_url.replace("+asyncpg", "")
     yield url
     connection = await asyncpg.connect(url)
@@ -30,7 +30,7 @@ async def database(owner_url: str) -> AsyncIterator[str]:
     await connection.close()
 
 
-async def _lonely_memory(url: str, text: str) -> UUID:
+async def _bare_memory(url: str, text: str) -> UUID:
     connection = await asyncpg.connect(url)
     memory_id = uuid4()
     await connection.execute(MEMORY, HOME, memory_id, text)
@@ -39,8 +39,8 @@ async def _lonely_memory(url: str, text: str) -> UUID:
 
 
 async def test_a_memory_without_its_rows_is_found(database: str) -> None:
-    await _lonely_memory(database, "A lonely one.")
-    found = {line.partition(":")[0] for line in await wholeness.of_rows(database)}
+    await _bare_memory(database, "Only a row.")
+    found = {line.partition(":")[0] for line in await chaos_checks.rows(database)}
     assert found >= {
         "memory without stat",
         "memory without vector",
@@ -50,18 +50,18 @@ async def test_a_memory_without_its_rows_is_found(database: str) -> None:
 
 
 async def test_what_was_acknowledged_and_is_not_there_is_found(database: str) -> None:
-    ledger, write, lost = Ledger(), content_with_key(random.Random(4)), uuid4()
-    ledger.answered(write, 201, {"results": [{"id": str(lost), "event": "ADD"}]})
-    wrong = await wholeness.of_answers(database, ledger)
+    record, write, lost = AnswerRecord(), content_with_key(random.Random(4)), uuid4()
+    record.answered(write, 201, {"results": [{"id": str(lost), "event": "ADD"}]})
+    wrong = await chaos_checks.answers(database, record)
     assert f"acknowledged memory {lost} is lost" in wrong
-    assert f"sent with a key and not there: {write.texts[0]}" in wrong
+    assert f"sent with a key and not stored: {write.texts[0]}" in wrong
 
 
 async def test_a_text_that_is_there_twice_is_found(database: str) -> None:
-    ledger, write = Ledger(), content_with_key(random.Random(5))
-    kept = await _lonely_memory(database, write.texts[0])
-    await _lonely_memory(database, write.texts[0])
-    ledger.answered(write, 201, {"results": [{"id": str(kept), "event": "ADD"}]})
-    wrong = await wholeness.of_answers(database, ledger)
+    record, write = AnswerRecord(), content_with_key(random.Random(5))
+    kept = await _bare_memory(database, write.texts[0])
+    await _bare_memory(database, write.texts[0])
+    record.answered(write, 201, {"results": [{"id": str(kept), "event": "ADD"}]})
+    wrong = await chaos_checks.answers(database, record)
     assert f"stored 2 times: {write.texts[0]}" in wrong
     assert f"memory {kept} has 0 adds" in wrong

@@ -1,10 +1,10 @@
-"""Are samples told apart by how fast the machine ran beside them?"""
+"""Samples of slow moments are left out, and the process may use every core afterwards."""
 
 from __future__ import annotations
 
 import os
 
-from bench.gauge import Sample, slowest_core_ms, steady
+from bench.core_speed import Sample, slowest_core_ms, steady
 
 
 def test_samples_of_slow_moments_are_left_out() -> None:

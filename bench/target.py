@@ -1,7 +1,7 @@
-"""Which service is measured? The real one, all of `make run` in a temp folder, or one that runs elsewhere.
+"""The service under measurement: all of `make run` in a temporary folder, or one that runs elsewhere.
 
-`started()` runs `python -m service run` with an environment of its own: no DATABASE_URL and no model key of the
-shell's leaks in, so the figures are those of the defaults.
+`started()` runs `python -m service run` with a clean environment: no DATABASE_URL or model key of the shell leaks in,
+so the figures are those of the defaults. CPU by process is read from /proc, so on Linux only.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
+from urllib.parse import quote
 
-from bench import processes
 from service.launch.run import is_ready
 from service.settings import BARE, PREFIX
 
@@ -39,14 +40,48 @@ app()
 """
 
 
+Part = Literal["api", "worker", "postgres"]
+PARTS: tuple[Part, ...] = ("api", "worker", "postgres")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceProcesses:
+    """The processes of a started service; `cluster` is the folder of its Postgres."""
+
+    supervisor: int
+    cluster: Path
+    log: Path
+
+    def pid(self, part: Part) -> int | None:
+        """Returns the process id of a part, None while it is dead."""
+        if part == "postgres":
+            return next((pid for pid in children(self.supervisor) if _name(pid) == "postgres"), None)
+        return next((pid for pid in children(self.supervisor) if _runs(pid, part)), None)
+
+    def cpu_s(self) -> dict[Part, float]:
+        """Returns seconds of CPU used so far by each part; Postgres includes its backends, living and dead."""
+        found: dict[Part, float] = {}
+        for part in PARTS:
+            pid = self.pid(part)
+            family = [] if pid is None else [pid, *(children(pid) if part == "postgres" else ())]
+            found[part] = sum(_cpu_s(each, with_dead=each == pid) for each in family)
+        return found
+
+    def database_url(self) -> str:
+        """Returns the superuser's URL, from Postgres' own file (line 4 port, line 5 socket folder)."""
+        lines = (self.cluster / "postmaster.pid").read_text().splitlines()
+        return f"postgresql://postgres@/loxodon?host={quote(lines[4], safe='')}&port={lines[3]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service under measurement. What only an own one has is None for one that runs elsewhere."""
+    """A service under measurement. `database` and `processes` are None for one that runs elsewhere."""
 
     url: str
     key: str
-    database: str | None = None  # an asyncpg URL of its superuser
-    processes: processes.Family | None = None
+    database: str | None = None  # asyncpg URL of its superuser
+    processes: ServiceProcesses | None = None
 
     @property
     def log(self) -> str:
@@ -54,16 +89,16 @@ class Service:
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """The options that all programs share."""
+    """Returns a parser with the options that all benchmarks share."""
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
-    parser.add_argument("--url", help="a running service instead of an own one, e.g. http://127.0.0.1:8080")
+    parser.add_argument("--url", help="a running service, e.g. http://127.0.0.1:8080; default: start one")
     parser.add_argument("--key", default=os.environ.get("LOXODON_API_KEY"), help="its API key (or LOXODON_API_KEY)")
     return parser
 
 
 @contextmanager
 def chosen(options: argparse.Namespace) -> Iterator[Service]:
-    """The service that the options name, else an own one for the time of the block."""
+    """Yields the service that the options name, else one that runs as long as the block."""
     if options.url is None:
         with started() as service:
             yield service
@@ -74,13 +109,13 @@ def chosen(options: argparse.Namespace) -> Iterator[Service]:
 
 
 def with_database(service: Service, database: str | None) -> Service:
-    """The service with a way into its database, when one is named."""
+    """Returns the service with the URL of its database, if one is given."""
     return replace(service, database=database) if database else service
 
 
 @contextmanager
 def started(*, env: Mapping[str, str] = NOTHING, patient: bool = False) -> Iterator[Service]:
-    """An own service on the embedded default. `patient`: its supervisor restarts a program however often it dies."""
+    """Starts a service on its embedded Postgres. `patient`: the supervisor restarts a program however often it dies."""
     with tempfile.TemporaryDirectory(prefix="loxodon-bench-", ignore_cleanup_errors=True) as folder:
         data_dir, port, key = Path(folder) / "data", free_port(), "lox_" + secrets.token_urlsafe(32)
         log = Path(folder) / "log"
@@ -100,7 +135,7 @@ def started(*, env: Mapping[str, str] = NOTHING, patient: bool = False) -> Itera
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
-        family = processes.Family(process.pid, data_dir / "postgres", log)
+        family = ServiceProcesses(process.pid, data_dir / "postgres", log)
         url = f"http://127.0.0.1:{port}"
         try:
             _wait_until_ready(process, url, log)
@@ -134,5 +169,43 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         try:
             process.wait(STOP_S)
         except subprocess.TimeoutExpired:
-            process.kill()  # its children see it die
+            process.kill()  # its children notice and end
             process.wait()
+
+
+def children(parent: int) -> list[int]:
+    """Returns the living direct children of a process."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (fields := _stat(int(entry))) and int(fields[1]) == parent and fields[0] != "Z":
+            found.append(int(entry))
+    return found
+
+
+def _runs(pid: int, command: str) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[1:4] == [b"-m", b"service", command.encode()]
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _cpu_s(pid: int, *, with_dead: bool) -> float:
+    fields = _stat(pid)
+    counted = fields[11:15] if with_dead else fields[11:13]  # utime, stime, and those of children that were waited for
+    return sum(map(int, counted)) / TICKS_PER_S
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat from the state on, empty when it ended. The name before them may hold anything."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

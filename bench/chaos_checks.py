@@ -1,7 +1,7 @@
-"""Does every row in the database have its partners, and is every answer that was given true?
+"""Checks of a database after chaos: every answer was kept, and rows that belong together are all there.
 
-Asked as the superuser, past row-level security. Each query of ALONE returns what must not be; reading them tells which
-rows belong together.
+They run as the superuser, past row-level security. Each query of INCOMPLETE returns rows that must not exist, so the
+queries tell which rows belong together.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import asyncpg  # type: ignore[import-untyped]
 
-from bench.ledger import Ledger
+from bench.chaos_writes import AnswerRecord
 
 ANSWERED = """
 SELECT m.id AS asked, memory.content,
@@ -27,13 +27,13 @@ ONCE = ("adds", "audits", "jobs", "stats", "vectors")
 
 COPIES = "SELECT content, count(*) AS copies FROM memory WHERE content = ANY($1) GROUP BY content"
 
-ALONE: Mapping[str, str] = MappingProxyType(
+INCOMPLETE: Mapping[str, str] = MappingProxyType(
     {
         "memory without stat": "SELECT id FROM memory m WHERE NOT EXISTS "
         "(SELECT FROM memory_stat s WHERE s.memory_id = m.id)",
         "memory without vector": "SELECT id FROM memory m WHERE embedding_status = 'stored' AND NOT EXISTS "
         "(SELECT FROM memory_vector v WHERE v.memory_id = m.id AND v.kind = 'text')",
-        "memory that waits for a vector without a job": "SELECT id FROM memory m WHERE embedding_status <> 'stored' "
+        "memory without vector or job": "SELECT id FROM memory m WHERE embedding_status <> 'stored' "
         "AND NOT EXISTS (SELECT FROM job j WHERE j.memory_id = m.id AND j.kind = 'embed')",
         "memory without one ADD": "SELECT id FROM memory m WHERE "
         "(SELECT count(*) FROM memory_history h WHERE h.memory_id = m.id AND h.event = 'ADD') <> 1",
@@ -68,23 +68,23 @@ ALONE: Mapping[str, str] = MappingProxyType(
         "(SELECT FROM turn t WHERE t.id = v.turn_id)",
         "source without memory or turn": "SELECT memory_id FROM memory_source s WHERE NOT EXISTS "
         "(SELECT FROM memory m WHERE m.id = s.memory_id) OR NOT EXISTS (SELECT FROM turn t WHERE t.id = s.turn_id)",
-        "spoken memory without source": "SELECT id FROM memory m WHERE conversation_id IS NOT NULL AND NOT EXISTS "
+        "memory of a turn without source": "SELECT id FROM memory m WHERE conversation_id IS NOT NULL AND NOT EXISTS "
         "(SELECT FROM memory_source s WHERE s.memory_id = m.id)",
         "conversation whose turns are not 0 to turn_count - 1": "SELECT c.id FROM conversation c LEFT JOIN turn t "
         "ON t.conversation_id = c.id GROUP BY c.id, c.turn_count HAVING count(t.id) <> c.turn_count "
         "OR min(t.turn_index) <> 0 OR max(t.turn_index) <> c.turn_count - 1",
         "goal without a line of history per version": "SELECT id FROM goal g WHERE g.version <> "
         "(SELECT count(*) FROM goal_history h WHERE h.workspace_id = g.workspace_id AND h.goal_id = g.id)",
-        "use of a tool that its total does not count": "SELECT i.id FROM tool_invocation i WHERE NOT EXISTS "
+        "invocation of an unknown tool": "SELECT i.id FROM tool_invocation i WHERE NOT EXISTS "
         "(SELECT FROM tool t WHERE t.workspace_id = i.workspace_id AND t.name = i.tool_name)",
         "strategy without its tools": "SELECT id FROM strategy s WHERE cardinality(s.tool_sequence) <> "
         "(SELECT count(*) FROM strategy_tool t WHERE t.workspace_id = s.workspace_id AND t.strategy_id = s.id)",
-        "relation read in texts that no memory tells": "SELECT id FROM entity_edge e WHERE extracted_by <> 'caller' "
+        "extracted relation without a source": "SELECT id FROM entity_edge e WHERE extracted_by <> 'caller' "
         "AND NOT EXISTS (SELECT FROM entity_edge_source s WHERE s.edge_id = e.id)",
-        "entity whose aliases are not those it is found by": "SELECT id FROM entity e WHERE cardinality(e.aliases) <> "
+        "entity whose aliases differ from its alias rows": "SELECT id FROM entity e WHERE cardinality(e.aliases) <> "
         "(SELECT count(*) FROM entity_alias a WHERE a.entity_id = e.id)",
         "idempotency key without answer": "SELECT key FROM idempotency WHERE status IS NULL OR body IS NULL",
-        "kept answer about a memory that is not there": "SELECT i.key FROM idempotency i, "
+        "stored answer about a memory that does not exist": "SELECT i.key FROM idempotency i, "
         "jsonb_array_elements(i.body->'results') AS one WHERE one->>'id' IS NOT NULL "
         "AND NOT EXISTS (SELECT FROM memory_history h WHERE h.memory_id::text = one->>'id')",
     }
@@ -93,37 +93,37 @@ ALONE: Mapping[str, str] = MappingProxyType(
 STATES = "SELECT kind, state, count(*) AS jobs FROM job GROUP BY kind, state ORDER BY kind, state"
 
 
-async def of_answers(database: str, ledger: Ledger) -> list[str]:
-    """What the service said it stored and the database does not hold exactly once; texts that are there twice."""
+async def answers(database: str, record: AnswerRecord) -> list[str]:
+    """Returns what the service acknowledged and did not store exactly once, and texts that are stored twice."""
     wrong = []
     async with _connected(database) as connection:
-        answered = await connection.fetch(ANSWERED, list(ledger.added))
-        sent = set(ledger.added.values()) | ledger.given_up
+        answered = await connection.fetch(ANSWERED, list(record.added))
+        sent = set(record.added.values()) | record.given_up
         copies = {row["content"]: row["copies"] for row in await connection.fetch(COPIES, list(sent))}
     for row in answered:
         if row["content"] is None:
             wrong.append(f"acknowledged memory {row['asked']} is lost")
-        elif row["content"] != ledger.added[row["asked"]]:
+        elif row["content"] != record.added[row["asked"]]:
             wrong.append(f"acknowledged memory {row['asked']} has another text")
         else:
             wrong += [f"memory {row['asked']} has {row[part]} {part}" for part in ONCE if row[part] != 1]
     wrong += [f"stored {count} times: {text}" for text, count in copies.items() if count > 1]
-    wrong += [f"sent with a key and not there: {text}" for text in ledger.keyed if text not in copies]
+    wrong += [f"sent with a key and not stored: {text}" for text in record.keyed if text not in copies]
     return wrong
 
 
-async def of_rows(database: str) -> list[str]:
-    """Rows without the partners that their transaction wrote; at most five of a kind."""
+async def rows(database: str) -> list[str]:
+    """Returns rows that lack others of their transaction, at most five of a kind."""
     wrong = []
     async with _connected(database) as connection:
-        for what, query in ALONE.items():
+        for what, query in INCOMPLETE.items():
             found = await connection.fetch(query)
             wrong += [f"{what}: {row[0]} ({len(found)} in all)" for row in found[:5]]
     return wrong
 
 
-async def jobs(database: str) -> str:
-    """How many jobs of which kind are where. Running ones of a killed worker wait for the end of their lease."""
+async def job_counts(database: str) -> str:
+    """Returns the number of jobs by kind and state. Those of a killed worker run until their lease ends."""
     async with _connected(database) as connection:
         found = [f"{row['kind']} {row['state']} {row['jobs']}" for row in await connection.fetch(STATES)]
     return "jobs: " + ", ".join(found)

@@ -1,11 +1,10 @@
-"""What stands in for a language model while adds are measured?
+"""A scripted language model for measuring adds.
 
-    python -m bench.model --port 9000 [--latency-ms 50]
+    python -m bench.scripted_model --port 9000 [--latency-ms 50]
 
-A process of its own that speaks the OpenAI API and answers a fixed time after a request came in: the user's words as
-one fact, and ADD for every fact. Timers wake up late, so it also tells how long it really took: GET /took, answers and
-seconds since the last time it was asked. Written by hand over asyncio streams, so that it takes little of the cores it
-shares.
+A process of its own that speaks the OpenAI protocol and answers a fixed time after a request came in: the user's
+message as one fact, and ADD for every fact. Timers fire late, so GET /took tells how long it really took: answers and
+seconds since the last such request. It is written over asyncio streams to take little of the cores it shares.
 """
 
 from __future__ import annotations
@@ -17,33 +16,33 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-SAID = re.compile(r"^user: (.*)$", re.MULTILINE)
+USER_MESSAGE = re.compile(r"^user: (.*)$", re.MULTILINE)
 EXTRACT, DECIDE = "bench-extract", "bench-decide"
-"""The names by which the service asks for its two tasks."""
+"""The model names that the service uses for its two tasks."""
 
 USAGE = {"prompt_tokens": 400, "completion_tokens": 40, "total_tokens": 440}
 
 
-def said(body: dict[str, Any]) -> str:
-    """The model's answer to a request."""
+def reply(body: dict[str, Any]) -> str:
+    """Returns the model's answer to a request."""
     if body["model"] == DECIDE:
         return '{"items": [{"event": "ADD", "id": null, "old_memory": null, "data": null}]}'
     facts = [
         {"text": text, "certainty": "explicit", "temporal": "current", "importance": 5}
-        for text in SAID.findall(body["messages"][1]["content"])
+        for text in USER_MESSAGE.findall(body["messages"][1]["content"])
     ]
     return json.dumps({"facts": facts})
 
 
 def completion(body: dict[str, Any]) -> bytes:
-    message = {"role": "assistant", "content": said(body)}
+    message = {"role": "assistant", "content": reply(body)}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     whole = {"id": "c", "object": "chat.completion", "model": body["model"], "choices": [choice], "usage": USAGE}
     return json.dumps(whole).encode()
 
 
 async def serve(port: int, latency_s: float) -> None:
-    """Answers for ever."""
+    """Answers requests until it is killed."""
     clock = asyncio.get_running_loop().time
     took: list[float] = []
 
@@ -52,8 +51,8 @@ async def serve(port: int, latency_s: float) -> None:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 came_in = clock()
-                asked = not head.startswith(b"GET /took ")
-                if asked:
+                is_completion = not head.startswith(b"GET /took ")
+                if is_completion:
                     length = re.search(rb"(?i)^content-length: *(\d+)", head, re.MULTILINE)
                     body = await reader.readexactly(int(length[1]) if length else 0)
                     answer = completion(json.loads(body))
@@ -63,7 +62,7 @@ async def serve(port: int, latency_s: float) -> None:
                     took.clear()
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
                 writer.write(b"Content-Length: %d\r\n\r\n" % len(answer) + answer)
-                if asked:
+                if is_completion:
                     took.append(clock() - came_in)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
