@@ -43,7 +43,7 @@ from service.api import (
     workspaces,
     writes,
 )
-from service.api.auth import KeyRing
+from service.api.deps import KeyRing
 from service.api.limits import Buckets
 from service.api.middleware import Door
 from service.db.idempotency import Replay

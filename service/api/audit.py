@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.api import cursors, errors
-from service.api.auth import Auditor
-from service.api.deps import ResourcesOf
+from service.api.deps import Auditor, ResourcesOf
 from service.api.schemas import Id, NextCursor, OfUser, ResponseModel, Time
 from service.db.tenants import audit
 from service.db.tenants.audit import AuditFilter, AuditRecord

@@ -10,7 +10,6 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 
 from service.api import errors, shapes
-from service.api.auth import Deleter, Reader, Writer
 from service.api.change_models import (
     DeletedMemoriesResponse,
     DeletedMemoryItem,
@@ -23,7 +22,7 @@ from service.api.change_models import (
     PatchMemoriesResponse,
     PatchMemoryInput,
 )
-from service.api.deps import ResourcesOf
+from service.api.deps import Deleter, Reader, ResourcesOf, Writer
 from service.api.memory_models import BatchItemError, MemoryResponse
 from service.api.reads import NoteOf
 from service.api.revising import revision, shown

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.api import errors
-from service.api.auth import Reader
-from service.api.deps import AgentId, ResourcesOf, RunId, UserId
+from service.api.deps import AgentId, Reader, ResourcesOf, RunId, UserId
 from service.api.schemas import NextCursor, ResponseModel, Time
 from service.db.tenants import users
 from service.domain.scope import Scope

@@ -10,7 +10,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from service.api import cursors, errors, shapes
-from service.api.auth import CallerOf, Reader, Writer
 from service.api.conversation_models import (
     MAX_INDEX,
     ContextMemoryItem,
@@ -28,10 +27,13 @@ from service.api.conversation_models import (
 )
 from service.api.deps import (
     AgentId,
+    CallerOf,
+    Reader,
     ResourcesOf,
     RunId,
     ScopeOf,
     UserId,
+    Writer,
     budget,
     scope_of,
 )

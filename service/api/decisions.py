@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.api import errors, shapes
-from service.api.auth import Reader, Writer
-from service.api.deps import ResourcesOf
+from service.api.deps import Reader, ResourcesOf, Writer
 from service.api.memory_models import MemoryResponse
 from service.api.preconditions import OWN
 from service.api.schemas import Id, OnePage, ResponseModel, Time

@@ -1,26 +1,150 @@
-"""What does a route take from its surroundings?"""
+"""What a route takes from its request: the caller and its rights, resources, scope, and a budget for models."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Annotated
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, get_args, get_origin
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query, Request, Security, params
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.routing import APIRoute
+from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
+from fastapi.security.http import HTTPAuthorizationCredentials
 
-from service.api.auth import CallerOf, identified
+from service.api import suggestions
 from service.api.schemas import Channel, Name
-from service.domain.access import Caller
+from service.db.engine import Database
+from service.db.tenants import keys
+from service.domain.access import Caller, Right
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.errors import ClientGone, DeadlineExceeded
+from service.errors import Forbidden, InvalidInput, Unauthenticated
 from service.providers.budget import Budget, Limits, current, spending
 from service.resources import Resources
 
+BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer <key>` (preferred)")
+HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="header")
+QUERY = APIKeyQuery(name="api_key", auto_error=False, scheme_name="query", description="Can be switched off")
+
+REMEMBERED_S = 5.0
+"""How long a key is not looked up again, and so how long a revoked key goes on working in other processes."""
+
+REMEMBERED_KEYS = 1_000
+
+
+class KeyRing:
+    """A cache of API keys by their hash. Unknown keys are not cached: a new one works at once."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._clock = clock
+        self._seen: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
+
+    async def caller(self, secret: str) -> Caller | None:
+        digest = keys.digest(secret)
+        until, known = self._seen.get(digest, (0.0, None))
+        if known is not None and self._clock() < until:
+            return known
+        found = await keys.find(self._database, secret)
+        self._seen.pop(digest, None)
+        if found is not None:
+            self._seen[digest] = (self._clock() + REMEMBERED_S, found)
+            if len(self._seen) > REMEMBERED_KEYS:
+                self._seen.popitem(last=False)
+        return found
+
+    def forget(self) -> None:
+        """Empties the cache, after a change to keys or workspace settings in this process."""
+        self._seen.clear()
+
+
+async def caller(
+    request: Request,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
+    header: Annotated[str | None, Security(HEADER)],
+    query: Annotated[str | None, Security(QUERY)],
+) -> Caller:
+    """The caller; raises Unauthenticated. The key is read from the bearer token, else from the header, else from the
+    query, and the workspace comes from the key alone. Query parameters that the route does not have are refused too."""
+    res: Resources = request.app.state.resources
+    secret = bearer.credentials if bearer else header
+    if not secret and query:
+        if not res.settings.auth_allow_query:
+            raise Unauthenticated("A key in the query string is not accepted here; use Authorization: Bearer.")
+        secret = query
+    if not secret:
+        raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
+    found = await request.app.state.keys.caller(secret)
+    if found is None or (found.expires_at is not None and found.expires_at <= res.clock()):
+        raise Unauthenticated("The API key is unknown, expired or revoked.")
+    refuse_unknown_parameters(request)  # here, because every route but the open ones needs the caller
+    request.state.caller = found
+    return found  # type: ignore[no-any-return]
+
+
+EVERYWHERE = frozenset({"api_key"})
+
+
+def refuse_unknown_parameters(request: Request) -> None:
+    """Raises InvalidInput for a query parameter that the route does not have, or that has several values and takes one.
+    A misspelt one would widen what the request does: DELETE with `chanel` would take every channel."""
+    given, route = request.query_params, request.scope.get("route")
+    if not given or not isinstance(route, APIRoute):
+        return
+    fields = {
+        each.alias: each.field_info.annotation
+        for each in get_flat_params(route.dependant)
+        if isinstance(each.field_info, params.Query)
+    }
+    for name in given:
+        if name not in fields and name not in EVERYWHERE:
+            hint = suggestions.of_name(name, fields)
+            raise InvalidInput(f"{name}: is not a parameter of this request{hint}", field=name)
+    if len(given.multi_items()) > len(given):
+        for name in given:
+            if len(set(given.getlist(name))) > 1 and not _takes_several(fields.get(name)):
+                raise InvalidInput(f"{name}: came with several values, and takes one.", field=name)
+
+
+def _takes_several(annotation: Any) -> bool:
+    return get_origin(annotation) is list or any(_takes_several(each) for each in get_args(annotation))
+
+
+CallerOf = Annotated[Caller, Depends(caller)]
+
+
+async def identified(request: Request) -> Caller:
+    """The caller, for other dependencies. Called directly: FastAPI walks through all that a dependency depends on each
+    time it is named, even when the result is cached."""
+    known: Caller | None = getattr(request.state, "caller", None)
+    if known is not None:
+        return known
+    return await caller(request, await BEARER(request), await HEADER(request), await QUERY(request))
+
+
+def needs(right: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
+    """A dependency that returns the caller if it holds `right`, and raises Forbidden otherwise."""
+
+    async def check(who: CallerOf) -> Caller:
+        if not who.may(right):
+            raise Forbidden(f"This key lacks the right {right}.")
+        return who
+
+    return check
+
+
+Reader = Annotated[Caller, Depends(needs(Right.READ))]
+Writer = Annotated[Caller, Depends(needs(Right.WRITE))]
+Deleter = Annotated[Caller, Depends(needs(Right.DELETE))]
+Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]
+Admin = Annotated[Caller, Depends(needs(Right.ADMIN))]
+Operator = Annotated[Caller, Depends(needs(Right.OPERATOR))]
+
 
 async def resources(request: Request) -> Resources:
-    """The process's resources under the caller's workspace settings, noted in the request's state too: a dependency
-    of a dependency is solved anew for everyone who names it, before it is found to be known."""
+    """The process's resources under the settings of the caller's workspace."""
     known: Resources | None = getattr(request.state, "resources", None)
     if known is None:
         base: Resources = request.app.state.resources
@@ -44,7 +168,7 @@ def scope_of(
     run_id: str | None = None,
     channel: str | None = None,
 ) -> Scope:
-    """The scope of a call: the ids that came with it, else the key's default ones; raises ScopeMissing."""
+    """The scope of a request: its own ids, or else the defaults of the key; raises ScopeMissing."""
     given = (user_id, agent_id, run_id)
     ids = given if any(given) else (who.user_id, who.agent_id, who.run_id)
     return Scope(who.workspace_id, *ids, channel=channel or who.channel or GLOBAL_CHANNEL).require_owner()
@@ -62,25 +186,25 @@ async def _scope(
 
 ScopeOf = Annotated[Scope, Depends(_scope)]
 
-SESSION_CHARS = 255
+MAX_SESSION_CHARS = 255
 
 
 def session_of(request: Request) -> str | None:
-    """What X-Session-Id names (R13.08), as far as an index takes it."""
-    return request.headers.get("x-session-id", "").strip()[:SESSION_CHARS] or None
+    """The X-Session-Id header, which the audit log keeps; cut to what its index takes."""
+    return request.headers.get("x-session-id", "").strip()[:MAX_SESSION_CHARS] or None
 
 
 MODELS_SHARE = 0.85
-"""Of a request's time, that models may use up: what they say has still to be embedded and written."""
+"""The share of a request's time that model calls may use: their answers have still to be embedded and written."""
 
 TECHNIQUES_SHARE = 0.6
-"""Of a search's time, that the language model may use up: then the question is embedded as it is."""
+"""The share of a search's time that the language model may use; after it the query is embedded as it is."""
 
 
 @contextmanager
 def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]:
-    """The request's spending: calls, tokens and time of models. The items of a batch share the batch's. `within_s`: all
-    the time there is, where that is less than a request's."""
+    """The model calls, tokens and seconds that a request may use; items of a batch share the batch's. `within_s`: a
+    shorter time than the request's deadline."""
     if (whole := current()) is not None:
         yield whole
         return
@@ -91,53 +215,3 @@ def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]
     limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, deadline_s, overall_deadline_s)
     with spending(limits) as found:
         yield found
-
-
-PATIENCE_S = 0.25
-"""A search that takes longer looks whether anybody waits for it still: quick ones pay nothing for that."""
-
-
-class _Departure:
-    """Ends the time of a search when its client has left: else it would keep those waiting who are still there."""
-
-    def __init__(self, request: Request, limit: asyncio.Timeout) -> None:
-        self.noticed = False
-        self._request, self._limit = request, limit
-        self._looking: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._look)
-
-    def _look(self) -> None:
-        self._looking = asyncio.create_task(self._wait())
-
-    async def _wait(self) -> None:
-        while (await self._request.receive())["type"] != "http.disconnect":
-            pass
-        self.noticed = True
-        self._limit.reschedule(asyncio.get_running_loop().time())
-
-    def forget(self) -> None:
-        self._timer.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
-
-
-@asynccontextmanager
-async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
-    """`budget`, and an end to a search: a model is left out when its share of the time is used up, and what is not done
-    by the end raises DeadlineExceeded, its statement cancelled. Likewise ClientGone once nobody waits any more."""
-    deadline_s = res.settings.search_deadline_s
-    with budget(res, within_s=deadline_s):
-        try:
-            async with asyncio.timeout(deadline_s) as limit:
-                departure = _Departure(request, limit)
-                try:
-                    yield
-                finally:
-                    departure.forget()
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            if departure.noticed:
-                raise ClientGone("The client left before the search was done.") from None
-            told = f"The search was not done within {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was given up."
-            raise DeadlineExceeded(told, retry_after_s=1.0) from None

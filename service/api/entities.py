@@ -10,14 +10,16 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 
 from service.api import errors, shapes
-from service.api.auth import Deleter, Reader, Writer
 from service.api.deps import (
     AgentId,
     ChannelName,
+    Deleter,
+    Reader,
     ResourcesOf,
     RunId,
     ScopeOf,
     UserId,
+    Writer,
     scope_of,
 )
 from service.api.entity_models import (

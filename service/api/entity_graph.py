@@ -13,8 +13,7 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query, Response
 
 from service.api import errors
-from service.api.auth import Reader, Writer
-from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId
+from service.api.deps import AgentId, ChannelName, Reader, ResourcesOf, RunId, UserId, Writer
 from service.api.entities import be_seen, named_seen, some_scope
 from service.api.entity_models import (
     CreateEntityRelationRequest,

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from service import errors
-from service.api import hints
+from service.api import suggestions
 from service.api.schemas import ResponseModel
 
 log = structlog.get_logger(__name__)
@@ -138,7 +138,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     elif not field and found[0]["type"] == "missing":
         message = "is missing: send a JSON object"
     elif found[0]["type"] == "extra_forbidden":
-        message += hints.of_field(hints.body_model(request), found[0]["loc"][1:])
+        message += suggestions.of_field(suggestions.body_model(request), found[0]["loc"][1:])
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 
@@ -155,7 +155,7 @@ def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput
     found = exc.errors()
     field, message = said(found, lambda where: path(list(where)))
     if found[0]["type"] == "extra_forbidden":
-        message += hints.of_field(model, found[0]["loc"])
+        message += suggestions.of_field(model, found[0]["loc"])
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
 
 
@@ -215,7 +215,7 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
     if exc.status_code == 404:
         return reply(request, 404, code="not_found", detail="There is no such route; /docs shows all.")
     if exc.status_code == 405:
-        allowed = ", ".join(hints.methods(request))
+        allowed = ", ".join(suggestions.methods(request))
         told = f"This address takes {allowed}." if allowed else "This address takes another method."
         return reply(request, 405, code="method_not_allowed", detail=told, headers={"Allow": allowed})
     return reply(request, exc.status_code, code="http_error", detail=str(exc.detail), headers=exc.headers)

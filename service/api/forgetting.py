@@ -8,9 +8,8 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
 from service.api import errors, operations
-from service.api.auth import Admin, CallerOf, Deleter
 from service.api.change_models import DeletedMemoryResponse
-from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, scope_of
+from service.api.deps import Admin, AgentId, CallerOf, ChannelName, Deleter, ResourcesOf, RunId, UserId, scope_of
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.schemas import DeletedCountResponse, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from service import __version__
 from service.api import errors
-from service.api.auth import needs
+from service.api.deps import needs
 from service.api.schemas import ResponseModel
 from service.db import readiness
 from service.db.cognition import working

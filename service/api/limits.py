@@ -1,21 +1,23 @@
-"""How many questions may a key ask, and for how much at once? A bucket of tokens per key and process (R17.04).
+"""Limits of reads: searches per second and key, items per page, seconds per search.
 
-Each search, recall or context takes a token; they come back at the rate of the settings, up to the burst. Several
-processes have a bucket each, so the rate of a deployment is the rate times its processes.
+Each search, recall or context takes a token from its key's bucket; tokens come back at the configured rate, up to the
+burst. Every process has buckets of its own, so a deployment allows the rate times its processes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from uuid import UUID
 
 from fastapi import Depends, Request
 
-from service.api.deps import ResourcesOf
+from service.api.deps import ResourcesOf, budget
 from service.domain.access import Caller
-from service.errors import InvalidInput, TooManyRequests
+from service.errors import ClientGone, DeadlineExceeded, InvalidInput, TooManyRequests
 from service.resources import Resources
 
 REMEMBERED_KEYS = 10_000
@@ -56,8 +58,59 @@ LIMITED = [Depends(searches)]
 
 
 def of_page(limit: int, res: Resources, *, given: bool) -> int:
-    """`limit`; raises InvalidInput where the caller asks for more than a page may hold. A default is cut to it."""
+    """`limit`, which is cut to the largest page; raises InvalidInput when the caller gave more than that."""
     most = res.settings.max_page_size
     if given and limit > most:
         raise InvalidInput(f"limit: at most {most} are given at once.", field="limit")
     return min(limit, most)
+
+
+DISCONNECT_CHECK_S = 0.25
+"""From then on a search checks whether its client is still connected; quick searches pay nothing for it."""
+
+
+class _DisconnectWatch:
+    """Ends a search whose client has disconnected, or it would keep other clients waiting."""
+
+    def __init__(self, request: Request, limit: asyncio.Timeout) -> None:
+        self.disconnected = False
+        self._request, self._limit = request, limit
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(DISCONNECT_CHECK_S, self._start)
+
+    def _start(self) -> None:
+        self._task = asyncio.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self.disconnected = True
+        self._limit.reschedule(asyncio.get_running_loop().time())
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+
+@asynccontextmanager
+async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
+    """`budget` with the deadline of a search: models are left out once their share of the time is used up. Raises
+    DeadlineExceeded after the deadline and ClientGone when the client has disconnected; the running statement is
+    cancelled."""
+    deadline_s = res.settings.search_deadline_s
+    with budget(res, within_s=deadline_s):
+        try:
+            async with asyncio.timeout(deadline_s) as limit:
+                watch = _DisconnectWatch(request, limit)
+                try:
+                    yield
+                finally:
+                    watch.stop()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if watch.disconnected:
+                raise ClientGone("The client left before the search was done.") from None
+            detail = f"The search was not done within {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was given up."
+            raise DeadlineExceeded(detail, retry_after_s=1.0) from None

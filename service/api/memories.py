@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from service.api import cursors, errors, narrowing, operations, shapes, storing
-from service.api.auth import Reader, Writer
 from service.api.deps import (
     AgentId,
     ChannelName,
+    Reader,
     ResourcesOf,
     RunId,
     UserId,
+    Writer,
     budget,
     scope_of,
 )

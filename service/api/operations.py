@@ -9,8 +9,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from service.api import errors
-from service.api.auth import Reader
-from service.api.deps import ResourcesOf
+from service.api.deps import Reader, ResourcesOf
 from service.api.schemas import Id, ResponseModel, Time
 from service.api.writes import answer
 from service.db.jobs import operations

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header
 
-from service.api.auth import CallerOf
-from service.api.deps import AgentId, ResourcesOf, RunId, UserId
+from service.api.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId
 from service.db.memories import memories
 from service.domain.revision import Expected
 from service.memory.ids import memory_id

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import AfterValidator, ConfigDict, Field
 
 from service.api import errors
-from service.api.auth import Reader, Writer
-from service.api.deps import ResourcesOf
+from service.api.deps import Reader, ResourcesOf, Writer
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import RequestModel, ResponseModel, Time
 from service.api.writes import WriteOf, answer, etag, send

@@ -9,9 +9,8 @@ from datetime import timedelta
 from fastapi import APIRouter, Request
 
 from service.api import errors
-from service.api.auth import Reader
-from service.api.deps import ResourcesOf, in_time, scope_of
-from service.api.limits import LIMITED
+from service.api.deps import Reader, ResourcesOf, scope_of
+from service.api.limits import LIMITED, in_time
 from service.api.reads import NoteOf, ReinforceOf
 from service.api.recall_models import RecallRequest, RecallResponse, recall_response
 from service.domain.bundle import RecallQuery, Shares

@@ -8,8 +8,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from service.api import errors
-from service.api.auth import Admin, CallerOf, Reader
-from service.api.deps import ResourcesOf, ScopeOf
+from service.api.deps import Admin, CallerOf, Reader, ResourcesOf, ScopeOf
 from service.api.schemas import OnePage, ResponseModel
 from service.db.memories import stats
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType

@@ -8,7 +8,6 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 
 from service.api import errors, shapes
-from service.api.auth import Reader, Writer
 from service.api.change_models import (
     CreateRelationRequest,
     RelatedMemoryItem,
@@ -17,7 +16,7 @@ from service.api.change_models import (
     RelationPage,
     RelationResponse,
 )
-from service.api.deps import ResourcesOf
+from service.api.deps import Reader, ResourcesOf, Writer
 from service.api.narrowing import split
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.reads import NoteOf

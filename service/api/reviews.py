@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.api import cursors, errors, shapes
-from service.api.auth import Reader, Writer
-from service.api.deps import ResourcesOf, ScopeOf
+from service.api.deps import Reader, ResourcesOf, ScopeOf, Writer
 from service.api.memory_models import MemoryResponse
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import Id, NextCursor, ResponseModel, Time

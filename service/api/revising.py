@@ -7,7 +7,6 @@ from datetime import datetime
 from fastapi import APIRouter, Response
 
 from service.api import errors, shapes
-from service.api.auth import Writer
 from service.api.change_models import (
     PatchFields,
     PatchMemoryRequest,
@@ -15,7 +14,7 @@ from service.api.change_models import (
     PromoteMemoryRequest,
     PutMemoryRequest,
 )
-from service.api.deps import ResourcesOf
+from service.api.deps import ResourcesOf, Writer
 from service.api.memory_models import MemoryResponse
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.writes import WriteOf, answer, send

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from service.api import errors
-from service.api.auth import Deleter, Reader
-from service.api.deps import ChannelName, ResourcesOf
+from service.api.deps import ChannelName, Deleter, Reader, ResourcesOf
 from service.api.forgetting import MANY, many
 from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, send

@@ -10,10 +10,9 @@ from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors, narrowing, ranking, shapes
-from service.api.auth import Reader
 from service.api.connected import ConnectedMemoryItem, connected
-from service.api.deps import AgentId, ChannelName, ResourcesOf, RunId, UserId, in_time, scope_of
-from service.api.limits import LIMITED, of_page
+from service.api.deps import AgentId, ChannelName, Reader, ResourcesOf, RunId, UserId, scope_of
+from service.api.limits import LIMITED, in_time, of_page
 from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
 from service.api.ranking import MetricsOut, RankIn, Ranks

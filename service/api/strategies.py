@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 
 from service.api import cursors, errors
-from service.api.auth import CallerOf, Deleter, Reader, Writer
-from service.api.deps import AgentId, ResourcesOf, RunId, ScopeOf, UserId, scope_of
+from service.api.deps import AgentId, CallerOf, Deleter, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, scope_of
 from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
 from service.api.procedure_models import (

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.api import errors, shapes
-from service.api.auth import Reader
 from service.api.connected import ConnectedMemoryItem, connected
-from service.api.deps import ResourcesOf, ScopeOf
+from service.api.deps import Reader, ResourcesOf, ScopeOf
 from service.api.memory_models import MemoryResponse
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
 from service.api.schemas import ResponseModel

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
 from service.api import cursors, errors
-from service.api.auth import Reader
-from service.api.deps import ResourcesOf, ScopeOf
+from service.api.deps import Reader, ResourcesOf, ScopeOf
 from service.api.narrowing import REPEATABLE, AtCommas
 from service.api.reads import NoteOf
 from service.api.schemas import Id, NextCursor, OfChannel, ResponseModel, Time

@@ -10,8 +10,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Response
 
 from service.api import cursors, errors
-from service.api.auth import CallerOf, Reader, Writer
-from service.api.deps import AgentId, ResourcesOf, RunId, ScopeOf, UserId
+from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer
 from service.api.memory_models import RedactionCount
 from service.api.procedure_models import (
     RecordedToolInvocationResponse,

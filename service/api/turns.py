@@ -9,10 +9,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 
 from service.api import errors
-from service.api.auth import Reader
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
-from service.api.deps import ResourcesOf, ScopeOf, in_time
-from service.api.limits import LIMITED
+from service.api.deps import Reader, ResourcesOf, ScopeOf
+from service.api.limits import LIMITED, in_time
 from service.api.reads import NoteOf
 from service.api.schemas import Channel
 from service.db.episodes import turns

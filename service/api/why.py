@@ -8,9 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.api import errors, shapes
-from service.api.auth import Reader
 from service.api.decisions import DecisionResponse, shown
-from service.api.deps import ResourcesOf
+from service.api.deps import Reader, ResourcesOf
 from service.api.memory_models import MemoryHistoryItem
 from service.api.preconditions import OWN
 from service.api.schemas import Id, ResponseModel, Time

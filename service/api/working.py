@@ -9,8 +9,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from service.api import errors
-from service.api.auth import CallerOf, Reader, Writer
-from service.api.deps import AgentId, ChannelName, ResourcesOf, UserId
+from service.api.deps import AgentId, CallerOf, ChannelName, Reader, ResourcesOf, UserId, Writer
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import DeletedCountResponse, Name
 from service.api.working_models import (

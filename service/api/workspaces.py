@@ -10,8 +10,7 @@ from fastapi import APIRouter, Request
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from service.api import errors
-from service.api.auth import Admin, CallerOf, Operator
-from service.api.deps import ResourcesOf
+from service.api.deps import Admin, CallerOf, Operator, ResourcesOf
 from service.api.schemas import Channel, Id, Metadata, Name, OnePage, RequestModel, ResponseModel, Time, Title
 from service.db.tenants import keys
 from service.domain.access import Caller, Right

@@ -19,8 +19,7 @@ from fastapi import Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from service.api.auth import identified
-from service.api.deps import resources, session_of
+from service.api.deps import identified, resources, session_of
 from service.db import idempotency
 from service.db.idempotency import Replay
 from service.domain.access import Caller

@@ -1,4 +1,4 @@
-"""What would have been right, where a request names what nobody reads?"""
+"""Suggestions in error messages: the name or the method that was probably meant."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from starlette.routing import Match
 
 from service.api.filters import FilterIn
 
-ALIKE = 0.75
-"""difflib's ratio from which a name passes for a misspelt one: userId and user_id have 0.92, text and content 0.55."""
+MISSPELT_RATIO = 0.75
+"""From this ratio of difflib on a name counts as misspelt: userId and user_id have 0.92, text and content 0.55."""
 
 
-def instead(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence that refuses a name: the known one that was probably meant, else all there are."""
+def of_name(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence that refuses a name: the closest known name, or else all of them."""
     names = list(known)
     folded = {each.casefold(): each for each in names}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=ALIKE)
-    if near:
-        return f"; did you mean {folded[near[0]]}?"
+    closest = get_close_matches(name.casefold(), folded, n=1, cutoff=MISSPELT_RATIO)
+    if closest:
+        return f"; did you mean {folded[closest[0]]}?"
     return f"; known are {', '.join(names)}." if names else "."
 
 
 def of_field(model: Any, where: Sequence[int | str]) -> str:
-    """The same for a field at this place (its own name last) of a body of this type."""
+    """The same for a field of a body. `model`: the type of the body; `where`: the path, the field's name last."""
     *outside, name = where
     here = _models(model)
     for part in outside:
         inner = [field.annotation for each in here for key, field in each.model_fields.items() if key == part]
         here = {found for annotation in inner for found in _models(annotation)} or here
     known = [key for each in sorted(here, key=lambda each: each.__name__) for key in each.model_fields]
-    told = instead(str(name), dict.fromkeys(known))
-    if FilterIn in here and "known are" in told:
-        told += f' A condition is {{"field": "{name}", "operator": "eq", "value": ...}}.'
-    return told
+    hint = of_name(str(name), dict.fromkeys(known))
+    if FilterIn in here and "known are" in hint:
+        hint += f' A condition is {{"field": "{name}", "operator": "eq", "value": ...}}.'
+    return hint
 
 
 def _models(annotation: Any) -> set[type[BaseModel]]:
-    """The models that a value of this type may be, or hold in a list."""
+    """The models that a value of this type may be, or that a list of it may hold."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return {annotation}
     return {found for each in get_args(annotation) for found in _models(each)}
@@ -59,6 +59,6 @@ METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def methods(request: Request) -> list[str]:
-    """What the address of the request takes, by name. Starlette's Allow names those of the first route alone."""
-    asked = {method: {**request.scope, "method": method} for method in METHODS}
-    return [method for method in METHODS if any(r.matches(asked[method])[0] is Match.FULL for r in request.app.routes)]
+    """The methods that the request's path takes. Starlette's Allow lists those of the first matching route only."""
+    scopes = {method: {**request.scope, "method": method} for method in METHODS}
+    return [method for method in METHODS if any(r.matches(scopes[method])[0] is Match.FULL for r in request.app.routes)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.api import hints
+from service.api import suggestions
 from tests.api.helpers import store
 
 FILTER = "known are field, operator, op, value, AND, OR, NOT."
@@ -171,4 +171,4 @@ async def test_an_unknown_address_is_told_where_the_known_ones_are(client: Async
     ],
 )
 def test_instead(name: str, known: list[str], said: str) -> None:
-    assert hints.instead(name, known) == said
+    assert suggestions.of_name(name, known) == said
