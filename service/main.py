@@ -47,9 +47,7 @@ from service.api.deps import KeyRing
 from service.api.limits import Buckets
 from service.api.middleware import Door
 from service.db.idempotency import Replay
-from service.memory.behind import in_background
-from service.memory.readlog import ReadLog
-from service.memory.reinforce import Reinforcement
+from service.memory.write_behind import ReadLog, UseCounter, in_background
 from service.resources import Resources, open_resources
 from service.settings import Settings
 
@@ -97,7 +95,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
         async with (
             opener(settings) as resources,
             in_background(ReadLog(resources.db)) as reads,
-            in_background(Reinforcement(resources.db)) as uses,
+            in_background(UseCounter(resources.db)) as uses,
         ):
             app.state.resources = resources
             app.state.reads = reads

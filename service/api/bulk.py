@@ -35,8 +35,8 @@ from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.errors import InvalidInput, ServiceError
 from service.memory.forget import One, forget_many
-from service.memory.ids import memory_id
 from service.memory.revise import revise
+from service.memory.transactions import memory_id
 from service.resources import Resources
 
 router = APIRouter(prefix="/v1/memories/batch", tags=["memories"])

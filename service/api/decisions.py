@@ -19,8 +19,7 @@ from service.db.memories.decisions import StoredDecision
 from service.domain.decision import Action
 from service.domain.request import StoredAnswer
 from service.memory import undo as verb
-from service.memory.ids import memory_id
-from service.memory.transactions import missing
+from service.memory.transactions import memory_id, missing
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
 

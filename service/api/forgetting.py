@@ -18,8 +18,8 @@ from service.domain.access import Right
 from service.domain.request import StoredAnswer
 from service.errors import Forbidden
 from service.memory.forget import Forgotten, One, forget, forget_scope, start_anew
-from service.memory.ids import memory_id
 from service.memory.purge import Receipt, Vacuum, purge_memory, purge_scope
+from service.memory.transactions import memory_id
 
 router = APIRouter(prefix="/v1", tags=["memories"])
 

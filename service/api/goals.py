@@ -33,7 +33,7 @@ from service.domain.goal import Goal, GoalDetails, GoalFilter, GoalStatus
 from service.domain.request import StoredAnswer, WriteContext
 from service.memory import goals
 from service.memory.goals import NewGoal, goal_id, missing
-from service.memory.ids import memory_id
+from service.memory.transactions import memory_id
 from service.resources import Resources
 
 router = APIRouter(prefix="/v1/goals", tags=["goals"])

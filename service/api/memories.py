@@ -45,10 +45,10 @@ from service.domain.memory import StoreResult
 from service.domain.request import StoredAnswer, WriteContext
 from service.errors import InvalidInput, NotFound, ServiceError
 from service.memory.curate import curate
-from service.memory.ids import memory_id
 from service.memory.later import accept
 from service.memory.record import record
 from service.memory.store import store
+from service.memory.transactions import memory_id
 from service.providers.budget import Budget
 from service.resources import Resources
 

@@ -9,8 +9,7 @@ from fastapi import Depends, Header
 from service.api.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId
 from service.db.memories import memories
 from service.domain.revision import Expected
-from service.memory.ids import memory_id
-from service.memory.transactions import missing
+from service.memory.transactions import memory_id, missing
 
 
 async def expected(

@@ -19,8 +19,7 @@ from service.domain.memory import Memory
 from service.domain.procedure import Strategy
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.timeline import TimelineEvent
-from service.memory.readlog import ReadLog
-from service.memory.reinforce import Reinforcement
+from service.memory.write_behind import ReadLog, UseCounter
 from service.resources import Resources
 
 LEVELS = frozenset({"reads", "verbose"})
@@ -95,7 +94,7 @@ async def _reinforce(request: Request) -> Reinforce:
         who: Caller = request.state.caller
         res: Resources = request.state.resources
         if res.settings.reinforce:
-            uses: Reinforcement = request.app.state.uses
+            uses: UseCounter = request.app.state.uses
             uses.add(who.workspace_id, [each.id for each in found], res.clock(), entities=entities)
 
     return reinforce

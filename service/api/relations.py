@@ -30,8 +30,7 @@ from service.domain.relation import Relation, RelationType, WalkStep
 from service.domain.request import StoredAnswer
 from service.errors import InvalidInput
 from service.memory.associate import associate, dissociate
-from service.memory.ids import memory_id
-from service.memory.transactions import missing
+from service.memory.transactions import memory_id, missing
 from service.resources import Resources
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=OWN)

@@ -25,10 +25,9 @@ from service.domain.request import StoredAnswer
 from service.domain.revision import Moment, Revision
 from service.errors import Forbidden, InvalidInput
 from service.language import tags
-from service.memory.ids import memory_id
 from service.memory.promote import Promoted, promote
-from service.memory.restore import restore
-from service.memory.revise import revise
+from service.memory.revise import restore, revise
+from service.memory.transactions import memory_id
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 

@@ -14,8 +14,7 @@ from service.api.memory_models import MemoryHistoryItem
 from service.api.preconditions import OWN
 from service.api.schemas import Id, ResponseModel, Time
 from service.db.memories import decisions, history, memories, sources
-from service.memory.ids import memory_id
-from service.memory.transactions import missing
+from service.memory.transactions import memory_id, missing
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"])
 

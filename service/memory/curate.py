@@ -36,10 +36,9 @@ from service.domain.request import WriteContext
 from service.domain.text import CleanText
 from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
 from service.memory import apply, later, turns, write
-from service.memory.confirm import Stale
 from service.memory.record import Conversation
-from service.memory.store import DECISIONS, write_transaction
-from service.memory.transactions import keep
+from service.memory.store import DECISIONS
+from service.memory.transactions import Stale, keep, write_transaction
 from service.pipeline import pii, size
 from service.pipeline.profiles import FACT, run_all
 from service.resources import Resources

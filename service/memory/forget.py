@@ -25,8 +25,15 @@ from service.db.tenants.keys import workspace
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import NIL_WORKSPACE, Scope
-from service.memory.store import write_transaction
-from service.memory.transactions import check, keep, missing, note, plain_transaction, promise
+from service.memory.transactions import (
+    check,
+    keep,
+    missing,
+    note,
+    plain_transaction,
+    start_operation,
+    write_transaction,
+)
 from service.resources import Resources
 
 AT_ONCE = 1_000  # rows a request deletes while the caller waits: some 200 ms
@@ -104,7 +111,7 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
         await deletion.delete_activity(session, extent.scope, extent.channel)
         if count > AT_ONCE and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
-            found = Forgotten(operation_id=await promise(session, workspace_id, SCOPE, details, count, res))
+            found = Forgotten(operation_id=await start_operation(session, workspace_id, SCOPE, details, count, res))
         else:
             found = Forgotten(await _all(session, Extent(extent.scope, extent.channel, newest), res, request))
         await deletion.delete_conversations(session, extent.scope, extent.channel)
@@ -156,7 +163,7 @@ async def start_anew(workspace_id: UUID, res: Resources, request: WriteContext) 
         count, newest, until = await purge.measure_workspace(session, workspace_id)
         if count > AT_ONCE and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}
-            found = Forgotten(operation_id=await promise(session, workspace_id, RESET, details, count, res))
+            found = Forgotten(operation_id=await start_operation(session, workspace_id, RESET, details, count, res))
         else:
             if newest is not None:
                 await purge.remove_memories(session, workspace_id, newest, after=None, batch=AT_ONCE)

@@ -25,8 +25,7 @@ from service.domain.kinds import Importance, MemoryType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.memory.record import Conversation
-from service.memory.store import write_transaction
-from service.memory.transactions import keep
+from service.memory.transactions import keep, write_transaction
 from service.pipeline import pii, size
 from service.resources import Resources
 

@@ -13,8 +13,7 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import NotFound, PreconditionFailed
-from service.memory.store import write_transaction
-from service.memory.transactions import keep, note
+from service.memory.transactions import keep, note, write_transaction
 from service.pipeline import pii
 from service.resources import Resources
 

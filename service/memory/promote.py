@@ -29,8 +29,7 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import GLOBAL_CHANNEL
 from service.errors import Conflict
-from service.memory.store import write_transaction
-from service.memory.transactions import check, keep, missing, note
+from service.memory.transactions import check, keep, missing, note, write_transaction
 from service.pipeline import pii
 from service.resources import Resources
 

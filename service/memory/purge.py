@@ -22,8 +22,7 @@ from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.memory.store import write_transaction
-from service.memory.transactions import check, keep, missing, note
+from service.memory.transactions import check, keep, missing, note, write_transaction
 from service.resources import Resources
 
 REACH = (

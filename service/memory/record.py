@@ -28,9 +28,8 @@ from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.language.context import PRECEDING
 from service.memory import turns, write
-from service.memory.confirm import Stale
-from service.memory.store import DECISIONS, write_transaction
-from service.memory.transactions import keep
+from service.memory.store import DECISIONS
+from service.memory.transactions import Stale, keep, write_transaction
 from service.pipeline.embed import surround
 from service.pipeline.profiles import RECORD, run_all
 from service.resources import Resources

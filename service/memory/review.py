@@ -33,8 +33,7 @@ from service.domain.revision import Expected
 from service.domain.text import CleanText
 from service.errors import Conflict, NotFound
 from service.memory import write
-from service.memory.store import write_transaction
-from service.memory.transactions import check, keep, note
+from service.memory.transactions import check, keep, note, write_transaction
 from service.memory.write import EMBED_FIRST
 from service.resources import Resources
 

@@ -1,4 +1,4 @@
-"""How does a text become a memory?
+"""Storing one text as a memory.
 
 Everything that waits for a network or burns CPU happens first, with nothing held. Then one transaction: the scope
 lock, the idempotency key, the re-check of what the decision saw, and the rows. When the re-check finds that the
@@ -7,27 +7,24 @@ neighbours changed, it is decided again; the fourth time the pure rules decide i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import caches, idempotency, scopes
 from service.db.engine import Session
 from service.db.memories import memories
 from service.db.search import deduplication
+from service.db.search.deduplication import Beside
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, NewMemory
 from service.domain.memory import ACTION_OF, Outcome, StoreResult
 from service.domain.request import WriteContext
-from service.domain.scope import Scope
 from service.errors import Conflict
 from service.memory import write
-from service.memory.confirm import Stale, confirm, decide_inside_lock
-from service.memory.transactions import keep
+from service.memory.transactions import Stale, keep, write_transaction
+from service.pipeline import dedup
 from service.pipeline.profiles import ANNOTATED, CONTENT, DECIDED_AGAIN, run
 from service.resources import Resources
 
@@ -49,31 +46,60 @@ async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     return await _write(draft, res, request, decide_inside=True)
 
 
-@asynccontextmanager
-async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
-    """The write's transaction, its scope locked and its idempotency key taken. Raises idempotency.Replay."""
-    async with res.locks.turn(scope), res.db.begin(scope.workspace_id, scopes.lock(scope), by_key=True) as session:
-        if request.idempotency:
-            await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
-        yield session
-        await caches.flush(session, scope.workspace_id)
-    res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second (B2)
-
-
 async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_inside: bool = False) -> Outcome:
     async with write_transaction(draft.scope, res, request) as session:
         if decide_inside:
-            draft = await decide_inside_lock(session, draft, res)
+            draft = await _decide_inside_lock(session, draft, res)
         else:
-            draft = await confirm(session, draft, res)
+            draft = await _confirm(session, draft, res)
         outcome = await _apply(session, await _with_chosen_id(session, draft), res)
         await write.note(session, draft.scope, [outcome], request, res)
         await keep(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
     return outcome
 
 
+async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
+    """The draft, if its decision still holds under the scope lock, or a duplicate of an equal row that came meanwhile.
+
+    Raises Stale when a shown row changed or went, or an unseen one is near enough to matter to the decision.
+    """
+    if not draft.options.dedup:
+        return draft
+    seen = {each.id: each.version for each in draft.seen}
+    beside = await _beside(session, draft, res)
+    there = beside.neighbours
+    equal = next((each for each in there if each.hash == draft.hash), None)
+    if equal is not None:
+        return replace(draft, seen=there, merged=None, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
+    target = draft.dedup.existing_id if draft.dedup else None
+    if target is not None and target not in {each.id for each in there}:
+        raise Stale
+    for each in there:
+        if each.similarity >= res.settings.dedup_near and seen.get(each.id) != each.version:
+            raise Stale
+    return replace(draft, blocked=beside.blocked)
+
+
+async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:
+    """The draft as the rules decide it by what is there now, inside the lock: so every writer ends."""
+    if not draft.options.dedup:
+        return draft
+    return dedup.decide_by_rules(draft, (await _beside(session, draft, res)).neighbours, res.settings)
+
+
+async def _beside(session: Session, draft: Draft, res: Resources) -> Beside:
+    return await deduplication.of_draft(
+        session,
+        draft,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=res.settings.dedup_candidates,
+        exact_rows=res.settings.exact_scope_rows,
+    )
+
+
 async def _with_chosen_id(session: Session, draft: Draft) -> Draft:
-    """An id that exists already makes the write an update of that memory (C07); in another scope it is a Conflict."""
+    """An id that exists already makes the write an update of that memory; in another scope it is a Conflict."""
     chosen = draft.given.id
     if chosen is None or draft.settled:
         return draft
@@ -107,7 +133,7 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
 
 
 def _left_out(draft: Draft, target: UUID) -> Draft:
-    """The draft with a word about what a duplicate does not bring in: nothing is changed by it (R3.15)."""
+    """The draft with a warning about what of a duplicate is not used: it changes nothing."""
     sent = (
         ("id", draft.given.id not in (None, target)),
         ("tags", bool(draft.tags)),
@@ -137,6 +163,3 @@ def _outcome(draft: Draft, memory_id: UUID | None, text: str | None, old: str | 
     if text is None:
         text = draft.merged.text if draft.merged else draft.clean
     return Outcome(draft, event, draft.dedup, memory_id or draft.dedup.existing_id, text, old)
-
-
-__all__ = ["NewMemory", "store", "write_transaction"]

@@ -27,8 +27,7 @@ from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
 from service.errors import Conflict, NotFound
 from service.language.tokens import estimate
 from service.memory.catch_up import PATIENCE, embed_now
-from service.memory.store import write_transaction
-from service.memory.transactions import keep, note
+from service.memory.transactions import keep, note, write_transaction
 from service.memory.working import limits_of
 from service.pipeline import pii
 from service.pipeline.embed import unit

@@ -26,8 +26,7 @@ from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict, NotFound
-from service.memory.store import write_transaction
-from service.memory.transactions import keep, note
+from service.memory.transactions import keep, note, write_transaction
 from service.memory.write import EMBED_FIRST
 from service.resources import Resources
 

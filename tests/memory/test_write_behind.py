@@ -1,4 +1,4 @@
-"""Are reads written later, without a read ever waiting or failing for it?"""
+"""The log of reads: written later, without a read ever waiting or failing for it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from service.db.engine import Database, Session
 from service.db.writes import AuditEntry
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
-from service.memory.behind import in_background
-from service.memory.readlog import BATCH, ReadLog
+from service.memory.write_behind import BATCH, ReadLog, in_background
 from tests.conftest import Tenant
 
 

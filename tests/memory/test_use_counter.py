@@ -1,4 +1,4 @@
-"""Are uses counted beside the reads, added up, and never in the way?"""
+"""The counter of uses: it adds up, writes later, and never keeps a read waiting."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.errors import StoreUnavailable
-from service.memory.behind import in_background
-from service.memory.reinforce import Reinforcement
+from service.memory.write_behind import UseCounter, in_background
 from tests.conftest import Tenant
-from tests.memory.test_readlog import Away
+from tests.memory.test_write_behind import Away
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 SEED = """
@@ -47,7 +46,7 @@ async def counts(database: Database, workspace_id: UUID, memory_id: UUID) -> tup
 
 
 async def test_uses_add_up_and_the_last_one_stays(database: Database, tenant: Tenant, stranger: Tenant) -> None:
-    uses = Reinforcement(database)
+    uses = UseCounter(database)
     mine, theirs = await stored(database, tenant.workspace_id), await stored(database, stranger.workspace_id)
     for minutes in (5, 0, 3):
         uses.add(tenant.workspace_id, [mine, uuid4()], AT + timedelta(minutes=minutes))
@@ -59,7 +58,7 @@ async def test_uses_add_up_and_the_last_one_stays(database: Database, tenant: Te
 
 async def test_nothing_is_lost_while_the_database_is_away(database: Database, workspace: UUID) -> None:
     away = Away(database)
-    uses = Reinforcement(away)
+    uses = UseCounter(away)
     memory_id = await stored(database, workspace)
     uses.add(workspace, [memory_id], AT)
     with pytest.raises(StoreUnavailable):
@@ -71,7 +70,7 @@ async def test_nothing_is_lost_while_the_database_is_away(database: Database, wo
 
 
 async def test_too_many_are_not_counted(database: Database, workspace: UUID) -> None:
-    uses = Reinforcement(database, capacity=2)
+    uses = UseCounter(database, capacity=2)
     memory_id = await stored(database, workspace)
     uses.add(workspace, [memory_id, uuid4(), uuid4()], AT)
     uses.add(workspace, [memory_id], AT)
@@ -82,7 +81,7 @@ async def test_too_many_are_not_counted(database: Database, workspace: UUID) -> 
 
 async def test_it_writes_in_the_background_and_to_the_end(database: Database, workspace: UUID) -> None:
     memory_id = await stored(database, workspace)
-    uses = Reinforcement(database, pause_s=0.0)
+    uses = UseCounter(database, pause_s=0.0)
     running = asyncio.create_task(uses.run())
     uses.add(workspace, [memory_id], AT)
     for _ in range(500):
@@ -90,7 +89,7 @@ async def test_it_writes_in_the_background_and_to_the_end(database: Database, wo
             break
         await asyncio.sleep(0.02)
     running.cancel()
-    async with in_background(Reinforcement(database)) as left:
+    async with in_background(UseCounter(database)) as left:
         left.add(workspace, [memory_id], AT)
     assert (await counts(database, workspace, memory_id))[0] == 2
 
@@ -105,7 +104,7 @@ async def test_entities_are_counted_as_well(database: Database, workspace: UUID)
             ),
             {"w": workspace, "id": entity},
         )
-    uses = Reinforcement(database)
+    uses = UseCounter(database)
     uses.add(workspace, [], AT, entities=[entity, entity])
     await uses.flush()
     async with database.read(workspace) as session:
