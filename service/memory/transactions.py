@@ -9,7 +9,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db import caches, idempotency, writes
+from service.db import caches, idempotency, scopes, writes
 from service.db.engine import Session
 from service.db.jobs import operations, queue
 from service.domain.audit import Operation, Subject
