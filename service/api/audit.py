@@ -124,8 +124,8 @@ async def list_audit(
     after = cursors.decode(cursor)
     async with res.db.read(who.workspace_id) as session:
         found = await audit.page(session, who.workspace_id, wanted, after=after, limit=limit + 1)
-    page = found[:limit]
-    more = cursors.encode(page[-1].recorded_at, page[-1].id) if len(found) > limit else None
+    page, last = cursors.cut(found, limit)
+    more = cursors.encode(last.recorded_at, last.id) if last else None
     return AuditPage(results=[_shown(each) for each in page], next_cursor=more)
 
 

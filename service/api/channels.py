@@ -1,26 +1,23 @@
-"""Channels over HTTP: what there is to name, and how much stands in it."""
+"""Channels over HTTP: their names and how much each holds."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.api import errors
+from service.api import cursors, errors
 from service.api.deps import AgentId, Reader, ResourcesOf, RunId, UserId
 from service.api.schemas import NextCursor, ResponseModel, Time
 from service.db.tenants import users
 from service.domain.scope import Scope
-from service.errors import InvalidInput
 
 router = APIRouter(prefix="/v1/channels", tags=["scopes"])
 
 
 class ChannelItem(ResponseModel):
-    """What a search of this channel can find; every search also looks at `_global`."""
+    """What a search in this channel can find; every search also looks at `_global`."""
 
     channel: str = Field(description="Its name")
     memories: int = Field(description="Live ones: not archived, expired or waiting for a review")
@@ -30,7 +27,7 @@ class ChannelItem(ResponseModel):
 
 
 class ChannelPage(ResponseModel):
-    """By name; hand `next_cursor` back to read on."""
+    """By name; send `next_cursor` back for the next page."""
 
     results: list[ChannelItem] = Field(description="At most `limit` channels")
     next_cursor: NextCursor = None
@@ -39,7 +36,7 @@ class ChannelPage(ResponseModel):
 @router.get(
     "",
     operation_id="list_channels",
-    summary="The channels in use, with what stands in them",
+    summary="The channels in use, with what they hold",
     response_model=ChannelPage,
     responses=errors.documented(400, 401, 403, 503),
 )
@@ -55,11 +52,10 @@ async def list_channels(
     """Of a user, agent or run, or of the whole workspace. Live memories and turns are counted."""
     given = (user_id, agent_id, run_id)
     scope = Scope(who.workspace_id, *(given if any(given) else (who.user_id, who.agent_id, who.run_id)))
-    after = None if cursor is None else _decode(cursor)
+    after = None if cursor is None else cursors.unpack(cursor, _name)
     async with res.db.read(who.workspace_id) as session:
         found = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
-    page = found[:limit]
-    more = _encode(page[-1].name) if len(found) > limit else None
+    page, last = cursors.cut(found, limit)
     results = [
         ChannelItem(
             channel=each.name,
@@ -70,18 +66,11 @@ async def list_channels(
         )
         for each in page
     ]
-    return ChannelPage(results=results, next_cursor=more)
+    return ChannelPage(results=results, next_cursor=cursors.pack(f"channel|{last.name}") if last else None)
 
 
-def _encode(name: str) -> str:
-    return base64.urlsafe_b64encode(f"channel|{name}".encode()).decode().rstrip("=")
-
-
-def _decode(cursor: str) -> str:
-    try:
-        kind, _, name = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition("|")
-        if kind != "channel" or not name or "\x00" in name:
-            raise ValueError
-        return name
-    except (ValueError, binascii.Error, UnicodeDecodeError):
-        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None
+def _name(text: str) -> str:
+    kind, _, name = text.partition("|")
+    if kind != "channel" or not name:
+        raise ValueError
+    return name

@@ -1,61 +1,76 @@
-"""Where did the last page end? An opaque keyset cursor: time and id of the last row, so pages never shift."""
+"""Opaque keyset cursors: the sort key of the last row of a page, so that pages never shift."""
 
 from __future__ import annotations
 
 import base64
-import binascii
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from service.db.memories.memories import PageKey, SortOrder, SortValue
 from service.errors import InvalidInput
 
-NOT_OURS = "cursor: is not one of ours; take next_cursor of the last page."
+T = TypeVar("T")
+
+
+def cut(found: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
+    """The first `limit` rows, and the last of them when there are more."""
+    return found[:limit], found[limit - 1] if len(found) > limit else None
 
 
 def encode(moment: datetime, last: UUID) -> str:
-    return _packed(f"{moment.isoformat()}|{last}")
-
-
-def encode_place(order: SortOrder, place: PageKey) -> str:
-    """The same for a list in any order."""
-    key = place.key.isoformat() if isinstance(place.key, datetime) else repr(place.key)
-    return _packed(f"{order.sort}|{int(order.ascending)}|{key}|{place.id}")
-
-
-def decode_place(cursor: str | None, order: SortOrder) -> PageKey | None:
-    """The place behind a cursor; raises InvalidInput for one that is not ours, or of a list in another order."""
-    if cursor is None:
-        return None
-    try:
-        sort, ascending, key, last = _unpacked(cursor).split("|")
-        if (sort, ascending) != (order.sort, str(int(order.ascending))):
-            raise InvalidInput("cursor: comes from a list in another order.", field="cursor")
-        value: SortValue = float(key) if sort == "importance" else datetime.fromisoformat(key)
-        if isinstance(value, datetime) and value.tzinfo is None:
-            raise ValueError
-        return PageKey(value, UUID(last))
-    except (ValueError, binascii.Error):
-        raise InvalidInput(NOT_OURS, field="cursor") from None
+    """A cursor for a list that is sorted by time and id."""
+    return pack(f"{moment.isoformat()}|{last}")
 
 
 def decode(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """The key behind a cursor; raises InvalidInput for anything that we did not give out."""
-    if cursor is None:
-        return None
-    try:
-        moment, _, last = _unpacked(cursor).partition("|")
-        found = datetime.fromisoformat(moment)
-        if found.tzinfo is None:
-            raise ValueError
-        return found, UUID(last)
-    except (ValueError, binascii.Error):
-        raise InvalidInput(NOT_OURS, field="cursor") from None
+    """The time and id in a cursor; raises InvalidInput for anything that we did not give out."""
+    return None if cursor is None else unpack(cursor, _moment_and_id)
 
 
-def _packed(text: str) -> str:
+def encode_place(order: SortOrder, place: PageKey) -> str:
+    """A cursor for a list of memories in any order."""
+    key = place.key.isoformat() if isinstance(place.key, datetime) else repr(place.key)
+    return pack(f"{order.sort}|{int(order.ascending)}|{key}|{place.id}")
+
+
+def decode_place(cursor: str | None, order: SortOrder) -> PageKey | None:
+    """The place in a cursor; raises InvalidInput for one that is not ours, or of a list in another order."""
+
+    def place(text: str) -> PageKey:
+        sort, ascending, key, last = text.split("|")
+        if (sort, ascending) != (order.sort, str(int(order.ascending))):
+            raise InvalidInput("cursor: comes from a list in another order.", field="cursor")
+        value: SortValue = float(key) if sort == "importance" else _aware(key)
+        return PageKey(value, UUID(last))
+
+    return None if cursor is None else unpack(cursor, place)
+
+
+def pack(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _unpacked(cursor: str) -> str:
-    return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+def unpack(cursor: str, parse: Callable[[str], T]) -> T:
+    """What `parse` makes of the text in a cursor. Raises InvalidInput when that is not UTF-8 without NUL, or when
+    `parse` raises ValueError."""
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        if "\x00" in text:
+            raise ValueError
+        return parse(text)
+    except ValueError:
+        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None
+
+
+def _moment_and_id(text: str) -> tuple[datetime, UUID]:
+    moment, _, last = text.partition("|")
+    return _aware(moment), UUID(last)
+
+
+def _aware(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -19,6 +20,7 @@ from service.api.schemas import (
     ResponseModel,
     Time,
 )
+from service.domain.goal import Goal, GoalDetails
 
 GoalText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="The greater comes first")]
@@ -165,3 +167,39 @@ class GoalHistoryResponse(ResponseModel):
     """Oldest first."""
 
     results: list[GoalHistoryItem] = Field(description="At most `limit` changes")
+
+
+def goal_response(goal: Goal, now: datetime) -> GoalResponse:
+    return GoalResponse(**_fields(goal, now))
+
+
+def goal_details_response(found: GoalDetails, now: datetime) -> GoalDetailsResponse:
+    return GoalDetailsResponse(
+        **_fields(found.goal, now),
+        parent=goal_response(found.parent, now) if found.parent else None,
+        blockers=[goal_response(each, now) for each in found.blockers],
+        subgoals=[goal_response(each, now) for each in found.subgoals],
+        memory_ids=list(found.memory_ids),
+    )
+
+
+def _fields(goal: Goal, now: datetime) -> dict[str, Any]:
+    return {
+        "id": goal.id,
+        "description": goal.description,
+        "status": goal.status.value,
+        "priority": goal.priority,
+        "user_id": goal.scope.user_id,
+        "agent_id": goal.scope.agent_id,
+        "run_id": goal.scope.run_id,
+        "channel": goal.scope.channel,
+        "parent_id": goal.parent_id,
+        "blocked_by": list(goal.blocked_by),
+        "deadline": goal.deadline,
+        "overdue": goal.is_overdue(now),
+        "result": goal.result,
+        "version": goal.version,
+        "created_at": goal.created_at,
+        "updated_at": goal.updated_at,
+        "completed_at": goal.completed_at,
+    }

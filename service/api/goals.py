@@ -1,4 +1,4 @@
-"""Goals over HTTP: set, list, change, close, tie memories to them."""
+"""Goals over HTTP: set, listed, changed, closed, and tied to memories."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from service.api import cursors, errors
-from service.api.deps import AgentId, CallerOf, Deleter, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, scope_of
+from service.api.deps import Deleter, Reader, ResourcesOf, ScopeOf, Writer, scope_of
 from service.api.goal_models import (
     AbandonGoalRequest,
     BlockGoalRequest,
@@ -19,41 +19,37 @@ from service.api.goal_models import (
     GoalHistoryItem,
     GoalHistoryResponse,
     GoalPage,
-    GoalResponse,
     StatusName,
     TieMemoriesRequest,
     UpdateGoalRequest,
+    goal_details_response,
+    goal_response,
 )
-from service.api.preconditions import ExpectedOf
+from service.api.preconditions import ExpectedOf, in_scope, uuid_of
 from service.api.schemas import DeletedCountResponse, Id, Time
 from service.api.writes import WriteOf, answer, send
-from service.db.cognition import goals as rows
+from service.db.cognition import goals
 from service.domain.access import Caller
-from service.domain.goal import Goal, GoalDetails, GoalFilter, GoalStatus
+from service.domain.goal import GoalDetails, GoalFilter, GoalStatus
 from service.domain.request import StoredAnswer, WriteContext
-from service.memory import goals
-from service.memory.goals import NewGoal, goal_id, missing
+from service.memory.goals import (
+    Changeable,
+    NewGoal,
+    add_goal,
+    close_goal,
+    missing,
+    remove_goal,
+    revise_goal,
+    tie_memories,
+    untie_memory,
+)
 from service.memory.transactions import memory_id
 from service.resources import Resources
 
 router = APIRouter(prefix="/v1/goals", tags=["goals"])
 
 
-async def belongs(
-    id: str, who: CallerOf, res: ResourcesOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
-) -> None:
-    """Ids of a scope are not needed here; one that is given must be the goal's own, else it is not found."""
-    given = (user_id, agent_id, run_id)
-    if not any(given):
-        return
-    async with res.db.read(who.workspace_id) as session:
-        found = await rows.get(session, who.workspace_id, goal_id(id))
-    own = (found.scope.user_id, found.scope.agent_id, found.scope.run_id) if found else given
-    if any(wanted is not None and wanted != there for wanted, there in zip(given, own, strict=True)):
-        raise missing()
-
-
-OWN = [Depends(belongs)]
+IN_SCOPE = [in_scope(goals.get, missing)]
 CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
 
 
@@ -66,9 +62,10 @@ CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
 )
 async def create_goal(body: CreateGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
-    """It is active. While it is, its memories and those near to its words rank higher in searches of its scope."""
+    """It starts active. While it is, memories that are tied to it or similar to it rank higher in searches of its
+    scope."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    asked = NewGoal(
+    new = NewGoal(
         scope,
         body.description,
         body.priority,
@@ -77,8 +74,8 @@ async def create_goal(body: CreateGoalRequest, who: Writer, res: ResourcesOf, wr
         tuple(body.blocked_by),
         tuple(body.memory_ids),
     )
-    shown = partial(full_answer, now=res.clock(), status=201)
-    return send(shown(await goals.add(asked, res, write.answered_by(shown))))
+    serialize = partial(_details, now=res.clock(), status=201)
+    return send(serialize(await add_goal(new, res, write.answered_by(serialize))))
 
 
 @router.get(
@@ -92,40 +89,40 @@ async def list_goals(
     who: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    status: Annotated[StatusName | None, Query(description="Only these")] = None,
-    parent_id: Annotated[Id | None, Query(description="Only parts of this goal")] = None,
-    due_before: Annotated[Time | None, Query(description="Only those with a deadline before it")] = None,
+    status: Annotated[StatusName | None, Query(description="Only goals with this status")] = None,
+    parent_id: Annotated[Id | None, Query(description="Only subgoals of this goal")] = None,
+    due_before: Annotated[Time | None, Query(description="Only goals with an earlier deadline")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> GoalPage:
-    """Those of the active channel and of _global, newest first."""
+    """Goals of the active channel and of _global, newest first."""
     wanted = GoalFilter(GoalStatus(status) if status else None, parent_id, due_before)
     async with res.db.read(who.workspace_id) as session:
-        found = await rows.page(session, scope, wanted, after=cursors.decode(cursor), limit=limit + 1)
-    more = found[limit - 1] if len(found) > limit else None
+        found = await goals.page(session, scope, wanted, after=cursors.decode(cursor), limit=limit + 1)
+    page, last = cursors.cut(found, limit)
     now = res.clock()
     return GoalPage(
-        results=[shown(each, now) for each in found[:limit]],
-        next_cursor=cursors.encode(more.created_at, more.id) if more else None,
+        results=[goal_response(each, now) for each in page],
+        next_cursor=cursors.encode(last.created_at, last.id) if last else None,
     )
 
 
 @router.get(
     "/{id}",
     operation_id="get_goal",
-    summary="A goal with its parent, blockers, parts and memories",
+    summary="A goal with its parent, blockers, subgoals and memories",
     response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
-    """At most 100 parts and memories of it. The ETag is what If-Match wants."""
+    """At most 100 subgoals and memories. The ETag is for If-Match."""
     async with res.db.snapshot(who.workspace_id) as session:
-        found = await rows.get(session, who.workspace_id, goal_id(id))
+        found = await goals.get(session, who.workspace_id, uuid_of(id, missing))
         if found is None:
             raise missing()
-        around = await rows.details(session, who.workspace_id, found)
-    return send(full_answer(around, now=res.clock()))
+        details = await goals.details(session, who.workspace_id, found)
+    return send(_details(details, now=res.clock()))
 
 
 @router.patch(
@@ -134,7 +131,7 @@ async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
     summary="Change a goal",
     response_model=GoalDetailsResponse,
     responses=CHANGE,
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def update_goal(
     id: str,
@@ -144,13 +141,15 @@ async def update_goal(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Edges that would lead back to the goal are refused (409). What is over is closed for good, but may be edited."""
-    given: dict[goals.Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
+    """A change that would close a cycle of goals is refused (409). A goal that is over can be edited, not reopened."""
+    given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
     if "status" in given:
         given["status"] = GoalStatus.ACTIVE
-    shown = partial(full_answer, now=res.clock())
-    goal = await goals.revise(who.workspace_id, goal_id(id), given, res, write.answered_by(shown), expected=expected)
-    return send(shown(goal))
+    serialize = partial(_details, now=res.clock())
+    goal = await revise_goal(
+        who.workspace_id, uuid_of(id, missing), given, res, write.answered_by(serialize), expected=expected
+    )
+    return send(serialize(goal))
 
 
 @router.delete(
@@ -159,12 +158,14 @@ async def update_goal(
     summary="Delete a goal for good",
     response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 412, 503),
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def delete_goal(id: str, who: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """With its edges, its vector and its history. Its parts and its memories stay."""
-    count = await goals.remove(who.workspace_id, goal_id(id), res, write.answered_by(gone), expected=expected)
-    return send(gone(count))
+    """With its edges, its vector and its history. Its subgoals and memories stay."""
+    count = await remove_goal(
+        who.workspace_id, uuid_of(id, missing), res, write.answered_by(_deleted), expected=expected
+    )
+    return send(_deleted(count))
 
 
 @router.get(
@@ -173,14 +174,14 @@ async def delete_goal(id: str, who: Deleter, res: ResourcesOf, write: WriteOf, e
     summary="Every change of a goal",
     response_model=GoalHistoryResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def get_goal_history(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
 ) -> GoalHistoryResponse:
     """Oldest first, with the values before and after."""
     async with res.db.read(who.workspace_id) as session:
-        found = await rows.history(session, who.workspace_id, goal_id(id), limit=limit)
+        found = await goals.history(session, who.workspace_id, uuid_of(id, missing), limit=limit)
     if not found:
         raise missing()
     return GoalHistoryResponse(
@@ -196,10 +197,10 @@ async def get_goal_history(
 @router.post(
     "/{id}/complete",
     operation_id="complete_goal",
-    summary="The goal is reached, or given up",
+    summary="Complete a goal, or give it up",
     response_model=GoalDetailsResponse,
     responses=CHANGE,
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def complete_goal(
     id: str,
@@ -209,17 +210,17 @@ async def complete_goal(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Again is fine and changes nothing; 409 when it is over with the other status."""
-    return await _closed(id, GoalStatus(body.status), who, res, write, expected=expected, result=body.result)
+    """Repeating it changes nothing; 409 when the goal is over with the other status."""
+    return await _close(id, GoalStatus(body.status), who, res, write, expected=expected, result=body.result)
 
 
 @router.post(
     "/{id}/abandon",
     operation_id="abandon_goal",
-    summary="The goal is given up",
+    summary="Give a goal up",
     response_model=GoalDetailsResponse,
     responses=CHANGE,
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def abandon_goal(
     id: str,
@@ -229,17 +230,17 @@ async def abandon_goal(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Again is fine and changes nothing; 409 when it is completed."""
-    return await _closed(id, GoalStatus.ABANDONED, who, res, write, expected=expected, result=body.result)
+    """Repeating it changes nothing; 409 when the goal is completed."""
+    return await _close(id, GoalStatus.ABANDONED, who, res, write, expected=expected, result=body.result)
 
 
 @router.post(
     "/{id}/block",
     operation_id="block_goal",
-    summary="The goal waits for something",
+    summary="Block a goal",
     response_model=GoalDetailsResponse,
     responses=CHANGE,
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def block_goal(
     id: str,
@@ -249,8 +250,8 @@ async def block_goal(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """It stays blocked until a PATCH makes it active again, also when what it waited for is reached."""
-    return await _closed(
+    """It stays blocked until a PATCH makes it active again, even when the goals that it waits for are completed."""
+    return await _close(
         id,
         GoalStatus.BLOCKED,
         who,
@@ -268,15 +269,17 @@ async def block_goal(
     summary="Tie memories to a goal",
     response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def tie_memories_to_goal(
     id: str, body: TieMemoriesRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Those that are tied already stay so."""
-    shown = partial(full_answer, now=res.clock())
-    goal = await goals.tie_memories(who.workspace_id, goal_id(id), body.memory_ids, res, write.answered_by(shown))
-    return send(shown(goal))
+    """Memories that are tied already stay tied."""
+    serialize = partial(_details, now=res.clock())
+    goal = await tie_memories(
+        who.workspace_id, uuid_of(id, missing), body.memory_ids, res, write.answered_by(serialize)
+    )
+    return send(serialize(goal))
 
 
 @router.delete(
@@ -285,62 +288,26 @@ async def tie_memories_to_goal(
     summary="Untie a memory from a goal",
     response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def untie_memory_from_goal(id: str, memory: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
-    """When it is not tied, that is fine."""
-    context = write.answered_by(gone)
-    count = await goals.untie_memory(who.workspace_id, goal_id(id), memory_id(memory), res, context)
-    return send(gone(count))
+    """0 when the memory is not tied."""
+    context = write.answered_by(_deleted)
+    count = await untie_memory(who.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
+    return send(_deleted(count))
 
 
-async def _closed(
+async def _close(
     id: str, status: GoalStatus, who: Caller, res: Resources, write: WriteContext, **more: Any
 ) -> Response:
-    shown = partial(full_answer, now=res.clock())
-    goal = await goals.close(who.workspace_id, goal_id(id), status, res, write.answered_by(shown), **more)
-    return send(shown(goal))
+    serialize = partial(_details, now=res.clock())
+    goal = await close_goal(who.workspace_id, uuid_of(id, missing), status, res, write.answered_by(serialize), **more)
+    return send(serialize(goal))
 
 
-def full_answer(found: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
-    return answer(status, full(found, now))
+def _details(found: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
+    return answer(status, goal_details_response(found, now))
 
 
-def gone(count: int) -> StoredAnswer:
+def _deleted(count: int) -> StoredAnswer:
     return answer(200, DeletedCountResponse(deleted=count))
-
-
-def shown(goal: Goal, now: datetime) -> GoalResponse:
-    return GoalResponse(**_fields(goal, now))
-
-
-def full(found: GoalDetails, now: datetime) -> GoalDetailsResponse:
-    return GoalDetailsResponse(
-        **_fields(found.goal, now),
-        parent=shown(found.parent, now) if found.parent else None,
-        blockers=[shown(each, now) for each in found.blockers],
-        subgoals=[shown(each, now) for each in found.subgoals],
-        memory_ids=list(found.memory_ids),
-    )
-
-
-def _fields(goal: Goal, now: datetime) -> dict[str, Any]:
-    return {
-        "id": goal.id,
-        "description": goal.description,
-        "status": goal.status.value,
-        "priority": goal.priority,
-        "user_id": goal.scope.user_id,
-        "agent_id": goal.scope.agent_id,
-        "run_id": goal.scope.run_id,
-        "channel": goal.scope.channel,
-        "parent_id": goal.parent_id,
-        "blocked_by": list(goal.blocked_by),
-        "deadline": goal.deadline,
-        "overdue": goal.is_overdue(now),
-        "result": goal.result,
-        "version": goal.version,
-        "created_at": goal.created_at,
-        "updated_at": goal.updated_at,
-        "completed_at": goal.completed_at,
-    }

@@ -1,15 +1,25 @@
-"""On which conditions is one memory touched? It is of the scope that was named (C14), and as it was when read."""
+"""What must hold before one record is read or changed: a well-formed id, the scope that was named, If-Match."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Protocol
+from uuid import UUID
 
 from fastapi import Depends, Header
 
 from service.api.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId
+from service.db.engine import Session
 from service.db.memories import memories
 from service.domain.revision import Expected
-from service.memory.transactions import memory_id, missing
+from service.domain.scope import Scope
+from service.errors import NotFound
+from service.memory.transactions import missing
+
+
+class Scoped(Protocol):
+    @property
+    def scope(self) -> Scope: ...
 
 
 async def expected(
@@ -27,20 +37,34 @@ async def expected(
 ExpectedOf = Annotated[Expected | None, Depends(expected)]
 
 
-async def belongs(
-    id: str, who: CallerOf, res: ResourcesOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
-) -> None:
-    """Ids of a scope are not needed here; one that is given must be the memory's own, else it is not found."""
-    given = (user_id, agent_id, run_id)
-    if not any(given):
-        return
-    async with res.db.read(who.workspace_id) as session:
-        found = await memories.get(session, who.workspace_id, memory_id(id))
-    if found is None:
-        return
-    own = (found.scope.user_id, found.scope.agent_id, found.scope.run_id)
-    if any(wanted is not None and wanted != there for wanted, there in zip(given, own, strict=True)):
-        raise missing()
+def uuid_of(given: str, missing: Callable[[], NotFound]) -> UUID:
+    """The id; raises NotFound for anything that is not a UUID, because no record has such an id."""
+    try:
+        return UUID(given)
+    except ValueError:
+        raise missing() from None
 
 
-OWN = [Depends(belongs)]
+def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], missing: Callable[[], NotFound]) -> Any:
+    """A dependency for routes with `{id}`: ids of a scope are optional there, but one that is given must be the
+    record's; otherwise the record is not found."""
+
+    async def check(
+        id: str,
+        who: CallerOf,
+        res: ResourcesOf,
+        user_id: UserId = None,
+        agent_id: AgentId = None,
+        run_id: RunId = None,
+    ) -> None:
+        if not any((user_id, agent_id, run_id)):
+            return
+        async with res.db.read(who.workspace_id) as session:
+            found = await get(session, who.workspace_id, uuid_of(id, missing))
+        if found is not None and not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
+            raise missing()
+
+    return Depends(check)
+
+
+OWN = [in_scope(memories.get, missing)]

@@ -7,9 +7,9 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api import goals, profiles, shapes, strategies
+from service.api import profiles, shapes, strategies
 from service.api.conversation_models import TurnResponse, turn_fields
-from service.api.goal_models import GoalResponse
+from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse, ScopeFields
 from service.api.procedure_models import StrategySearchHit
 from service.api.profiles import ProfileResponse
@@ -221,7 +221,7 @@ def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: da
         entities=[_entity(each) for each in found.entities],
         graph=_graph(found.entities),
         strategies=[strategies.fitting(each) for each in found.strategies],
-        goals=[goals.shown(each, now) for each in found.goals],
+        goals=[goal_response(each, now) for each in found.goals],
         user_context=profiles.shown(found.profile) if found.profile else None,
         markdown=found.text if request.format == "markdown" else None,
         metrics=RecallMetrics(

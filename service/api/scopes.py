@@ -1,15 +1,13 @@
-"""Users, agents and runs over HTTP: who there is, and how to forget one."""
+"""Users, agents and runs over HTTP: listed, and deleted with their memories."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from service.api import errors
+from service.api import cursors, errors
 from service.api.deps import ChannelName, Deleter, Reader, ResourcesOf
 from service.api.forgetting import MANY, many
 from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
@@ -18,7 +16,6 @@ from service.db.erasure.deletion import Extent
 from service.db.tenants import users
 from service.db.tenants.users import KINDS, OwnerKind, OwnerUsage
 from service.domain.scope import Scope
-from service.errors import InvalidInput
 from service.memory.forget import forget_scope
 
 router = APIRouter(prefix="/v1/scopes", tags=["scopes"])
@@ -38,7 +35,7 @@ class ScopeItem(ResponseModel):
 
 
 class ScopePage(ResponseModel):
-    """Users, then agents, then runs, each by name; hand `next_cursor` back to read on."""
+    """Users, then agents, then runs, each by name; send `next_cursor` back for the next page."""
 
     results: list[ScopeItem] = Field(description="At most `limit`")
     next_cursor: NextCursor = None
@@ -60,7 +57,7 @@ async def list_scopes(
 ) -> ScopePage:
     """Users, then agents, then runs, each by name; memories that have expired do not count."""
     wanted: tuple[OwnerKind, ...] = (type,) if type else KINDS
-    since, after = _decode(cursor) if cursor else (wanted[0], None)
+    since, after = cursors.unpack(cursor, _kind_and_id) if cursor else (wanted[0], None)
     found: list[OwnerUsage] = []
     async with res.db.snapshot(who.workspace_id) as session:
         for kind in wanted[wanted.index(since) if since in wanted else 0 :]:
@@ -69,8 +66,8 @@ async def list_scopes(
             behind = after if kind == since else None
             room = limit + 1 - len(found)
             found += await users.owners(session, who.workspace_id, kind, after=behind, limit=room, now=res.clock())
-    page = found[:limit]
-    more = _encode(page[-1].kind, page[-1].id) if len(found) > limit else None
+    page, last = cursors.cut(found, limit)
+    more = cursors.pack(f"{last.kind}|{last.id}") if last else None
     return ScopePage(results=[_shown(each) for each in page], next_cursor=more)
 
 
@@ -106,19 +103,6 @@ def _shown(found: OwnerUsage) -> ScopeItem:
     )
 
 
-def _encode(kind: OwnerKind, last: str) -> str:
-    return base64.urlsafe_b64encode(f"{kind}|{last}".encode()).decode().rstrip("=")
-
-
-def _decode(cursor: str) -> tuple[OwnerKind, str]:
-    try:
-        kind, _, last = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition("|")
-        return KINDS[KINDS.index(kind)], _storable(last)
-    except (ValueError, binascii.Error, UnicodeDecodeError):
-        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None
-
-
-def _storable(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError
-    return text
+def _kind_and_id(text: str) -> tuple[OwnerKind, str]:
+    kind, _, last = text.partition("|")
+    return KINDS[KINDS.index(kind)], last

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -100,10 +98,10 @@ async def list_tool_invocations(
         raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor")
     async with res.db.read(who.workspace_id) as session:
         found = await invocations.page(session, scope, asked, after=after, limit=limit + 1)
-    more = found[limit - 1] if len(found) > limit else None
+    page, last = cursors.cut(found, limit)
     return ToolInvocationPage(
-        results=[shown(each) for each in found[:limit]],
-        next_cursor=cursors.encode(more.recorded_at, UUID(int=more.id)) if more and more.recorded_at else None,
+        results=[shown(each) for each in page],
+        next_cursor=cursors.encode(last.recorded_at, UUID(int=last.id)) if last and last.recorded_at else None,
     )
 
 
@@ -154,11 +152,15 @@ async def list_tools(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=600)] = None,
 ) -> ToolPage:
-    """Running totals, by name; they stay when the log's old parts go."""
+    """Running totals, by name; they stay when old invocations are deleted."""
+    after = None if cursor is None else cursors.unpack(cursor, str)
     async with res.db.read(who.workspace_id) as session:
-        found = await invocations.tools(session, who.workspace_id, after=_decode(cursor), limit=limit + 1)
-    more = _encode(found[limit - 1].name) if len(found) > limit else None
-    return ToolPage(results=[ToolResponse(**_tool(each)) for each in found[:limit]], next_cursor=more)
+        found = await invocations.tools(session, who.workspace_id, after=after, limit=limit + 1)
+    page, last = cursors.cut(found, limit)
+    return ToolPage(
+        results=[ToolResponse(**_tool(each)) for each in page],
+        next_cursor=cursors.pack(last.name) if last else None,
+    )
 
 
 def noted(use: Invocation) -> StoredAnswer:
@@ -204,19 +206,3 @@ def _tool(found: ToolTotals | ToolStats) -> dict[str, Any]:
         "avg_latency_ms": found.avg_latency_ms,
         "last_used_at": found.last_used_at,
     }
-
-
-def _encode(name: str) -> str:
-    return base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
-
-
-def _decode(cursor: str | None) -> str | None:
-    if cursor is None:
-        return None
-    try:
-        name = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except (ValueError, binascii.Error):
-        name = "\0"
-    if "\0" in name:
-        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor")
-    return name

@@ -61,7 +61,7 @@ class NewGoal:
     memory_ids: tuple[UUID, ...] = ()
 
 
-async def add(new: NewGoal, res: Resources, request: WriteContext) -> GoalDetails:
+async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalDetails:
     """The new goal. Raises NotFound naming the parent, blocker or memory that does not exist or belongs to another."""
     workspace_id, now = new.scope.workspace_id, res.clock()
     description = await pii.clean_words(new.description, "description", res)
@@ -96,7 +96,7 @@ async def add(new: NewGoal, res: Resources, request: WriteContext) -> GoalDetail
         return await _record(session, goal, 1, GoalEvent.ADD, {"description": [None, description]}, res, request)
 
 
-async def revise(
+async def revise_goal(
     workspace_id: UUID,
     goal_id: UUID,
     given: Mapping[Changeable, Any],
@@ -132,7 +132,7 @@ async def revise(
         return await _change(session, goal, event, changed, res, request)
 
 
-async def close(
+async def close_goal(
     workspace_id: UUID,
     goal_id: UUID,
     status: GoalStatus,
@@ -190,7 +190,7 @@ async def untie_memory(
         return untied
 
 
-async def remove(
+async def remove_goal(
     workspace_id: UUID, goal_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> int:
     """1; deletes the goal with its edges, vector and history; its subgoals stay. Raises NotFound or
@@ -205,14 +205,6 @@ async def remove(
 
 def missing() -> NotFound:
     return NotFound("There is no goal with this id.", field="id")
-
-
-def goal_id(given: str) -> UUID:
-    """The id; raises NotFound for anything that is not a UUID."""
-    try:
-        return UUID(given)
-    except ValueError:
-        raise missing() from None
 
 
 async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: Expected | None = None) -> Goal:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db.cognition import goals as goal_rows
+from service.db.cognition import goals
 from service.db.engine import Database
 from service.domain.entity import EntityOwner, EntityUpsert
 from service.domain.request import WriteContext
@@ -17,8 +17,8 @@ from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
 from service.errors import EmbeddingError
 from service.jobs import embed
-from service.memory import entity, goals, procedures
-from service.memory.goals import NewGoal
+from service.memory import entity, procedures
+from service.memory.goals import NewGoal, add_goal, revise_goal
 from service.memory.procedures import NewStrategy
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
@@ -165,8 +165,8 @@ async def test_goals_and_strategies_written_without_an_embedder_get_their_vector
 ) -> None:
     scope, asked = Scope(workspace, user_id="alice"), WriteContext("request", uuid4())
     embedder.down = True
-    goal = (await goals.add(NewGoal(scope, "Find a flat"), res, asked)).goal
-    await goals.revise(workspace, goal.id, {"description": "Find a house"}, res, asked)
+    goal = (await add_goal(NewGoal(scope, "Find a flat"), res, asked)).goal
+    await revise_goal(workspace, goal.id, {"description": "Find a house"}, res, asked)
     await procedures.learn(
         NewStrategy(scope, "Ask an agent first", "When a flat is sought", None, ("call",), True), res, asked
     )
@@ -208,8 +208,8 @@ async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_word
     database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
     embedder.down = True
-    goal = (await goals.add(NewGoal(Scope(workspace, user_id="alice"), "before"), res, WriteContext("r", uuid4()))).goal
+    goal = (await add_goal(NewGoal(Scope(workspace, user_id="alice"), "before"), res, WriteContext("r", uuid4()))).goal
     async with database.begin(workspace) as session:
         made = {goal.id: (CleanText("other words"), embedder.vector("other words"))}
-        assert await goal_rows.LATE_VECTORS.store(session, workspace, made, generation=1) == 0
+        assert await goals.LATE_VECTORS.store(session, workspace, made, generation=1) == 0
     assert await fetch(database, workspace, "SELECT goal_id FROM goal_vector") == []
