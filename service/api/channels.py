@@ -8,10 +8,9 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.api import cursors, errors
-from service.api.deps import AgentId, Reader, ResourcesOf, RunId, UserId
+from service.api.deps import AgentId, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.api.schemas import NextCursor, ResponseModel, Time
 from service.db.tenants import users
-from service.domain.scope import Scope
 
 router = APIRouter(prefix="/v1/channels", tags=["scopes"])
 
@@ -50,8 +49,7 @@ async def list_channels(
     cursor: Annotated[str | None, Query(max_length=1_000)] = None,
 ) -> ChannelPage:
     """Of a user, agent or run, or of the whole workspace. Live memories and turns are counted."""
-    given = (user_id, agent_id, run_id)
-    scope = Scope(who.workspace_id, *(given if any(given) else (who.user_id, who.agent_id, who.run_id)))
+    scope = optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id)
     after = None if cursor is None else cursors.unpack(cursor, _name)
     async with res.db.read(who.workspace_id) as session:
         found = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())

@@ -44,7 +44,6 @@ from service.db.episodes import conversations, turns
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
-from service.domain.text import CleanText
 from service.memory.conversations import OpenedConversation, change, find, open_conversation
 from service.memory.turns import IncomingTurn, TurnOutcome, store
 from service.pipeline.pii import clean_words
@@ -182,7 +181,7 @@ async def patch_conversation(
 ) -> Response:
     """Title, archive and the marks of the jobs. Turns of an archived conversation are not searched."""
     wishes = ConversationChanges(
-        title=None if body.title is None else CleanText(body.title),
+        title=body.title,
         title_given="title" in body.model_fields_set,
         archived=body.archived,
         consolidated=body.consolidated,

@@ -42,7 +42,7 @@ def decode_place(cursor: str | None, order: SortOrder) -> PageKey | None:
         sort, ascending, key, last = text.split("|")
         if (sort, ascending) != (order.sort, str(int(order.ascending))):
             raise InvalidInput("cursor: comes from a list in another order.", field="cursor")
-        value: SortValue = float(key) if sort == "importance" else _aware(key)
+        value: SortValue = float(key) if sort == "importance" else aware(key)
         return PageKey(value, UUID(last))
 
     return None if cursor is None else unpack(cursor, place)
@@ -66,10 +66,11 @@ def unpack(cursor: str, parse: Callable[[str], T]) -> T:
 
 def _moment_and_id(text: str) -> tuple[datetime, UUID]:
     moment, _, last = text.partition("|")
-    return _aware(moment), UUID(last)
+    return aware(moment), UUID(last)
 
 
-def _aware(text: str) -> datetime:
+def aware(text: str) -> datetime:
+    """An ISO time with its zone; raises ValueError for any other."""
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
         raise ValueError

@@ -168,10 +168,22 @@ def scope_of(
     run_id: str | None = None,
     channel: str | None = None,
 ) -> Scope:
-    """The scope of a request: its own ids, or else the defaults of the key; raises ScopeMissing."""
+    """The scope of a call: the ids that came with it, else the key's default ones; raises ScopeMissing."""
+    return optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel).require_owner()
+
+
+def optional_scope(
+    who: Caller,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    channel: str | None = None,
+) -> Scope:
+    """The same for a call that needs no id; then the scope has none."""
     given = (user_id, agent_id, run_id)
     ids = given if any(given) else (who.user_id, who.agent_id, who.run_id)
-    return Scope(who.workspace_id, *ids, channel=channel or who.channel or GLOBAL_CHANNEL).require_owner()
+    return Scope(who.workspace_id, *ids, channel=channel or who.channel or GLOBAL_CHANNEL)
 
 
 async def _scope(

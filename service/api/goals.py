@@ -27,7 +27,7 @@ from service.api.goal_models import (
 )
 from service.api.preconditions import ExpectedOf, in_scope, uuid_of
 from service.api.schemas import DeletedCountResponse, Id, Time
-from service.api.writes import WriteOf, answer, send
+from service.api.writes import WriteOf, answer, deleted, send
 from service.db.cognition import goals
 from service.domain.access import Caller
 from service.domain.goal import GoalDetails, GoalFilter, GoalStatus
@@ -163,9 +163,9 @@ async def update_goal(
 async def delete_goal(id: str, who: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """With its edges, its vector and its history. Its subgoals and memories stay."""
     count = await remove_goal(
-        who.workspace_id, uuid_of(id, missing), res, write.answered_by(_deleted), expected=expected
+        who.workspace_id, uuid_of(id, missing), res, write.answered_by(deleted), expected=expected
     )
-    return send(_deleted(count))
+    return send(deleted(count))
 
 
 @router.get(
@@ -292,9 +292,9 @@ async def tie_memories_to_goal(
 )
 async def untie_memory_from_goal(id: str, memory: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """0 when the memory is not tied."""
-    context = write.answered_by(_deleted)
+    context = write.answered_by(deleted)
     count = await untie_memory(who.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
-    return send(_deleted(count))
+    return send(deleted(count))
 
 
 async def _close(
@@ -307,7 +307,3 @@ async def _close(
 
 def _details(found: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
     return answer(status, goal_details_response(found, now))
-
-
-def _deleted(count: int) -> StoredAnswer:
-    return answer(200, DeletedCountResponse(deleted=count))

@@ -7,11 +7,11 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api import profiles, shapes, strategies
+from service.api import profiles, shapes
 from service.api.conversation_models import TurnResponse, turn_fields
 from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse, ScopeFields
-from service.api.procedure_models import StrategySearchHit
+from service.api.procedure_models import StrategySearchHit, strategy_search_hit
 from service.api.profiles import ProfileResponse
 from service.api.ranking import TechniqueOut
 from service.api.schemas import Channel, Filled, Id, RequestModel, ResponseModel, Unit
@@ -220,7 +220,7 @@ def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: da
         ],
         entities=[_entity(each) for each in found.entities],
         graph=_graph(found.entities),
-        strategies=[strategies.fitting(each) for each in found.strategies],
+        strategies=[strategy_search_hit(each) for each in found.strategies],
         goals=[goal_response(each, now) for each in found.goals],
         user_context=profiles.shown(found.profile) if found.profile else None,
         markdown=found.text if request.format == "markdown" else None,

@@ -1,14 +1,14 @@
-"""Uses of tools over HTTP: noted, listed, counted."""
+"""Tool invocations over HTTP: recorded, listed, counted."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
 
 from service.api import cursors, errors
-from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer
+from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, optional_scope
 from service.api.memory_models import RedactionCount
 from service.api.procedure_models import (
     RecordedToolInvocationResponse,
@@ -25,7 +25,7 @@ from service.api.writes import WriteOf, answer, send
 from service.db.cognition import invocations
 from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
 from service.domain.request import StoredAnswer
-from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.scope import Scope
 from service.errors import InvalidInput
 from service.memory.procedures import record, scope_of_conversation
 
@@ -33,13 +33,13 @@ router = APIRouter(prefix="/v1", tags=["procedures"])
 
 READ = errors.documented(400, 401, 403, 503)
 Name = Annotated[str | None, Query(min_length=1, max_length=100)]
-One = Annotated[Channel | None, Query(description="Just this channel; left out: all")]
+OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; left out: all")]
 
 
 @router.post(
     "/tool-invocations",
     operation_id="record_tool_invocation",
-    summary="Note a use of a tool",
+    summary="Record a use of a tool",
     status_code=201,
     response_model=RecordedToolInvocationResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
@@ -47,16 +47,14 @@ One = Annotated[Channel | None, Query(description="Just this channel; left out: 
 async def record_tool_invocation(
     body: RecordToolInvocationRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """What went in and came out is redacted; a payload is at most 262,144 characters of JSON. The tool counts one more
-    use in the same transaction."""
+    """Input and output are redacted, and at most 262,144 characters of JSON each. The totals of the tool are updated in
+    the same transaction."""
     if body.turn_id is not None and body.conversation_id is None:
         raise InvalidInput("turn_id: needs its conversation_id.", field="turn_id")
-    given = (body.user_id, body.agent_id, body.run_id)
-    ids = given if any(given) else (who.user_id, who.agent_id, who.run_id)
-    scope = Scope(who.workspace_id, *ids, channel=body.channel or who.channel or GLOBAL_CHANNEL)
+    scope = optional_scope(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     if body.conversation_id is not None:
         scope = await scope_of_conversation(who.workspace_id, body.conversation_id, scope, res)
-    asked = Invocation(
+    new = Invocation(
         scope.require_owner(),
         body.tool_name,
         body.tool_input,
@@ -69,7 +67,7 @@ async def record_tool_invocation(
         body.conversation_id,
         body.turn_id,
     )
-    return send(noted(await record(asked, res, write.answered_by(noted))))
+    return send(_recorded(await record(new, res, write.answered_by(_recorded))))
 
 
 @router.get(
@@ -83,32 +81,30 @@ async def list_tool_invocations(
     who: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    channel: One = None,
+    channel: OnlyChannel = None,
     conversation_id: Annotated[Id | None, Query()] = None,
     tool_name: Name = None,
     task_type: Name = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ToolInvocationPage:
-    """By the time of recording, the latest first, as far back as the log is kept."""
-    asked = InvocationFilter(task_type, channel, tool_name, conversation_id)
-    behind = cursors.decode(cursor)
-    after = (behind[0], behind[1].int) if behind else None
-    if after is not None and after[1] >= 2**63:
-        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor")
+    """By time of recording, newest first, as far back as invocations are kept."""
+    wanted = InvocationFilter(task_type, channel, tool_name, conversation_id)
+    after = None if cursor is None else cursors.unpack(cursor, _time_and_number)
     async with res.db.read(who.workspace_id) as session:
-        found = await invocations.page(session, scope, asked, after=after, limit=limit + 1)
+        found = await invocations.page(session, scope, wanted, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     return ToolInvocationPage(
-        results=[shown(each) for each in page],
-        next_cursor=cursors.encode(last.recorded_at, UUID(int=last.id)) if last and last.recorded_at else None,
+        results=[_invocation(each) for each in page],
+        next_cursor=cursors.pack(f"{last.recorded_at.isoformat()}|{last.id}") if last and last.recorded_at else None,
     )
 
 
-async def _anyones(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
-    """The ids that came, else the key's; none is fine: numbers over the whole workspace name nobody."""
-    given = (user_id, agent_id, run_id)
-    return Scope(who.workspace_id, *(given if any(given) else (who.user_id, who.agent_id, who.run_id)))
+async def _optional_scope(
+    who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
+) -> Scope:
+    """A scope without ids is fine: then the numbers are of the whole workspace."""
+    return optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 
 @router.get(
@@ -120,17 +116,17 @@ async def _anyones(who: CallerOf, user_id: UserId = None, agent_id: AgentId = No
 )
 async def get_tool_stats(
     who: Reader,
-    scope: Annotated[Scope, Depends(_anyones)],
+    scope: Annotated[Scope, Depends(_optional_scope)],
     res: ResourcesOf,
     task_type: Name = None,
-    channel: One = None,
+    channel: OnlyChannel = None,
     tool_name: Name = None,
-    since: Annotated[Time | None, Query(description="Only uses from then on, by their own time")] = None,
+    since: Annotated[Time | None, Query(description="Only uses from then on, by their `timestamp`")] = None,
 ) -> ToolStatsResponse:
-    """Counted from the log, so as far back as it reaches."""
-    asked = InvocationFilter(task_type, channel, tool_name, None, since)
+    """Counted from the invocations, as far back as they are kept."""
+    wanted = InvocationFilter(task_type, channel, tool_name, None, since)
     async with res.db.read(who.workspace_id) as session:
-        found = await invocations.stats(session, scope, asked)
+        found = await invocations.stats(session, scope, wanted)
     return ToolStatsResponse(
         results=[
             ToolStatsItem(**_tool(each), p50_latency_ms=each.p50_latency_ms, p95_latency_ms=each.p95_latency_ms)
@@ -163,12 +159,12 @@ async def list_tools(
     )
 
 
-def noted(use: Invocation) -> StoredAnswer:
+def _recorded(use: Invocation) -> StoredAnswer:
     redactions = [RedactionCount(label=each.label, count=each.count) for each in use.redactions]
     return answer(201, RecordedToolInvocationResponse(**_common(use), redactions=redactions))
 
 
-def shown(use: Invocation) -> ToolInvocationResponse:
+def _invocation(use: Invocation) -> ToolInvocationResponse:
     assert use.recorded_at is not None, "what is read was recorded"
     return ToolInvocationResponse(
         **_common(use),
@@ -206,3 +202,10 @@ def _tool(found: ToolTotals | ToolStats) -> dict[str, Any]:
         "avg_latency_ms": found.avg_latency_ms,
         "last_used_at": found.last_used_at,
     }
+
+
+def _time_and_number(text: str) -> tuple[datetime, int]:
+    moment, _, number = text.partition("|")
+    if not 0 <= int(number) < 2**63:
+        raise ValueError
+    return cursors.aware(moment), int(number)

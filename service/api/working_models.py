@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from service.api.memory_models import MAX_TEXT
 from service.api.schemas import Filled, Id, Name, RequestModel, ResponseModel, Time
+from service.domain.working import WorkingEntry
 
 Ttl = Annotated[
     int | None,
@@ -143,3 +144,27 @@ class WorkingMemoryResponse(ResponseModel):
     items: dict[str, WorkingItemResponse] = Field(description="By key")
     goal: ActiveGoalResponse | None = Field(description="What the session works on; null: not set")
     session: SessionDataResponse | None = Field(description="Data of the session as a whole; null: none")
+
+
+def working_item_response(entry: WorkingEntry) -> WorkingItemResponse:
+    return WorkingItemResponse(key=entry.key, value=entry.value, **_fields(entry))
+
+
+def working_turn_response(entry: WorkingEntry) -> WorkingTurnResponse:
+    return WorkingTurnResponse(**entry.value, **_fields(entry))
+
+
+def thought_response(entry: WorkingEntry) -> ThoughtResponse:
+    return ThoughtResponse(thought=entry.value, **_fields(entry))
+
+
+def active_goal_response(entry: WorkingEntry) -> ActiveGoalResponse:
+    return ActiveGoalResponse(**entry.value, **_fields(entry))
+
+
+def session_data_response(entry: WorkingEntry) -> SessionDataResponse:
+    return SessionDataResponse(data=entry.value, **_fields(entry))
+
+
+def _fields(entry: WorkingEntry) -> dict[str, Any]:
+    return {"version": entry.version, "created_at": entry.created_at, "expires_at": entry.expires_at}

@@ -20,6 +20,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from service.api.deps import identified, resources, session_of
+from service.api.schemas import DeletedCountResponse
 from service.db import idempotency
 from service.db.idempotency import Replay
 from service.domain.access import Caller
@@ -81,6 +82,10 @@ def of_item(batch: WriteContext, index: int) -> WriteContext:
 
 def answer(status: int, body: BaseModel) -> StoredAnswer:
     return StoredAnswer(status, body.model_dump(mode="json"))
+
+
+def deleted(count: int) -> StoredAnswer:
+    return answer(200, DeletedCountResponse(deleted=count))
 
 
 def send(found: StoredAnswer) -> Response:

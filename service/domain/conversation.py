@@ -75,7 +75,7 @@ class ConversationChanges:
     """What to change in a conversation; None leaves a field as it is. `metadata` is merged key by key, a None in it
     removes the key. `title_given`: the title is set, also to None."""
 
-    title: CleanText | None = None
+    title: str | None = None
     title_given: bool = False
     archived: bool | None = None
     consolidated: bool | None = None

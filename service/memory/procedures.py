@@ -176,7 +176,7 @@ async def reinforce(
     *,
     success: bool,
     conversation_id: UUID | None = None,
-) -> LearnedStrategy:
+) -> Strategy:
     """The strategy after one more use. Raises NotFound."""
     async with plain_transaction(workspace_id, res, request) as session:
         if not await strategies.reinforce(session, workspace_id, strategy_id, success=success, at=res.clock()):
@@ -187,11 +187,10 @@ async def reinforce(
             await _check_conversation(session, stored.scope, conversation_id, "conversation_id")
             await strategies.link(session, workspace_id, strategy_id, conversation_id, success=success)
             stored = replace(stored, conversations={**stored.conversations, conversation_id: success})
-        learned = LearnedStrategy(stored, is_new=False)
         ids = [strategy_id]
         await note(session, "strategy_reinforce", stored.scope, ids, request, res, kind="procedural", success=success)
-        await keep(session, workspace_id, learned, request)
-    return learned
+        await keep(session, workspace_id, stored, request)
+    return stored
 
 
 async def remove(
@@ -229,14 +228,6 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
 
 def missing() -> NotFound:
     return NotFound("There is no strategy with this id.", field="id")
-
-
-def strategy_id(given: str) -> UUID:
-    """The id; raises NotFound for anything that is not a UUID."""
-    try:
-        return UUID(given)
-    except ValueError:
-        raise missing() from None
 
 
 async def _check_conversation(session: Session, scope: Scope, conversation_id: UUID | None, field: str) -> None:

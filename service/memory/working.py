@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
-from service.db.cognition import working
+from service.db.cognition import goals, working
 from service.db.engine import Session
 from service.domain.revision import Expected
 from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
@@ -51,13 +52,43 @@ async def push_thought(scope: WorkingScope, thought: str, res: Resources, *, ttl
         return await working.put(session, scope, WorkingKind.THOUGHT, str(uuid4()), clean, limits)
 
 
-async def add_turn(scope: WorkingScope, turn: WorkingTurn, res: Resources, *, ttl_s: int | None = None) -> WorkingEntry:
-    """Adds a turn, whose content is redacted here. Raises TooLarge or PiiRejected."""
-    _check_size(turn.content, "content", res)
-    content, _ = await pii.clean(turn.content, "content", res)
-    clean = WorkingTurn(turn.role, content, turn.name, turn.timestamp)
+async def add_turn(
+    scope: WorkingScope,
+    role: str,
+    content: str,
+    res: Resources,
+    *,
+    name: str | None = None,
+    timestamp: datetime | None = None,
+    ttl_s: int | None = None,
+) -> WorkingEntry:
+    """Adds a turn. Raises TooLarge or PiiRejected."""
+    _check_size(content, "content", res)
+    clean, _ = await pii.clean(content, "content", res)
+    turn = WorkingTurn(role, clean, name, timestamp)
     async with res.db.begin(scope.workspace_id) as session:
-        return (await working.copy_turns(session, scope, [clean], limits_of(WorkingKind.TURN, res, ttl_s)))[0]
+        return (await working.copy_turns(session, scope, [turn], limits_of(WorkingKind.TURN, res, ttl_s)))[0]
+
+
+async def put_goal(
+    scope: WorkingScope,
+    goal_id: UUID | None,
+    description: str | None,
+    res: Resources,
+    *,
+    ttl_s: int | None = None,
+    expected: Expected | None = None,
+) -> tuple[WorkingEntry, bool]:
+    """Sets what the session works on; without a description it takes the goal's. Raises NotFound when there is no such
+    goal of this user and agent, and what `put` raises."""
+    if goal_id is not None:
+        async with res.db.read(scope.workspace_id) as session:
+            goal = await goals.get(session, scope.workspace_id, goal_id)
+        if goal is None or (goal.scope.user_id, goal.scope.agent_id) != (scope.user_id, scope.agent_id):
+            raise NotFound("goal_id: there is no goal with this id.", field="goal_id")
+        description = description or goal.description
+    value = {"goal_id": str(goal_id) if goal_id else None, "description": description}
+    return await put(scope, WorkingKind.GOAL, ONLY, value, res, ttl_s=ttl_s, expected=expected)
 
 
 async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources) -> WorkingEntry:
