@@ -168,7 +168,7 @@ def scope_of(
     run_id: str | None = None,
     channel: str | None = None,
 ) -> Scope:
-    """The scope of a call: the ids that came with it, else the key's default ones; raises ScopeMissing."""
+    """The scope of a request: its own ids, or else the defaults of the key; raises ScopeMissing."""
     return optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel).require_owner()
 
 
@@ -180,7 +180,7 @@ def optional_scope(
     run_id: str | None = None,
     channel: str | None = None,
 ) -> Scope:
-    """The same for a call that needs no id; then the scope has none."""
+    """The same for a request that needs no id; then the scope has none."""
     given = (user_id, agent_id, run_id)
     ids = given if any(given) else (who.user_id, who.agent_id, who.run_id)
     return Scope(who.workspace_id, *ids, channel=channel or who.channel or GLOBAL_CHANNEL)
