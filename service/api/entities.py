@@ -39,7 +39,7 @@ from service.api.reads import CountsOf, NoteOf
 from service.api.schemas import Channel
 from service.api.writes import WriteOf, answer, send
 from service.db.graph import entities
-from service.db.graph.entities import Found, Seen
+from service.db.graph.entities import EntityMatch, EntityScope
 from service.domain.access import Caller
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
 from service.domain.request import StoredAnswer
@@ -88,7 +88,7 @@ async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
     async with res.db.snapshot(who.workspace_id) as session:
-        seen = Seen(who.workspace_id, scope)
+        seen = EntityScope(who.workspace_id, scope)
         found = await entities.page(session, seen, kind=kind, after=after, limit=body.limit + 1)
     page, last = cursors.cut(found, body.limit)
     more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
@@ -158,7 +158,7 @@ async def search_entities(
     vector, warnings = await _vector_of(who, question, res)
     kind = type_name(type) if type else None
     async with res.db.begin(who.workspace_id) as session:
-        seen = Seen(who.workspace_id, scope, channels=tuple(channels or ()))
+        seen = EntityScope(who.workspace_id, scope, channels=tuple(channels or ()))
         found = await entities.search(
             session, seen, question, vector, kind=kind, generation=res.generation, limit=limit
         )
@@ -179,7 +179,7 @@ async def _vector_of(who: Caller, question: CleanText, res: Resources) -> tuple[
         return None, ["embedding_unavailable: only names were looked at."]
 
 
-def _ranked(found: list[Found], res: Resources) -> list[EntitySearchHit]:
+def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
     hits = []
     for each in found:
         similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
@@ -284,15 +284,17 @@ def _merged(found: MergeOutcome) -> StoredAnswer:
     return answer(200, body)
 
 
-def named_seen(who: Caller, user_id: str | None, agent_id: str | None, run_id: str | None, channel: str | None) -> Seen:
+def named_seen(
+    who: Caller, user_id: str | None, agent_id: str | None, run_id: str | None, channel: str | None
+) -> EntityScope:
     """By id an entity is found in any channel; only ids that are given narrow it."""
     if not any((user_id, agent_id, run_id)):
-        return Seen(who.workspace_id, None)
+        return EntityScope(who.workspace_id, None)
     scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
-    return Seen(who.workspace_id, scope, any_channel=channel is None)
+    return EntityScope(who.workspace_id, scope, any_channel=channel is None)
 
 
-async def be_seen(res: Resources, seen: Seen, ids: list[UUID], *, field: str = "id") -> dict[UUID, Entity]:
+async def be_seen(res: Resources, seen: EntityScope, ids: list[UUID], *, field: str = "id") -> dict[UUID, Entity]:
     """These entities; NotFound when one is not there, or not of the scope that was named."""
     async with res.db.read(seen.workspace_id) as session:
         found = await entities.get_many(session, seen, ids)

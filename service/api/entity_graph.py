@@ -29,9 +29,9 @@ from service.api.reads import CountsOf
 from service.api.schemas import DeletedCountResponse, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.engine import Session
-from service.db.graph import entities, entity_relations
-from service.db.graph.entities import Seen
-from service.db.graph.entity_relations import Place, Way
+from service.db.graph import entities, entity_relations, entity_walks
+from service.db.graph.entities import EntityScope
+from service.db.graph.entity_relations import EdgeFilter, EdgePageKey
 from service.domain.entity import EntityRelation
 from service.domain.request import StoredAnswer
 from service.errors import InvalidInput, NotFound
@@ -73,14 +73,14 @@ async def list_entity_relations(
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> EntityRelationPage:
     """Both directions, the strongest first. Without ids of a scope: of whoever is called so in the workspace."""
-    seen = Seen(who.workspace_id, some_scope(who, user_id, agent_id, run_id, channel))
+    seen = EntityScope(who.workspace_id, some_scope(who, user_id, agent_id, run_id, channel))
     after = cursors.unpack(cursor, _place) if cursor else None
     async with res.db.begin(who.workspace_id) as session:
         named = await entities.by_name(session, seen, name) or await _by_id(session, seen, name)
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
         ids = [each.id for each in named]
-        way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
+        way = EdgeFilter(None if include_invalid else valid_at or res.clock(), _types(types))
         found = await entity_relations.page(session, who.workspace_id, ids, way, after=after, limit=limit + 1)
         page, last = cursors.cut(found, limit)
         relations = await _shown(session, who.workspace_id, [each for each, _ in page])
@@ -109,8 +109,8 @@ async def create_entity_relation(
     body: CreateEntityRelationRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Read from source to target: Alice works_at Acme. One per pair and type: again takes the new values."""
-    both = await be_seen(res, Seen(who.workspace_id, None), [body.source_id], field="source_id")
-    both |= await be_seen(res, Seen(who.workspace_id, None), [body.target_id], field="target_id")
+    both = await be_seen(res, EntityScope(who.workspace_id, None), [body.source_id], field="source_id")
+    both |= await be_seen(res, EntityScope(who.workspace_id, None), [body.target_id], field="target_id")
     names = {each.id: each.name for each in both.values()}
     asked = EntityRelation(
         UUID(int=0),
@@ -182,16 +182,16 @@ async def get_entity_graph(
     starts = _ids(ids)
     most = res.settings.graph_max_nodes
     room = min(limit or DEFAULT_NODES, most)
-    way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
+    way = EdgeFilter(None if include_invalid else valid_at or res.clock(), _types(types))
     async with res.db.begin(who.workspace_id) as session:
         seen = named_seen(who, user_id, agent_id, run_id, channel)
         if set(starts) - (await entities.get_many(session, seen, starts)).keys():
             raise verbs.missing("ids")
-        found = await entity_relations.around(
+        found = await entity_walks.neighbourhood(
             session, who.workspace_id, starts, way, depth=depth, limit=max(room, len(starts))
         )
         nodes = await entities.get_many(
-            session, Seen(who.workspace_id, None), [each.entity_id for each in found.reached]
+            session, EntityScope(who.workspace_id, None), [each.entity_id for each in found.reached]
         )
         names = {each.id: each.name for each in nodes.values()}
         relations = await _shown(session, who.workspace_id, found.relations, names)
@@ -234,9 +234,9 @@ async def find_entity_path(
     seen = named_seen(who, user_id, agent_id, run_id, channel)
     await be_seen(res, seen, [source_id], field="source_id")
     await be_seen(res, seen, [target_id], field="target_id")
-    way = Way(None if include_invalid else valid_at or res.clock(), _types(types))
+    way = EdgeFilter(None if include_invalid else valid_at or res.clock(), _types(types))
     async with res.db.snapshot(who.workspace_id) as session:
-        found = await entity_relations.route(
+        found = await entity_walks.shortest_path(
             session,
             who.workspace_id,
             source_id,
@@ -245,7 +245,7 @@ async def find_entity_path(
             max_edges=max_depth,
             max_nodes=res.settings.graph_max_nodes,
         )
-        nodes = await entities.get_many(session, Seen(who.workspace_id, None), found.entity_ids)
+        nodes = await entities.get_many(session, EntityScope(who.workspace_id, None), found.entity_ids)
         relations = await _shown(
             session, who.workspace_id, found.relations, {each.id: each.name for each in nodes.values()}
         )
@@ -276,7 +276,7 @@ async def _shown(
     ]
 
 
-async def _by_id(session: Session, seen: Seen, name: str) -> list[Any]:
+async def _by_id(session: Session, seen: EntityScope, name: str) -> list[Any]:
     try:
         found = await entities.get(session, seen, UUID(name))
     except ValueError:
@@ -303,9 +303,9 @@ def _types(given: list[str] | None) -> tuple[str, ...]:
     return found
 
 
-def _place(text: str) -> Place:
+def _place(text: str) -> EdgePageKey:
     strength, far, last = text.split("|")
-    found = Place(float(strength), UUID(far), UUID(last))
+    found = EdgePageKey(float(strength), UUID(far), UUID(last))
     if not math.isfinite(found.strength):
         raise ValueError
     return found

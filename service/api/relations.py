@@ -55,7 +55,7 @@ async def get_related_memories(
 ) -> RelatedMemoryPage:
     """The nearest first, then by the strength of the edge; each once. At most the 50 strongest edges of a memory are
     walked; `truncated` says when there was more."""
-    way = edges.Way(depth, limit, types=_types(types), include_archived=include_archived)
+    way = edges.WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
     now = res.clock()
     async with res.db.snapshot(who.workspace_id) as session:
         start = await _start(session, who.workspace_id, memory_id(id), res)

@@ -18,8 +18,8 @@ from uuid import UUID
 from service.db.engine import Session, plan_by_values
 from service.db.graph import edges, entity_relations
 from service.db.graph import entity_links as table
-from service.db.graph.entity_links import Mention
-from service.db.graph.entity_relations import Said
+from service.db.graph.entity_links import EntityMention
+from service.db.graph.entity_relations import ExtractedRelation
 from service.db.memories import enrichment
 from service.db.memories.enrichment import Enriched, Subject
 from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, display_name, key, type_name
@@ -208,7 +208,7 @@ async def _write_entities(
     session: Session, workspace_id: UUID, extractions: Sequence[Extraction]
 ) -> dict[tuple[UUID, str], UUID]:
     mentions = [
-        Mention(
+        EntityMention(
             extraction.read.subject.id, extraction.read.owner, named, extraction.by, extraction.read.subject.timestamp
         )
         for extraction in extractions
@@ -236,22 +236,26 @@ async def _write_relations(
     kept = [one for one in said if one.source_id in there and one.target_id in there]
     former = {extraction.read.subject.id for extraction in stated if extraction.read.subject.version > 1}
     if former:  # what an earlier text stated may go with it
-        await entity_relations.lock_said(session, workspace_id, sorted(former))
+        await entity_relations.lock_evidenced(session, workspace_id, sorted(former))
     now = res.clock()
-    await entity_relations.say(session, workspace_id, kept, read=[extraction.name for extraction in stated], now=now)
+    await entity_relations.store_extracted(
+        session, workspace_id, kept, read=[extraction.name for extraction in stated], now=now
+    )
     if kept:
-        await entity_relations.hold_as_told(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
+        await entity_relations.update_validity(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
 
 
-def _said(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[Said]:
+def _said(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[ExtractedRelation]:
     """Each relation once, under the label it has first."""
     memory_id = extraction.read.subject.id
-    said: dict[tuple[UUID, str, UUID], Said] = {}
+    said: dict[tuple[UUID, str, UUID], ExtractedRelation] = {}
     for each in extraction.found.related:
         source, target = ids.get((memory_id, key(each.source))), ids.get((memory_id, key(each.target)))
         kind = normalise(each.relation)
         if source and target and source != target and kind:
-            one = Said(memory_id, source, kind, each.relation, target, extraction.by, extraction.confidence)
+            one = ExtractedRelation(
+                memory_id, source, kind, each.relation, target, extraction.by, extraction.confidence
+            )
             said.setdefault((source, kind, target), one)
     return list(said.values())
 

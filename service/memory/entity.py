@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
 from service.db.graph import entities, entity_relations, merges
-from service.db.graph.entities import Seen
+from service.db.graph.entities import EntityScope
 from service.db.graph.merges import Merge
 from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, display_name, key, type_name
 from service.domain.request import WriteContext
@@ -46,19 +46,19 @@ async def upsert(
     vector, embed_later = (vector, False) if vector is not None else await _vector(owner, new, res)
     async with plain_transaction(owner.workspace_id, res, request) as session:
         entity_id, is_new = await _find_or_create(session, owner, new, res, expected)
-        stored = await entities.get(session, Seen(owner.workspace_id, None), entity_id)
+        stored = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert stored is not None, "it is locked"
         aliases = {key(each): each for each in new.aliases if key(each) != key(stored.name)}
-        if await entities.taken(session, owner, entity_id, aliases):
+        if await entities.taken_aliases(session, owner, entity_id, aliases):
             raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
-        await entities.name(session, owner, entity_id, aliases)
+        await entities.add_aliases(session, owner, entity_id, aliases)
         await entities.change(session, owner, entity_id, new, now=res.clock(), is_new=is_new)
         if vector is not None:
             await entities.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
         elif embed_later:
             await entities.drop_vector(session, owner.workspace_id, entity_id)
             await catch_up.embed_later(session, owner.workspace_id, catch_up.ENTITIES)
-        found = await entities.get(session, Seen(owner.workspace_id, None), entity_id)
+        found = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert found is not None, "it is locked"
         await note(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
         await keep(session, owner.workspace_id, (found, is_new), request)
@@ -90,24 +90,24 @@ async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tupl
     """The vector of name and description, and whether a job has to make it later because the embedder is away. None and
     False when neither changes. Until the job ran, the entity is found by its name."""
     async with res.db.read(owner.workspace_id) as session:
-        known = await entities.called(session, owner, new.name)
-        stored = await entities.get(session, Seen(owner.workspace_id, None), known) if known else None
+        known = await entities.find_id(session, owner, new.name)
+        stored = await entities.get(session, EntityScope(owner.workspace_id, None), known) if known else None
     if stored is not None and new.description in (None, stored.description):
         return None, False
     name = stored.name if stored else new.name
-    vector = await catch_up.embed_now(owner.workspace_id, entities.words(name, new.description), res)
+    vector = await catch_up.embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res)
     return vector, vector is None
 
 
 async def _find_or_create(
     session: Session, owner: EntityOwner, new: EntityUpsert, res: Resources, expected: Expected | None
 ) -> tuple[UUID, bool]:
-    found = await entities.called(session, owner, new.name)
+    found = await entities.find_id(session, owner, new.name)
     if found is None and expected is None:
-        created = await entities.make(session, owner, new, now=res.clock())
+        created = await entities.create(session, owner, new, now=res.clock())
         if created is not None:
             return created, True
-        found = await entities.called(session, owner, new.name)
+        found = await entities.find_id(session, owner, new.name)
     version = (await entities.lock(session, owner.workspace_id, [found])).get(found) if found else None
     if expected is not None and (version is None or not expected.meets(version)):
         raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
@@ -121,7 +121,7 @@ async def remove(
 ) -> Entity:
     """Removes an entity with its aliases, relations and mentions; memories stay. Raises NotFound or
     PreconditionFailed."""
-    seen = Seen(workspace_id, None)
+    seen = EntityScope(workspace_id, None)
     request = await _owned(workspace_id, entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         versions = await entities.lock(session, workspace_id, [entity_id])
@@ -200,14 +200,14 @@ async def merge(
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
     request = await _owned(workspace_id, survivor, res, request)
     async with res.db.read(workspace_id) as session:
-        there = await entities.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
+        there = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
     if survivor not in there:  # without its user there is no lock to wait for
         raise missing("source_id" if absorbed not in there else "target_id")
     async with plain_transaction(workspace_id, res, request) as session:
-        await merges.one_at_a_time(session, workspace_id, there[survivor].user_id)
+        await merges.lock_merges(session, workspace_id, there[survivor].user_id)
         await merges.lock_memories(session, workspace_id, absorbed)
         await entities.lock(session, workspace_id, [absorbed, survivor])
-        both = await entities.get_many(session, Seen(workspace_id, None), [absorbed, survivor])
+        both = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
         for field, each in (("source_id", absorbed), ("target_id", survivor)):
             if each not in both:
                 raise missing(field)
@@ -226,13 +226,13 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
     now."""
     async with res.db.read(workspace_id) as session:
         before = await merges.get(session, workspace_id, merge_id)
-        owner = await entities.get(session, Seen(workspace_id, None), before.entity_id) if before else None
+        owner = await entities.get(session, EntityScope(workspace_id, None), before.entity_id) if before else None
     if before is None or owner is None:
         raise NotFound("There is no merge with this id.", field="id")
     request = await _owned(workspace_id, before.entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
-        await merges.one_at_a_time(session, workspace_id, owner.user_id)
-        await merges.lock(session, workspace_id, merge_id)
+        await merges.lock_merges(session, workspace_id, owner.user_id)
+        await merges.lock_for_undo(session, workspace_id, merge_id)
         done = await merges.get(session, workspace_id, merge_id)
         if done is None:
             raise NotFound("There is no merge with this id.", field="id")
@@ -240,7 +240,7 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
         if done.undone_at is None:
             if not await merges.undo(session, workspace_id, done, now=res.clock()):
                 raise Conflict("Another entity bears the name by now: rename or merge it first.", field="id")
-            there = await entities.get(session, Seen(workspace_id, None), done.entity_id)
+            there = await entities.get(session, EntityScope(workspace_id, None), done.entity_id)
             assert there is not None, "it is locked"
             scope = _scope(there, workspace_id)
             await note(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
@@ -252,7 +252,7 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
 async def _merged(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> MergeOutcome:
     done = await merges.get(session, workspace_id, merge_id)
     assert done is not None, "it was written or read just now"
-    there = await entities.get_many(session, Seen(workspace_id, None), ids)
+    there = await entities.get_many(session, EntityScope(workspace_id, None), ids)
     return MergeOutcome(done, tuple(there[each] for each in ids if each in there))
 
 
@@ -266,7 +266,7 @@ async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: W
     if given is None or any(given.owner):
         return request
     async with res.db.read(workspace_id) as session:
-        there = await entities.get(session, Seen(workspace_id, None), entity_id)
+        there = await entities.get(session, EntityScope(workspace_id, None), entity_id)
     if there is None or there.user_id is None:
         return request
     return replace(request, idempotency=replace(given, owner=(there.user_id, None, None)))

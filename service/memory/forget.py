@@ -134,7 +134,7 @@ async def _nobody_names(session: Session, extent: Extent, res: Resources) -> Non
     """The entities that were made by hand for a user go with all of the user's memories."""
     scope = extent.scope
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
-        await entities.forget(session, scope, extent.channel, upto=res.clock())
+        await entities.delete_unnamed(session, scope, extent.channel, upto=res.clock())
 
 
 async def forget_part(

@@ -1,4 +1,4 @@
-"""Do walks read the strongest edges of a node by an index, whatever its degree, as the application's role (A2)?"""
+"""Walks read the strongest edges of a node by an index, whatever its degree, as the application's role."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import text
 
 from service.db.engine import Database
-from service.db.graph import edges, entity_relations
-from service.db.graph.entity_relations import Way
+from service.db.graph import edges, entity_relations, entity_walks
+from service.db.graph.entity_relations import EdgeFilter
 
 SPOKES = 20_000
 
@@ -71,8 +71,9 @@ async def test_a_hub_of_entities_is_read_in_the_order_of_strength(
     database: Database, hub: tuple[UUID, UUID], types: tuple[str, ...]
 ) -> None:
     workspace, first = hub
-    step = entity_relations.STEP_OF_TYPES if types else entity_relations.STEP_ANY
-    values = {**Way(None, types).values, "ids": [first], "seen": [first], "room": 100}
+    step = entity_walks.STEP_OF_TYPES if types else entity_walks.STEP_ANY
+    values = {**EdgeFilter(None, types).values, "ids": [first], "seen": [first], "room": 100}
+    values["fan_out"] = entity_walks.FAN_OUT
     if not types:
         del values["types"]
     found = await plan(database, workspace, step, values)
@@ -80,13 +81,13 @@ async def test_a_hub_of_entities_is_read_in_the_order_of_strength(
     assert ("ix_entity_edge_source_type" if types else "ix_entity_edge_source") in found, found
     read = [float(rows) for rows in re.findall(r"ix_entity_edge_\w+ on \w+ e_\d+ \(actual rows=([\d.]+)", found)]
     assert len(read) == 2, found
-    assert max(read) <= entity_relations.FAN_OUT + 1, found
+    assert max(read) <= entity_walks.FAN_OUT + 1, found
 
 
 async def test_a_hub_of_memories_too(database: Database, hub: tuple[UUID, UUID]) -> None:
     workspace, first = hub
-    way = edges.Way(1, 100)
-    values = {"ids": [first], "seen": [first], "room": 100, "types": None, "now": None, "fan_out": way.fan_out + 1}
+    options = edges.WalkOptions(1, 100)
+    values = {"ids": [first], "seen": [first], "room": 100, "types": None, "now": None, "fan_out": options.fan_out + 1}
     found = await plan(database, workspace, edges.STEP, {**values, "include_archived": False})
     assert "Seq Scan" not in found, found
     assert "ix_memory_edge_source_strength" in found, found
@@ -104,6 +105,6 @@ async def test_a_name_is_found_without_reading_all(database: Database, hub: tupl
 async def test_a_whole_walk_of_three_hops_over_the_hub_ends(database: Database, hub: tuple[UUID, UUID]) -> None:
     workspace, first = hub
     async with database.read(workspace) as session:
-        found = await entity_relations.around(session, workspace, [first], Way(None), depth=3, limit=200)
+        found = await entity_walks.neighbourhood(session, workspace, [first], EdgeFilter(None), depth=3, limit=200)
     assert (len(found.reached), found.truncated) == (200, True)
     assert {each.via.strength for each in found.reached if each.depth == 1 and each.via} == {0.99}

@@ -130,7 +130,7 @@ async def delete_memories(session: Session, workspace_id: UUID, ids: Sequence[UU
     values["ids"] = present
     await session.execute(LOCK_EDGES, values)
     unnamed = await entity_links.lock_unnamed(session, workspace_id, present)
-    await entity_relations.lock_said(session, workspace_id, present)
+    await entity_relations.lock_evidenced(session, workspace_id, present)
     await session.execute(WRITE_HISTORY, {**values, "generation": generation})
     await session.execute(DELETE_TURNS, values)
     await session.execute(DELETE, values)

@@ -50,7 +50,7 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
     counts = activity | await _purge(session, {**ids, "channel": channel, "memory_id": None})
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
         counts["entity"] += await entities.purge(session, scope, channel)
-    await merges.fade(session, scope.workspace_id)
+    await merges.forget_names(session, scope.workspace_id)
     return counts
 
 
@@ -64,7 +64,7 @@ async def purge_memory(session: Session, workspace_id: UUID, memory_id: UUID) ->
     for each in taken_over:
         counts.update(await _purge(session, {**anyone, "memory_id": each}))
     counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)
-    await merges.fade(session, workspace_id)
+    await merges.forget_names(session, workspace_id)
     return counts
 
 

@@ -1,7 +1,7 @@
-"""What leads from a memory to others?
+"""Relations between memories, and walks along them.
 
-Whoever adds or removes an edge first locks both memories, in the order of their ids: so a snapshot of a memory that is
-locked for a change holds exactly the edges it has (B7), and two writers never wait for each other in a circle.
+Lock order: adding or removing an edge locks both memories first, by ascending id. So a snapshot of a memory that is
+locked for a change has exactly its edges, and two writers never wait for each other in a circle.
 """
 
 from __future__ import annotations
@@ -47,54 +47,66 @@ DRAW = text("""
     FROM drawn ON CONFLICT DO NOTHING
 """)
 
-# Both directions of each node, each by the index that holds its edges in the order of their strength
-# (ix_memory_edge_source_strength, ix_memory_edge_target_strength). A node whose edges are cut off says so by one too
-# many. What comes back is each new memory once, by its strongest edge, and whether any node was cut.
-SIDE = """
-    (SELECT e.*, e.{far} AS far FROM memory_edge e
-     JOIN memory m ON m.workspace_id = e.workspace_id AND m.id = e.{far}
-     WHERE e.workspace_id = :workspace AND e.{near} = here.id
-       AND (CAST(:types AS text[]) IS NULL OR e.rel_type = ANY (CAST(:types AS text[])))
-       AND (e.t_valid IS NULL OR e.t_valid <= :now) AND (e.t_invalid IS NULL OR e.t_invalid > :now)
-       AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
-     ORDER BY e.strength DESC, e.{far} LIMIT :fan_out)
-"""
-BOTH = f"""
-    unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
-        SELECT both_ways.*, row_number() OVER (ORDER BY strength DESC, far, rel_type) AS place
-        FROM ({SIDE.format(near="source_id", far="target_id")}
-              UNION ALL {SIDE.format(near="target_id", far="source_id")}) both_ways
+# The edges of each node in both directions, each by the index that has them in the order of their strength
+# (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is wanted of a node,
+# which shows that there are more.
+STRONGEST = """
+    unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
+        SELECT both_directions.*, row_number() OVER (ORDER BY strength DESC, far, rel_type) AS place
+        FROM (
+            (SELECT o.*, o.target_id AS far FROM memory_edge o
+             JOIN memory m ON m.workspace_id = o.workspace_id AND m.id = o.target_id
+             WHERE o.workspace_id = :workspace AND o.source_id = node.id
+               AND (CAST(:types AS text[]) IS NULL OR o.rel_type = ANY (CAST(:types AS text[])))
+               AND (o.t_valid IS NULL OR o.t_valid <= :now) AND (o.t_invalid IS NULL OR o.t_invalid > :now)
+               AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
+             ORDER BY o.strength DESC, o.target_id LIMIT :fan_out)
+            UNION ALL
+            (SELECT i.*, i.source_id AS far FROM memory_edge i
+             JOIN memory m ON m.workspace_id = i.workspace_id AND m.id = i.source_id
+             WHERE i.workspace_id = :workspace AND i.target_id = node.id
+               AND (CAST(:types AS text[]) IS NULL OR i.rel_type = ANY (CAST(:types AS text[])))
+               AND (i.t_valid IS NULL OR i.t_valid <= :now) AND (i.t_invalid IS NULL OR i.t_invalid > :now)
+               AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
+             ORDER BY i.strength DESC, i.source_id LIMIT :fan_out)
+        ) both_directions
     ) e
-"""  # noqa: S608 - our own parts
-COLUMNS_OF_E = "e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid, e.t_invalid, e.created_at"
-HOP = typed(
+"""
+NEIGHBOURS = typed(
     text(f"""
-    SELECT here.id AS near, e.far, {COLUMNS_OF_E} FROM {BOTH}
+    SELECT node.id AS near, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
+           e.t_invalid, e.created_at
+    FROM {STRONGEST}
     WHERE e.place <= :fan_out ORDER BY e.strength DESC, e.far, e.rel_type
-    """)  # noqa: S608 - our own parts
+    """)  # noqa: S608 - our own part
 ).columns(properties=JSONB())
+
+# One step of a walk: each new memory once, by its strongest edge, and whether a node had more edges than are followed.
 STEP = typed(
     text(f"""
     WITH stepped AS MATERIALIZED (
-        SELECT e.place, e.far, {COLUMNS_OF_E} FROM {BOTH} WHERE e.place <= :fan_out
+        SELECT e.place, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
+               e.t_invalid, e.created_at
+        FROM {STRONGEST} WHERE e.place <= :fan_out
     ), fresh AS (
-        SELECT DISTINCT ON (far) * FROM stepped e
+        SELECT DISTINCT ON (far) * FROM stepped
         WHERE place < :fan_out AND NOT far = ANY (CAST(:seen AS uuid[])) ORDER BY far, strength DESC, rel_type
     ), kept AS (
         SELECT * FROM fresh ORDER BY strength DESC, far LIMIT :room
     )
-    SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS cut, e.far, {COLUMNS_OF_E}
-    FROM (SELECT true) always LEFT JOIN kept e ON true ORDER BY e.strength DESC, e.far
-    """)  # noqa: S608 - our own parts
+    SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS truncated, kept.far, kept.source_id,
+           kept.rel_type, kept.target_id, kept.strength, kept.properties, kept.t_valid, kept.t_invalid, kept.created_at
+    FROM (SELECT true) always LEFT JOIN kept ON true ORDER BY kept.strength DESC, kept.far
+    """)  # noqa: S608 - our own part
 ).columns(properties=JSONB())
 
-
 SPARE = 4
+"""Times as many edges as are wanted are read where some may lead to memories that are not to be seen."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How to walk: at most `depth` edges far (1..3), over `fan_out` edges per node, to `limit` memories."""
+class WalkOptions:
+    """A walk of at most `depth` edges (1..3), over the `fan_out` strongest edges of a node, to `limit` memories."""
 
     depth: int
     limit: int
@@ -104,7 +116,7 @@ class Way:
 
 
 async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, Scope]:
-    """The scopes of the memories among `ids` that can be seen; they cannot go before the transaction ends."""
+    """Locks the visible memories among `ids` against deletion until the transaction ends; returns their scopes."""
     rows = await session.execute(LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids), "now": now})
     return {row.id: Scope(workspace_id, row.user_id, row.agent_id, row.run_id, row.channel) for row in rows}
 
@@ -191,33 +203,33 @@ async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *
     return list(found)
 
 
-async def walk(session: Session, workspace_id: UUID, start: UUID, way: Way, *, now: datetime) -> Walk:
-    """Memories around `start`, the near ones first, then by strength; each once, by its strongest edge."""
+async def walk(session: Session, workspace_id: UUID, start: UUID, options: WalkOptions, *, now: datetime) -> Walk:
+    """The memories near `start` by edges: the nearest first, then by strength; each once, by its strongest edge."""
     frontier, steps, truncated = [start], list[WalkStep](), False
-    for depth in range(1, way.depth + 1):
-        room = way.limit - len(steps)
+    for depth in range(1, options.depth + 1):
+        room = options.limit - len(steps)
         values = {
-            **_values(workspace_id, frontier, way, now),
+            **_values(workspace_id, frontier, options, now),
             "seen": [start, *(step.memory_id for step in steps)],
             "room": room + 1,
         }
         rows = (await session.execute(STEP, values)).all()
         found = [WalkStep(row.far, depth, _relation(row)) for row in rows if row.far is not None]
-        truncated |= bool(rows[0].cut) or len(found) > room
+        truncated |= bool(rows[0].truncated) or len(found) > room
         steps += found[:room]
         frontier = [step.memory_id for step in found[:room]]
-        if not frontier or (len(steps) >= way.limit and truncated):
+        if not frontier or (len(steps) >= options.limit and truncated):
             break
     return Walk(tuple(steps), truncated)
 
 
-async def around(
+async def strongest(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, each: int, now: datetime
 ) -> Mapping[UUID, list[WalkStep]]:
-    """For each memory its `each` strongest neighbours."""
+    """Of each memory its `each` strongest edges."""
     if not ids:
         return {}
-    rows = await _hop(session, workspace_id, ids, Way(1, each, each), now)
+    rows = await _hop(session, workspace_id, ids, WalkOptions(1, each, each), now)
     return {
         near: [WalkStep(row.far, 1, _relation(row)) for row in of_node[:each]]
         for near, of_node in _by_node(rows).items()
@@ -227,19 +239,19 @@ async def around(
 async def connected(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
 ) -> Mapping[UUID, list[WalkStep]]:
-    """For each memory the `each` memories it is tied to most strongly, each once, that are among `rows`, which speaks
-    of `memory m`. Looked for among SPARE times as many edges, the strongest: what may not be seen leaves room."""
+    """Of each memory the `each` memories with the strongest edges to it, each once, that meet `rows`, a condition on
+    `memory m`. Looked for among SPARE times as many edges."""
     if not each:
         return {}
-    found = await around(session, workspace_id, ids, each=each * SPARE, now=now)
+    found = await strongest(session, workspace_id, ids, each=each * SPARE, now=now)
     ends = list({step.memory_id for steps in found.values() for step in steps})
     seen = set(await session.scalars(_among(rows.sql), {**rows.values, "ends": ends})) if ends else set()
-    strongest: dict[UUID, dict[UUID, WalkStep]] = {near: {} for near in found}
+    kept: dict[UUID, dict[UUID, WalkStep]] = {near: {} for near in found}
     for near, steps in found.items():
         for step in steps:
             if step.memory_id in seen:
-                strongest[near].setdefault(step.memory_id, step)
-    return {near: list(once.values())[:each] for near, once in strongest.items()}
+                kept[near].setdefault(step.memory_id, step)
+    return {near: list(once.values())[:each] for near, once in kept.items()}
 
 
 @lru_cache(maxsize=64)
@@ -247,18 +259,20 @@ def _among(rows: str) -> TextClause:
     return typed(text(f"SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))"))  # noqa: S608
 
 
-async def _hop(session: Session, workspace_id: UUID, ids: Sequence[UUID], way: Way, now: datetime) -> Sequence[Any]:
-    return (await session.execute(HOP, _values(workspace_id, ids, way, now))).all()
+async def _hop(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: datetime
+) -> Sequence[Any]:
+    return (await session.execute(NEIGHBOURS, _values(workspace_id, ids, options, now))).all()
 
 
-def _values(workspace_id: UUID, ids: Sequence[UUID], way: Way, now: datetime) -> dict[str, Any]:
+def _values(workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: datetime) -> dict[str, Any]:
     return {
         "workspace": workspace_id,
         "ids": list(ids),
-        "types": [str(each) for each in way.types] or None,
+        "types": [str(each) for each in options.types] or None,
         "now": now,
-        "include_archived": way.include_archived,
-        "fan_out": way.fan_out + 1,
+        "include_archived": options.include_archived,
+        "fan_out": options.fan_out + 1,
     }
 
 

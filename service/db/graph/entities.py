@@ -1,7 +1,7 @@
 """Entities of a scope: made, changed, found and removed by hand.
 
-What texts name is written by jobs (entity_links.py). Everything here serves a caller: one entity, a page of them by
-name, or those whose name or vector is near a question.
+Everything here serves a caller: one entity, a page of them by name, or those whose name or vector is near a question.
+What texts name is written by jobs, in entity_links.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROW = f"""
     e.id, e.user_id, e.channel, e.name, e.name_key, e.type, e.aliases, e.description, e.properties, e.salience,
     e.extracted_by, e.first_seen, e.last_accessed, e.access_count, e.version, e.created_at, e.updated_at,
     (SELECT count(*) FROM (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id
-                           LIMIT {COUNTED}) few) AS mentions
+                           LIMIT {COUNTED}) counted) AS mentions
 """  # noqa: S608 - our own parts
 
 BY_IDS = text(f"""
@@ -43,13 +43,13 @@ BY_IDS = text(f"""
 
 NAMES = text("SELECT id, name FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
-# The name first, then other names. The lock is for a change; the second of two waits and sees the first one's.
-OWN_NAME = text("""
+# By name, then by alias.
+BY_NAME = text("""
     SELECT e.id FROM entity e
     WHERE e.workspace_id = :workspace AND e.channel = :channel AND e.name_key = :key
       AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL))
 """)
-OTHER_NAME = text("""
+BY_ALIAS = text("""
     SELECT a.entity_id FROM entity_alias a
     WHERE a.workspace_id = :workspace AND a.channel = :channel AND a.alias_key = :key
       AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL))
@@ -59,12 +59,14 @@ LOCK = text("""
     ORDER BY e.id FOR UPDATE
 """)
 
-MAKE = text("""
+CREATE = typed(
+    text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, extracted_by, first_seen, created_at,
                         updated_at)
     VALUES (:workspace, :id, :user_id, :channel, :name, :key, :type, :extracted_by, :now, :now, :now)
     ON CONFLICT (workspace_id, user_id, channel, name_key) DO NOTHING RETURNING id
 """)
+)
 
 CHANGE = typed(
     text("""
@@ -77,7 +79,7 @@ CHANGE = typed(
 """)
 ).bindparams(bindparam("properties", type_=JSONB()))
 
-NAME = text("""
+ADD_ALIASES = text("""
     INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id, channel, created_at)
     SELECT :workspace, :id, new.key, new.alias, :user_id, :channel, clock_timestamp()
     FROM unnest(CAST(:keys AS text[]), CAST(:aliases AS text[])) AS new (key, alias) ORDER BY new.key
@@ -104,8 +106,8 @@ DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AN
 
 REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
-# What a user's scope is deleted with: no memory names it any more. `upto`: what was there when the deletion began.
-FORGET = typed(
+# The entities that were there when the deletion of a user's scope began and that no memory names any more.
+DELETE_UNNAMED = typed(
     text("""
     DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
       AND (CAST(:channel AS text) IS NULL OR e.channel = :channel) AND e.created_at <= :now
@@ -117,21 +119,21 @@ PURGE = text("""
       AND (CAST(:channel AS text) IS NULL OR e.channel = :channel)
 """)
 
-# A read that counts never waits: who is being changed is not counted.
+# Counting a read never waits: an entity that is locked for a change is not counted.
 COUNT_READ = typed(
     text("""
     UPDATE entity e SET access_count = e.access_count + 1, last_accessed = :now
     FROM (SELECT id FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
-          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) free
-    WHERE e.workspace_id = :workspace AND e.id = free.id
+          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) unlocked
+    WHERE e.workspace_id = :workspace AND e.id = unlocked.id
 """)
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """Which entities a read may see: those of the scope, or (None) of the whole workspace. `channels` are looked at
-    beside the scope's own and _global."""
+class EntityScope:
+    """The entities that a read may see: of the scope, or (None) of the whole workspace. `channels`: looked at in
+    addition to the scope's own and `_global`."""
 
     workspace_id: UUID
     scope: Scope | None
@@ -140,33 +142,35 @@ class Seen:
 
     @property
     def rows(self) -> Condition:
-        """uq_entity_… serves it where a user is named. An agent or a run has no entities of its own: it sees what its
-        memories name, and without a user also what callers made for nobody in particular."""
+        """The condition on `entity e`; uq_entity_… serves it where a user is given. An agent or a run has no entities
+        of its own: it sees what its memories name, and without a user also what callers made for no user."""
         here = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
         scope = self.scope
         if scope is None:
             return here
         if not self.any_channel:
-            looked_at = sorted({scope.channel, GLOBAL_CHANNEL, *self.channels})
-            here &= Condition("e.channel = ANY (CAST(:channels AS text[]))", {"channels": looked_at})
+            channels = sorted({scope.channel, GLOBAL_CHANNEL, *self.channels})
+            here &= Condition("e.channel = ANY (CAST(:channels AS text[]))", {"channels": channels})
         if scope.user_id is not None:
             here &= Condition("e.user_id = :user_id", {"user_id": scope.user_id})
-        asked = {name: value for name in ("agent_id", "run_id") if (value := getattr(scope, name)) is not None}
-        if asked:
-            same = " AND ".join(f"m.{name} = :{name}" for name in asked)
+        ids = {name: value for name in ("agent_id", "run_id") if (value := getattr(scope, name)) is not None}
+        if ids:
+            same = " AND ".join(f"m.{name} = :{name}" for name in ids)
             named = f"""EXISTS (SELECT FROM memory_entity me
                 JOIN memory m ON m.workspace_id = me.workspace_id AND m.id = me.memory_id
                 WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id AND {same})"""
-            free = "" if scope.user_id is not None else f" OR (e.user_id IS NULL AND e.extracted_by = '{CALLER}')"
-            here &= Condition(f"({named}{free})", asked)
+            without_user = (
+                "" if scope.user_id is not None else f" OR (e.user_id IS NULL AND e.extracted_by = '{CALLER}')"
+            )
+            here &= Condition(f"({named}{without_user})", ids)
         return here
 
 
-async def get(session: Session, seen: Seen, entity_id: UUID) -> Entity | None:
+async def get(session: Session, seen: EntityScope, entity_id: UUID) -> Entity | None:
     return (await get_many(session, seen, [entity_id])).get(entity_id)
 
 
-async def get_many(session: Session, seen: Seen, ids: Iterable[UUID]) -> dict[UUID, Entity]:
+async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> dict[UUID, Entity]:
     """Those among `ids` that may be seen."""
     wanted = list(ids)
     if seen.scope is None:
@@ -183,9 +187,9 @@ async def names(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> di
     return {row.id: row.name for row in rows}
 
 
-async def by_name(session: Session, seen: Seen, name: str) -> list[Entity]:
-    """Who is called so, by name or alias in any case: the active channel's, its twin in `_global` (C32), and with no
-    scope those of every user."""
+async def by_name(session: Session, seen: EntityScope, name: str) -> list[Entity]:
+    """The entities with this name or alias, in any case: of the active channel and of `_global`, and without a scope
+    those of every user."""
     here = seen.rows
     query = f"""SELECT {ROW} FROM entity e WHERE {here.sql} AND (e.name_key = :key OR e.id IN (
         SELECT a.entity_id FROM entity_alias a WHERE a.workspace_id = :workspace AND a.alias_key = :key))
@@ -194,7 +198,7 @@ async def by_name(session: Session, seen: Seen, name: str) -> list[Entity]:
 
 
 async def page(
-    session: Session, seen: Seen, *, kind: str | None, after: tuple[str, UUID] | None, limit: int
+    session: Session, seen: EntityScope, *, kind: str | None, after: tuple[str, UUID] | None, limit: int
 ) -> list[tuple[str, Entity]]:
     """The next entities by name, each with the key that the page after it begins behind."""
     here = seen.rows
@@ -209,7 +213,7 @@ async def page(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EntityMatch:
     """An entity with how well its names fit (0..1, 0: not at all) and the cosine of its vector, None without one."""
 
     entity: Entity
@@ -217,100 +221,109 @@ class Found:
     cosine: float | None
 
 
+# How well a name fits the question: equal, at the beginning, at the beginning of a word, anywhere.
 NAME_FIT = """
     CASE WHEN {key} = :key THEN 1.0 WHEN starts_with({key}, :key) THEN 0.9
          WHEN position(' ' || :key in {key}) > 0 THEN 0.8 WHEN position(:key in {key}) > 0 THEN 0.6 ELSE 0 END
 """
+FITS = f"""
+    fits AS (
+        SELECT e.id, greatest({NAME_FIT.format(key="e.name_key")}, coalesce(
+            (SELECT max({NAME_FIT.format(key="a.alias_key")}) FROM entity_alias a
+             WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), 0)) AS fit
+        FROM entity e WHERE {{rows}}
+    )
+"""  # noqa: S608 - our own parts
+
+SEARCH_NAMES = f"""
+    WITH {FITS}, chosen AS (
+        SELECT id FROM fits WHERE fit > 0 ORDER BY fit DESC, id LIMIT :limit
+    )
+    SELECT {ROW}, fits.fit, CAST(NULL AS float8) AS cosine
+    FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id
+"""  # noqa: S608 - our own parts
+
+SEARCH_NAMES_AND_VECTORS = f"""
+    WITH {FITS}, chosen AS (
+        (SELECT id FROM fits WHERE fit > 0 ORDER BY fit DESC, id LIMIT :limit)
+        UNION
+        SELECT id FROM (
+            SELECT e.id FROM entity e JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id
+            WHERE {{rows}} AND v.generation = :generation ORDER BY (v.embedding <=> :question) + 0 LIMIT :limit) nearest
+    )
+    SELECT {ROW}, fits.fit, 1 - (v.embedding <=> :question) AS cosine
+    FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id
+    LEFT JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id AND v.generation = :generation
+"""  # noqa: S608 - our own parts
 
 
 async def search(
     session: Session,
-    seen: Seen,
+    seen: EntityScope,
     question: str,
     vector: NDArray[np.float32] | None,
     *,
     kind: str | None,
     generation: int,
     limit: int,
-) -> list[Found]:
+) -> list[EntityMatch]:
     """The `limit` best by name and the `limit` nearest by vector, unordered. Substrings and vectors are compared one
     by one: entities of a scope are hundreds, seldom thousands."""
-    here = seen.rows
+    rows = seen.rows
     if kind is not None:
-        here &= Condition("e.type = :type", {"type": kind})
-    near = ""
-    values: dict[str, Any] = {**here.values, "key": key(question), "limit": limit}
-    if vector is not None:
-        near = f"""UNION SELECT id FROM (
-            SELECT e.id FROM entity e JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id
-            WHERE {here.sql} AND v.generation = :generation ORDER BY (v.embedding <=> :question) + 0 LIMIT :limit) n"""  # noqa: S608
-        values |= {"question": vector.tolist(), "generation": generation}
-    alias_fit = NAME_FIT.format(key="a.alias_key")
-    cosine = "1 - (v.embedding <=> :question)" if vector is not None else "CAST(NULL AS float8)"
-    of_question = (
-        "LEFT JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id "
-        "AND v.generation = :generation"
-        if vector is not None
-        else ""
-    )
-    query = f"""
-        WITH fits AS (
-            SELECT e.id, greatest({NAME_FIT.format(key="e.name_key")}, coalesce(
-                (SELECT max({alias_fit}) FROM entity_alias a
-                 WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), 0)) AS fit
-            FROM entity e WHERE {here.sql}
-        ), chosen AS (
-            (SELECT id FROM fits WHERE fit > 0 ORDER BY fit DESC, id LIMIT :limit) {near}
-        )
-        SELECT {ROW}, fits.fit, {cosine} AS cosine
-        FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id {of_question}
-    """  # noqa: S608 - our own parts
-    statement = text(query)
-    if vector is not None:
+        rows &= Condition("e.type = :type", {"type": kind})
+    values: dict[str, Any] = {**rows.values, "key": key(question), "limit": limit}
+    if vector is None:
+        statement = text(SEARCH_NAMES.format(rows=rows.sql))
+    else:
+        statement = text(SEARCH_NAMES_AND_VECTORS.format(rows=rows.sql))
         statement = statement.bindparams(bindparam("question", type_=Half()))
-    rows = await session.execute(statement.columns(properties=JSONB()), values)
-    return [Found(_entity(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in rows]
+        values |= {"question": vector.tolist(), "generation": generation}
+    found = await session.execute(statement.columns(properties=JSONB()), values)
+    return [
+        EntityMatch(_entity(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in found
+    ]
 
 
-async def called(session: Session, owner: EntityOwner, name: str) -> UUID | None:
+async def find_id(session: Session, owner: EntityOwner, name: str) -> UUID | None:
     """The entity of exactly this owner with the name, or else with the alias."""
     values = {**_owner(owner), "key": key(name)}
-    found: UUID | None = await session.scalar(OWN_NAME, values)
-    return found or await session.scalar(OTHER_NAME, values)
+    found: UUID | None = await session.scalar(BY_NAME, values)
+    return found or await session.scalar(BY_ALIAS, values)
 
 
 async def lock(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
-    """Locks those that there are, by ascending id, and returns their versions."""
+    """Locks those that exist, by ascending id, and returns their versions."""
     rows = await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})
     return {row.id: row.version for row in rows}
 
 
-async def make(session: Session, owner: EntityOwner, wish: EntityUpsert, *, now: datetime) -> UUID | None:
+async def create(session: Session, owner: EntityOwner, new: EntityUpsert, *, now: datetime) -> UUID | None:
     """The id of a new entity; None when there is one with this name."""
     values = {
         **_owner(owner),
         "id": uuid7(),
-        "name": wish.name,
-        "key": key(wish.name),
-        "type": wish.type or "concept",
+        "name": new.name,
+        "key": key(new.name),
+        "type": new.type or "concept",
         "extracted_by": CALLER,
         "now": now,
     }
-    made: UUID | None = await session.scalar(MAKE_TYPED, values)
-    return made
+    created: UUID | None = await session.scalar(CREATE, values)
+    return created
 
 
 async def change(
-    session: Session, owner: EntityOwner, entity_id: UUID, wish: EntityUpsert, *, now: datetime, is_new: bool
+    session: Session, owner: EntityOwner, entity_id: UUID, fields: EntityUpsert, *, now: datetime, is_new: bool
 ) -> None:
-    """Writes what the wish names; a version more, unless the entity is new."""
+    """Writes the given fields and counts the version up, unless the entity is new."""
     values = {
         "workspace": owner.workspace_id,
         "id": entity_id,
-        "type": wish.type,
-        "description": wish.description,
-        "properties": dict(wish.properties),
-        "salience": wish.salience,
+        "type": fields.type,
+        "description": fields.description,
+        "properties": dict(fields.properties),
+        "salience": fields.salience,
         "extracted_by": CALLER,
         "step": 0 if is_new else 1,
         "now": now,
@@ -318,15 +331,15 @@ async def change(
     await session.execute(CHANGE, values)
 
 
-async def name(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> None:
-    """Gives it other names (key → as written); those that belong to another entity are left out."""
+async def add_aliases(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> None:
+    """Adds aliases (casefolded → as written); those that belong to another entity are left out."""
     if aliases:
         values = {"keys": list(aliases), "aliases": list(aliases.values())}
-        await session.execute(NAME, {**_owner(owner), "id": entity_id, **values})
+        await session.execute(ADD_ALIASES, {**_owner(owner), "id": entity_id, **values})
 
 
-async def taken(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> list[str]:
-    """Those names that another entity has, as its own or as an alias."""
+async def taken_aliases(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> list[str]:
+    """Those that another entity has as its name or as an alias."""
     if not aliases:
         return []
     values = {"keys": list(aliases), "aliases": list(aliases.values())}
@@ -341,38 +354,35 @@ async def set_vector(
 
 
 async def drop_vector(session: Session, workspace_id: UUID, entity_id: UUID) -> None:
-    """Rather none than that of other words."""
+    """After a change of the text: no vector is better than that of another text."""
     await session.execute(DROP_VECTOR, {"workspace": workspace_id, "id": entity_id})
 
 
-def words(name: str, description: str | None) -> CleanText:
+def embedded_text(name: str, description: str | None) -> CleanText:
     """What is embedded of an entity."""
     return CleanText(f"{name}: {description}" if description else name)
 
 
 async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> int:
-    """How many went, with their aliases, vectors, relations and mentions."""
+    """Deletes entities with their aliases, vectors, relations and mentions; returns how many there were."""
     found = await session.execute(REMOVE, {"workspace": workspace_id, "ids": list(ids)})
     return found.rowcount
 
 
-async def forget(session: Session, scope: Scope, channel: str | None, *, upto: datetime) -> None:
-    """What belongs to a user and is named by no memory goes with the user's memories."""
+async def delete_unnamed(session: Session, scope: Scope, channel: str | None, *, upto: datetime) -> None:
+    """Deletes the entities of a user that no memory names any more, after their memories were deleted."""
     values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel, "now": upto}
-    await session.execute(FORGET, values)
+    await session.execute(DELETE_UNNAMED, values)
 
 
 async def purge(session: Session, scope: Scope, channel: str | None) -> int:
-    """How many entities of a user went, whoever names them."""
+    """Deletes all entities of a user; returns how many there were."""
     values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel}
     return (await session.execute(PURGE, values)).rowcount
 
 
 async def count_read(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> None:
     await session.execute(COUNT_READ, {"workspace": workspace_id, "ids": list(ids), "now": now})
-
-
-MAKE_TYPED = typed(MAKE)
 
 
 def _columns(query: str) -> Any:
@@ -409,6 +419,6 @@ LATE_VECTORS = LateVectors(
     EntityRow,
     EntityVectorRow,
     "entity_id",
-    lambda row: words(row.name, row.description),
+    lambda row: embedded_text(row.name, row.description),
     EntityRow.extracted_by == CALLER,
 )

@@ -1,8 +1,8 @@
-"""Which entities are known, and which memories name them?
+"""Links from memories to the entities they name, and the entities that jobs add for them.
 
-An entity is unique by user, channel and `name_key` (the casefolded name). Rows are inserted in the order of their
-keys, so two writers that meet the same new names never wait for each other in a circle; existing rows are not
-touched, so nobody waits for a well-known name.
+An entity is unique by user, channel and `name_key` (the casefolded name). Rows are inserted in the order of their keys,
+so two writers with the same new names never wait for each other in a circle; existing rows are not touched, so nobody
+waits for a well-known name.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from service.db import direct
 from service.db.engine import Session
 from service.domain.entity import EntityOwner, NamedEntity, key
 
-# uq_entity_workspace_id_user_id_channel_name_key. Two arms, of which the user's or its absence opens one: OR would read
-# all entities without a user in either case.
+# Uses uq_entity_workspace_id_user_id_channel_name_key. One branch for owners with a user and one for those without:
+# with OR the planner reads all entities without a user in either case.
 KNOWN = text("""
     SELECT o.place, e.name, e.name_key, e.aliases, e.type
     FROM unnest(CAST(:users AS text[]), CAST(:channels AS text[])) WITH ORDINALITY AS o (user_id, channel, place)
@@ -31,12 +31,12 @@ KNOWN = text("""
             UNION ALL
             SELECT n.id, n.name, n.name_key, n.aliases, n.type FROM entity n
             WHERE n.workspace_id = :workspace AND n.channel = o.channel AND n.user_id IS NULL AND o.user_id IS NULL
-        ) both_ways
+        ) found
         ORDER BY id LIMIT :limit
     ) e
 """)
 
-# A name that is another entity's alias is that entity (C32). Of several rows with one name the first one counts.
+# A name that is an alias of another entity means that entity. Of several rows with one name the first one counts.
 INSERT = text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, extracted_by, first_seen)
     SELECT :workspace, new.id, new.user_id, new.channel, new.name, new.name_key, new.type, new.extracted_by,
@@ -54,8 +54,8 @@ INSERT = text("""
 """)
 
 # A statement of its own, because ON CONFLICT DO NOTHING does not return rows that others committed meanwhile. Links of
-# the same extractor to entities that the text does not name any more go; others' links stay. By ascending id, because
-# a link locks its entity: whoever takes entities away locks them in the same order.
+# the same extractor to entities that the text no longer names are deleted; links of other extractors stay. By ascending
+# id, because a link locks its entity, and deleting entities locks them in the same order.
 LINK = text("""
     WITH given AS (
         SELECT * FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:users AS text[]), CAST(:channels AS text[]),
@@ -72,7 +72,7 @@ LINK = text("""
             WHERE a.workspace_id = :workspace AND a.channel = given.channel AND a.alias_key = given.key
               AND (a.user_id = given.user_id OR (given.user_id IS NULL AND a.user_id IS NULL))
         ) found
-    ), gone AS (
+    ), outdated AS (
         DELETE FROM memory_entity me
         USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
         WHERE me.workspace_id = :workspace AND me.memory_id = r.memory_id AND me.extracted_by = r.extracted_by
@@ -86,8 +86,8 @@ LINK = text("""
     SELECT memory_id, key, id FROM named
 """)
 
-# What only these memories name, and no caller spoke of: it goes with them. Locked by ascending id; a link that is made
-# meanwhile waits for the lock and then finds nothing to lead to.
+# Entities that only these memories name, and no caller wrote or related: they are deleted with the memories. Locked by
+# ascending id; a link that is made meanwhile waits for the lock and then finds no entity.
 LOCK_UNNAMED = text("""
     SELECT e.id FROM entity e
     WHERE e.workspace_id = :workspace AND e.extracted_by <> 'caller'
@@ -102,7 +102,7 @@ LOCK_UNNAMED = text("""
     ORDER BY e.id FOR UPDATE
 """)
 
-# A second look, with the snapshot of after the wait.
+# Checks again, with a snapshot taken after the wait.
 REMOVE_UNNAMED = text("""
     DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
       AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = :workspace AND me.entity_id = e.id)
@@ -110,8 +110,8 @@ REMOVE_UNNAMED = text("""
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
-    """A memory names an entity. `extracted_by`: who read that in it; `seen_at`: when the memory happened."""
+class EntityMention:
+    """A memory names an entity. `extracted_by`: who read it there; `seen_at`: when the memory happened."""
 
     memory_id: UUID
     owner: EntityOwner
@@ -135,10 +135,9 @@ async def known(
     return {owner: aliases[owner] | names[owner] for owner in owners}
 
 
-async def add(session: Session, workspace_id: UUID, mentions: Iterable[Mention]) -> None:
-    """Inserts the entities that do not exist yet, each as it is first mentioned; a type that is stored already stays
-    (C57)."""
-    new: dict[tuple[EntityOwner, str], Mention] = {}
+async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMention]) -> None:
+    """Inserts the entities that do not exist yet, each as it is first mentioned; an existing one keeps its type."""
+    new: dict[tuple[EntityOwner, str], EntityMention] = {}
     for each in mentions:
         new.setdefault((each.owner, key(each.named.name)), each)
     if not new:
@@ -160,10 +159,10 @@ async def add(session: Session, workspace_id: UUID, mentions: Iterable[Mention])
 
 
 async def link(
-    session: Session, workspace_id: UUID, mentions: Sequence[Mention], *, read: Collection[tuple[UUID, str]]
+    session: Session, workspace_id: UUID, mentions: Sequence[EntityMention], *, read: Collection[tuple[UUID, str]]
 ) -> dict[tuple[UUID, str], UUID]:
-    """Makes memories name exactly these entities, as far as those who `read` them are concerned (memory and
-    extractor); returns the entities by memory and key. Of two who read the same name the first one keeps the link."""
+    """Links memories to exactly these entities, as far as the extractors in `read` (memory, extractor) are concerned;
+    returns the entities by memory and key. Of two extractors that read the same name the first keeps the link."""
     values = {
         "workspace": workspace_id,
         **_columns([each.owner for each in mentions]),
@@ -177,12 +176,12 @@ async def link(
 
 
 async def lock_unnamed(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:
-    """Locks the entities that nobody names once these memories are gone, and returns their ids."""
+    """Locks the entities that no memory names once these are gone, and returns their ids."""
     return list(await session.scalars(LOCK_UNNAMED, {"workspace": workspace_id, "ids": list(memory_ids)}))
 
 
 async def remove_unnamed(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
-    """Takes those away that no memory names, with their aliases, vectors and relations."""
+    """Deletes those that no memory names, with their aliases, vectors and relations."""
     if ids:
         await session.execute(REMOVE_UNNAMED, {"workspace": workspace_id, "ids": list(ids)})
 

@@ -208,7 +208,7 @@ async def restore(
             await session.execute(of_relations, values)
     for statement in (NO_SOURCES, SOURCES, EDGES):
         await session.execute(statement, values)
-    await entity_relations.hold_as_told(session, workspace_id, [memory_id], now=now)
+    await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
 
 
 async def bring_back(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> None:

@@ -69,7 +69,7 @@ async def set_columns(
     except IntegrityError as exc:
         raise _conflict(exc) from exc
     if values.keys() & LIFETIME:
-        await entity_relations.hold_as_told(session, workspace_id, [memory_id], now=now)
+        await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
 
 
 async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:

@@ -12,7 +12,7 @@ from service.db.conditions import typed
 from service.db.engine import Session
 from service.db.episodes import turns
 from service.db.graph import entities
-from service.db.graph.entities import Seen
+from service.db.graph.entities import EntityScope
 from service.db.tables import TurnRow
 from service.domain.bundle import NamedRelation
 from service.domain.conversation import Turn
@@ -71,7 +71,7 @@ async def named_entities(session: Session, scope: Scope, names: Sequence[str]) -
     """Returns entities of the scope with one of these names or aliases, in any case."""
     if not names:
         return []
-    seen = Seen(scope.workspace_id, scope)
+    seen = EntityScope(scope.workspace_id, scope)
     values = {**seen.rows.values, "names": sorted({key(name) for name in names}), "limit": MAX_ENTITIES}
     ids = list(await session.scalars(typed(text(NAMED.format(scope=seen.rows.sql))), values))
     known = await entities.get_many(session, seen, ids)
