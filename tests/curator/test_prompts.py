@@ -1,13 +1,10 @@
-"""Does what we ask a model hold what the requirements want of it?"""
+"""The prompts hold what a model has to be told."""
 
 from __future__ import annotations
-
-import pytest
 
 from service.curator import prompts
 from service.domain.text import CleanText
 from service.language.facts.fact import CONFIDENCE
-from service.providers.json_reply import as_list, parse_reply
 
 KINDS = ("preferences", "occupation", "goals", "technical", "milestones", "opinions", "projects", "talked to")
 RULES = ("One fact per", "context", "twice", "strongly implied", "No guesses", "Short declarative", "third person")
@@ -17,47 +14,33 @@ def text(value: str) -> CleanText:
     return CleanText(value)
 
 
-def test_r3_02_one_line_per_message() -> None:
+def test_one_line_per_message() -> None:
     asked = prompts.extract([("user", text("I like tea")), ("assistant", text("Noted"))], None)
     assert "user: I like tea\nassistant: Noted" in asked.user
 
 
-@pytest.mark.parametrize("words", KINDS)
-def test_r3_03_eight_kinds_are_named(words: str) -> None:
-    assert words in prompts.extract([("user", text("x"))], None).system
+def test_eight_kinds_of_fact_are_named() -> None:
+    prompt = prompts.extract([("user", text("x"))], None).system
+    assert [words for words in KINDS if words not in prompt] == []
 
 
-@pytest.mark.parametrize("words", RULES)
-def test_r3_04_seven_rules_are_named(words: str) -> None:
-    assert words in prompts.extract([("user", text("x"))], None).system
+def test_seven_rules_are_named() -> None:
+    prompt = prompts.extract([("user", text("x"))], None).system
+    assert [words for words in RULES if words not in prompt] == []
 
 
-def test_r3_05_extraction_is_asked_at_temperature_0_with_a_schema() -> None:
+def test_extraction_is_asked_at_temperature_0_with_a_schema() -> None:
     asked = prompts.extract([("user", text("x"))], None)
     assert asked.temperature == 0
     assert asked.schema is not None
 
 
-@pytest.mark.parametrize(
-    ("reply", "facts"),
-    [
-        ('["a", "b"]', ["a", "b"]),
-        ('Here you are: ["a"] - good luck', ["a"]),
-        ('{"facts": ["a"]}', ["a"]),
-        ("[]", []),
-        ("nothing to see", None),
-    ],
-)
-def test_r3_06_fallbacks_in_order(reply: str, facts: list[str] | None) -> None:
-    assert as_list(parse_reply(reply)) == facts
-
-
-def test_r3_07_an_instruction_replaces_ours() -> None:
+def test_an_instruction_replaces_ours() -> None:
     assert prompts.extract([("user", text("x"))], "Only allergies.").system == "Only allergies."
     assert prompts.decide_fact(text("x"), [], instruction="Always add.").system == "Always add."
 
 
-def test_r3_10_decision_rules() -> None:
+def test_decision_rules() -> None:
     asked = prompts.decide_fact(text("x"), []).system
     for words in (
         "no stored memory holds this",
@@ -68,18 +51,18 @@ def test_r3_10_decision_rules() -> None:
         assert words in asked
 
 
-def test_r3_11_the_fact_and_then_the_memories_by_short_numbers() -> None:
+def test_the_fact_and_then_the_memories_by_short_numbers() -> None:
     asked = prompts.decide_fact(text("likes tea"), [text("likes coffee"), text("likes rain")])
     assert asked.user.index("likes tea") < asked.user.index("[1] likes coffee") < asked.user.index("[2] likes rain")
     assert asked.temperature == 0
     assert "(no stored memory is near)" in prompts.decide_fact(text("likes tea"), []).user
 
 
-def test_r3_18_certainties() -> None:
+def test_certainties() -> None:
     assert dict(CONFIDENCE) == {"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50}
 
 
-def test_r4_20_only_the_first_1000_characters_at_temperature_03() -> None:
+def test_only_the_first_1000_characters_at_temperature_03() -> None:
     asked = prompts.classify(text("a" * 1_000 + "b"))
     assert "b" not in asked.user
     assert (asked.temperature, asked.max_tokens) == (0.3, 50)

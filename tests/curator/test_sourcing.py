@@ -1,8 +1,6 @@
-"""Whose words are a model's fact, and were they a correction?"""
+"""The message that a model's fact comes from, and whether it corrects something."""
 
 from __future__ import annotations
-
-import pytest
 
 from service.curator.sourcing import SourceMessage, placed
 from service.domain.fact import Fact
@@ -17,22 +15,6 @@ TALK = [
 
 def said(*lines: tuple[str, str]) -> list[SourceMessage]:
     return [SourceMessage(role, CleanText(text)) for role, text in lines]
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "correction"),
-    [
-        ("User lives in Lisbon", 0, False),
-        ("User has a cat", 0, False),
-        ("User likes green tea", 1, False),
-        ("User has a dog", 2, True),
-        ("User lives in Porto now", 2, True),
-        ("User is fine", 2, False),
-    ],
-)
-def test_a_fact_is_found_in_the_sentence_it_came_from(text: str, message: int, *, correction: bool) -> None:
-    [found] = placed([Fact(CleanText(text), 0.95)], said(*TALK))
-    assert (found.message, found.correction) == (message, correction)
 
 
 def test_the_users_own_words_win_over_the_assistants() -> None:

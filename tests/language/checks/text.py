@@ -1,0 +1,164 @@
+"""Checks of tests/corpora/text: terms, sentences, names, categories and other properties of single texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
+from service.language import (
+    advice,
+    categories,
+    context,
+    contrast,
+    entities,
+    importance,
+    kinds,
+    lexemes,
+    relation_labels,
+    relations,
+    requests,
+    sentences,
+    statement,
+    summary,
+    tags,
+)
+
+ORDINARY_WORDS = frozenset({"monday", "may", "user", "i", "ok"})
+
+
+def check_advice(text: str, hints: list[str]) -> None:
+    assert advice.warnings(text) == tuple(hints)
+
+
+def check_categories(text: str, expected: list[str]) -> None:
+    assert set(expected) <= set(categories.name(text))
+
+
+def check_categories_of_noun_phrases(text: str, expected: list[str]) -> None:
+    """Texts of which the taxonomy knows no word."""
+    assert categories.name(text) == tuple(expected)
+
+
+def check_end_of(text: str, max_chars: int, end: str) -> None:
+    """The end of a neighbouring turn starts with a whole word."""
+    assert context.end_of(text, max_chars).strip() == end
+
+
+def check_question_share(text: str, share: float) -> None:
+    assert context.question_share(text) == pytest.approx(share)
+
+
+def check_first_person(more: str, less: str) -> None:
+    assert 0 < context.first_person(less) < context.first_person(more) < 1
+
+
+def check_differs(a: str, b: str, reason: str) -> None:
+    assert contrast.differs(a, b) == reason
+    assert contrast.differs(b, a) == reason
+
+
+def check_differs_not(a: str, b: str) -> None:
+    assert contrast.differs(a, b) is None
+
+
+def check_same_content_words(a: str, b: str, *, same: bool) -> None:
+    assert contrast.same_content_words(a, b) is same
+
+
+def check_entities(text: str, expected: list[list[str]]) -> None:
+    assert [[entity.name, entity.type] for entity in entities.find(text)] == expected
+
+
+def check_ordinary_capitals(text: str) -> None:
+    """Capitals that are no person and no date."""
+    found = entities.find(text)
+    assert {entity.type for entity in found} <= {"concept"}
+    assert not {entity.name.casefold() for entity in found} & ORDINARY_WORDS
+
+
+def check_importance(text: str, type_: str | None, level: int) -> None:
+    kind = Classification(MemoryType(type_), 0.9, ClassificationSource.EXPLICIT) if type_ else None
+    assert importance.rate(text, kind) == Importance(level / 10, level)
+
+
+def check_importance_bands(value: float, name: str) -> None:
+    assert importance.band(value) == name
+
+
+def check_kinds(text: str, type_: str, source: str) -> None:
+    """By the published patterns, else by the rules after them."""
+    kind = kinds.classify(text) or kinds.guess(text)
+    assert kind is not None
+    assert (kind.type, kind.source) == (type_, source)
+
+
+def check_kinds_by_pattern(text: str, type_: str, confidence: float) -> None:
+    assert kinds.classify(text) == Classification(MemoryType(type_), confidence, ClassificationSource.REGEX)
+
+
+def check_kinds_no_pattern(text: str) -> None:
+    assert kinds.classify(text) is None
+
+
+def check_kinds_guessed(text: str, type_: str) -> None:
+    kind = kinds.guess(text)
+    assert kind is not None
+    assert (kind.type, kind.source) == (type_, ClassificationSource.RULES)
+    assert 0.5 <= kind.confidence <= 0.7
+
+
+def check_kinds_not_guessed(text: str) -> None:
+    assert kinds.guess(text) is None
+
+
+def check_lexemes(text: str, expected: list[str]) -> None:
+    assert lexemes.lexemes(text) == expected
+
+
+def check_same_stems(left: str, right: str, *, same: bool) -> None:
+    """The stems that two texts must share to be duplicates."""
+    assert (lexemes.stemmed_words(left) == lexemes.stemmed_words(right)) is same
+
+
+def check_relations(text: str, expected: list[list[str]]) -> None:
+    found = relations.find(text, entities.find(text))
+    assert [[each.source, each.relation, each.target] for each in found] == expected
+
+
+def check_relation_labels(label: str, kind: str) -> None:
+    """Labels of one meaning have one type."""
+    assert relation_labels.normalise(label) == kind
+
+
+def check_requests(text: str, *, request: bool) -> None:
+    """A request for an action, or a question about what was said."""
+    assert requests.is_request(text) is request
+
+
+def check_asks_the_present(text: str, *, present: bool) -> None:
+    assert requests.asks_the_present(text) is present
+
+
+def check_asks_when(text: str, *, when: bool) -> None:
+    assert requests.asks_when(text) is when
+
+
+def check_sentences(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in sentences.split(text)] == expected
+
+
+def check_statements(question: str, expected: str | None) -> None:
+    """A question as the statement that would answer it."""
+    assert statement.statement(question) == expected
+
+
+def check_first_sentence(text: str, expected: str, max_chars: int = summary.MAX_CHARS) -> None:
+    assert summary.first_sentence(text, max_chars) == expected
+
+
+def check_tags(given: list[str] | str, expected: list[str]) -> None:
+    assert tags.normalise(given) == tuple(expected)
+
+
+def check_tag_prefixes(given: list[str], expected: list[str]) -> None:
+    assert tags.prefixes(given) == tuple(expected)

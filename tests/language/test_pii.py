@@ -1,0 +1,144 @@
+"""Redaction: what is replaced, what is refused, nested values, and the evaluation's own counting."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.evals.pii import report
+from bench.evals.scoring import read_rows
+from service.domain.text import Redaction
+from service.errors import PiiRejected
+from service.language import pii
+from service.language.pii import names, values
+
+LINES = [row["text"] for row in read_rows(Path(__file__).parents[1] / "corpora" / "pii" / "untouched" / "prose.jsonl")]
+
+
+def test_corpus_is_broad() -> None:
+    assert len(LINES) >= 150
+
+
+def test_the_whole_corpus_at_once() -> None:
+    """Neighbouring lines give no false context either."""
+    text = "\n".join(LINES) + "\nThat is all."
+    assert [text[item.start - 30 : item.end] for item in pii.find(text)] == []
+
+
+def test_lower_case_keeps_every_place() -> None:
+    text = "\u0130stanbul PASSWORD"
+    assert len(names.lowered(text)) == len(text)
+
+
+def test_only_the_span_is_replaced_and_counted() -> None:
+    result = pii.redact("  mail a@b.org or c@d.org,\ncall +49 30 901820 ")
+    assert result.text == "  mail [REDACTED:EMAIL] or [REDACTED:EMAIL],\ncall [REDACTED:PHONE] "
+    assert result.redactions == (Redaction("EMAIL", 2), Redaction("PHONE", 1))
+
+
+def test_overlap_becomes_one_span_under_the_stronger_label() -> None:
+    text = "x postgresql://bob@example.org:s3cret!@10.0.0.1/db y"
+    (found,) = pii.find("x postgresql://bob:s3cret!@10.0.0.1/db y")
+    assert found == pii.Finding(2, 38, "CONNECTION_STRING")
+    assert "s3cret" not in pii.redact(text).text
+
+
+def test_findings_ascend_without_overlap() -> None:
+    text = "a@b.org 10.0.0.1 my password is Frosch99! +49 30 901820 4111 1111 1111 1111 a@b.org"
+    found = pii.find(text)
+    assert len(found) == 6
+    assert all(left.end <= right.start for left, right in pairwise(found))
+
+
+PIECES = st.sampled_from(
+    [
+        "my password is ",
+        "hunter2 ",
+        "a@b.org",
+        "4111 1111 1111 1111",
+        "call me at ",
+        "555-0134",
+        " 12 ",
+        "api key: ",
+        "x9K2mQ7pLw4Zr8Tn",
+        "[REDACTED:EMAIL]",
+        "\n",
+        ": ",
+        "=",
+        "10.0.0.1",
+        "token ",
+        '"',
+        "DE89370400440532013000",
+        "-",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    try:
+        once = pii.redact(text)
+    except PiiRejected:
+        return
+    assert pii.redact(once.text) == pii.Redacted(once.text, ())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_is_survived(text: str) -> None:
+    found = pii.find(text)
+    assert all(0 <= item.start < item.end <= len(text) for item in found)
+
+
+def test_json_values_are_redacted_and_keys_are_not() -> None:
+    value = {"a@b.org": ["c@d.org", {"note": "call +49 30 901820", "n": 7, "ok": True, "none": None}]}
+    clean, redactions = pii.redact_json(value)
+    assert clean == {
+        "a@b.org": ["[REDACTED:EMAIL]", {"note": "call [REDACTED:PHONE]", "n": 7, "ok": True, "none": None}]
+    }
+    assert redactions == (Redaction("EMAIL", 1), Redaction("PHONE", 1))
+    assert value["a@b.org"][0] == "c@d.org"
+
+
+def test_json_announcement_without_value_is_rejected() -> None:
+    with pytest.raises(PiiRejected):
+        pii.redact_json({"note": "my password is"})
+
+
+def test_quotes_make_code_a_value() -> None:
+    assert values.stands_for_something("Summer(2024)")
+    assert not values.stands_for_something("Summer(2024)", quoted=True)
+
+
+def test_entropy_in_bits() -> None:
+    assert values.entropy_bits("") == 0
+    assert values.entropy_bits("aaaa") == 0
+    assert values.entropy_bits("abcd") == pytest.approx(2)
+
+
+ROWS = [
+    {"kind": "positive", "text": "mail a@b.org", "spans": [{"start": 5, "end": 12, "label": "EMAIL"}]},
+    {"kind": "positive", "text": "mail nobody", "spans": [{"start": 5, "end": 11, "label": "EMAIL"}]},
+    {"kind": "positive", "text": "at 10.0.0.1", "spans": [{"start": 3, "end": 11, "label": "PHONE"}]},
+    {"kind": "negative", "text": "my password", "spans": []},
+    {"kind": "negative", "text": "plain prose", "spans": []},
+    {"kind": "hard_negative", "text": "see c@d.org", "spans": []},
+]
+
+
+def test_the_report_counts_covered_labelled_and_touched(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    lines = [line.split() for line in report(path).splitlines()]
+    assert ["EMAIL", "2", "0.500", "0.500"] in lines
+    assert ["PHONE", "1", "1.000", "0.000"] in lines
+    assert ["gated", "3", "0.667", "0.333"] in lines
+    assert ["negative", "1", "of", "2", "touched"] in lines
+    assert ["hard_negative", "1", "of", "1", "touched"] in lines
+    assert ["precision", "1.000", "of", "2", "findings", "in", "positives"] in lines

@@ -1,0 +1,220 @@
+"""Times in texts: places, zones, the edges of the calendar, the recogniser, and that no text breaks the reading."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.language import temporal
+from service.language.temporal import gate, recogniser
+from tests.language.checks.temporal import (
+    BERLIN,
+    NEW_YORK,
+    UTC_ZONE,
+    WEDNESDAY,
+    WEDNESDAY_IN_BERLIN,
+    expiry_of,
+    local,
+    the_only,
+)
+
+
+def test_a_night_goes_on_to_the_morning_across_a_change_of_clocks() -> None:
+    """Clocks went forward in the night to 31 March 2024: it has nine hours."""
+    sunday = datetime(2024, 3, 31, 12, tzinfo=BERLIN)
+    assert temporal.window("last night", sunday, BERLIN) == (
+        datetime(2024, 3, 30, 19, tzinfo=UTC),
+        datetime(2024, 3, 31, 4, tzinfo=UTC),
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "begins"),
+    [("what did I say tonight?", "2024-05-14T20:00"), ("what am I going to do tonight?", "2024-05-15T20:00")],
+)
+def test_tonight_after_midnight_is_the_night_that_runs(query: str, begins: str) -> None:
+    found = temporal.window(query, WEDNESDAY_IN_BERLIN.replace(hour=2), BERLIN)
+    assert found is not None
+    assert local(found[0], BERLIN) == begins
+
+
+@pytest.mark.parametrize(
+    ("week", "begins", "ends"),
+    [("week 53", "2020-12-28", "2021-01-04"), ("the same week last year", "2019-12-23", "2019-12-30")],
+)
+def test_a_week_53(week: str, begins: str, ends: str) -> None:
+    """2020 has one, 2019 has none: its last stands in."""
+    found = temporal.window(week, datetime(2020, 12, 30, 12, tzinfo=BERLIN), BERLIN)
+    assert found is not None
+    assert (local(found[0], BERLIN), local(found[1], BERLIN)) == (begins, ends)
+
+
+def test_a_note_keeps_its_readings() -> None:
+    """What a note says until when it holds is another question: its night ends with the day."""
+    (mention,) = temporal.find("The pump runs tonight", WEDNESDAY_IN_BERLIN, BERLIN)
+    assert (local(mention.begins_at, BERLIN), local(mention.ends_at, BERLIN)) == (
+        "2024-05-15T20:00",
+        "2024-05-15T23:59:59",
+    )
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+@pytest.mark.parametrize(
+    "query",
+    ["a year ago", "in a month", "2 hours ago", "tonight", "last night", "this time last year", "week 1", "in 3 hours"],
+)
+def test_windows_at_the_edges_of_the_calendar(query: str, year: int) -> None:
+    reference = datetime(year, 1 if year == 1 else 12, 1 if year == 1 else 31, 12, tzinfo=UTC)
+    temporal.window(query, reference, BERLIN)
+
+
+def test_several_times_keep_their_places() -> None:
+    text = "Yesterday we met; on Friday at 3pm we will meet again. By March 3, all is done."
+    found = temporal.find(text, WEDNESDAY, UTC_ZONE)
+    assert [m.text for m in found] == ["Yesterday", "Friday at 3pm", "By March 3"]
+    assert all(text[m.start : m.end] == m.text for m in found)
+
+
+def test_spans_survive_letters_whose_lower_case_is_longer() -> None:
+    mention = the_only("İİİ İstanbul trip tomorrow")
+    assert (mention.text, mention.start) == ("tomorrow", 18)
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+def test_the_edges_of_the_calendar_find_nothing(year: int) -> None:
+    reference = datetime(year, 1 if year == 1 else 12, 1 if year == 1 else 31, 12, tzinfo=UTC)
+    text = "yesterday, last year, next decade, tomorrow, in 3000 years, 100 years ago, in May, on Friday"
+    for mention in temporal.find(text, reference, NEW_YORK):
+        assert mention.text in text
+
+
+def test_a_naive_reference_is_refused() -> None:
+    with pytest.raises(ValueError, match="aware"):
+        temporal.find("tomorrow", datetime(2026, 1, 1), UTC_ZONE)  # noqa: DTZ001
+
+
+def test_a_megabyte_stays_bounded() -> None:
+    text = ("We met on Monday and talked. " * 40_000)[:1_000_000]
+    assert 0 < len(temporal.find(text, WEDNESDAY, UTC_ZONE)) <= 200
+    assert not temporal.may_have_time("lorem ipsum dolor " * 50_000)
+
+
+def test_sentences_end_where_sentences_end() -> None:
+    text = "See you at 3 p.m. on Monday. Dr. Who came on Oct. 5 too. Nothing here."
+    assert [text[a:b] for a, b in gate.sentences(text)] == [
+        "See you at 3 p.m. on Monday.",
+        "Dr. Who came on Oct. 5 too.",
+    ]
+
+
+PIECES = (
+    "on at from to between until since before after the a last next this may march Friday Tue 5 5th 3pm 12:30 2024 99 "
+    "Q3 week months of end early in ago and - , . / : every 90s Feb 29 30 31 noon tonight weekend half an hour two 3/4 "
+    "7/13/2025"
+)
+
+
+WORDS = st.sampled_from(str.split(PIECES))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(WORDS, max_size=14).map(" ".join) | st.text(max_size=60))
+def test_no_text_breaks_it(text: str) -> None:
+    found = temporal.find(text, WEDNESDAY, NEW_YORK)
+    ends = [0, *(m.end for m in found)]
+    assert all(m.start >= end and m.text == text[m.start : m.end] for m, end in zip(found, ends, strict=False))
+    assert all(m.begins_at <= m.ends_at for m in found if m.begins_at and m.ends_at)
+    temporal.validity(text, found, WEDNESDAY, NEW_YORK)
+    temporal.tag(text, found, WEDNESDAY)
+    temporal.window(text, WEDNESDAY, NEW_YORK)
+
+
+class BrokenRecogniser:
+    def parse(self, text: str, reference: datetime) -> Any:
+        raise IndexError(text)
+
+
+def test_it_reads_what_our_rules_do_not() -> None:
+    found = temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)
+    assert [m.begins_at for m in found] == [datetime(2026, 11, 12, 18, 45, tzinfo=UTC)]
+
+
+def test_a_failing_recogniser_leaves_our_own_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recogniser, "_model", BrokenRecogniser)
+    found = temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)
+    assert [m.text for m in found] == ["tomorrow"]
+
+
+@pytest.mark.parametrize(
+    ("times", "asked"),
+    [
+        ("two weeks ago " * 4, True),  # its work doubles with each: with 28 of them it took 10 GB
+        ("two weeks ago " * 9, False),
+        ("2023-05-01 2023-05-03 " * 4, True),
+        ("2023-05-01 2023-05-03 " * 5, False),
+    ],
+)
+def test_it_is_never_asked_about_a_list_of_times(monkeypatch: pytest.MonkeyPatch, times: str, asked: bool) -> None:
+    seen: list[str] = []
+
+    class Listening:
+        def parse(self, text: str, reference: datetime) -> list[Any]:
+            seen.append(text)
+            return []
+
+    monkeypatch.setattr(recogniser, "_model", Listening)
+    assert temporal.find(f"It was {times}then", WEDNESDAY, UTC_ZONE)
+    assert bool(seen) is asked
+
+
+def test_the_lists_of_time_zones_are_read_once() -> None:
+    from ms_recognizers_date_time.date_time.english import timezone_extractor_config  # type: ignore[import-untyped]
+
+    recogniser.warm()
+    one, other = (timezone_extractor_config.EnglishTimeZoneExtractorConfiguration() for _ in range(2))
+    assert one.timezone_matcher is other.timezone_matcher
+    assert one.location_matcher.find("new york")
+
+
+def test_the_end_of_a_day_is_local() -> None:
+    assert expiry_of("On call through Friday", NEW_YORK) == datetime(2026, 11, 14, 5, tzinfo=UTC)
+
+
+def test_documents_do_not_expire() -> None:
+    assert expiry_of("Meeting tomorrow at 3pm. " * 100) is None
+
+
+def test_the_zone_counts() -> None:
+    found = temporal.window("yesterday", WEDNESDAY, ZoneInfo("Asia/Kolkata"))
+    assert found == (datetime(2026, 11, 9, 18, 30, tzinfo=UTC), datetime(2026, 11, 10, 18, 30, tzinfo=UTC))
+
+
+def test_a_day_of_a_month_is_local() -> None:
+    """Clocks went forward on 31 March 2024, the last Sunday."""
+    found = temporal.window("the last Sunday of March 2024", WEDNESDAY, ZoneInfo("Europe/Berlin"))
+    assert found == (datetime(2024, 3, 30, 23, tzinfo=UTC), datetime(2024, 3, 31, 22, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        "may, " * 20_000,
+        "the last Friday of " * 5_000,
+        "from " * 20_000,
+        f"from{' ' * 90_000}to now",
+        "1 to " * 20_000,
+        " " * 99_000 + "now",
+        "two nights ago " * 5_000,
+        "in 5 days " * 5_000,
+    ],
+)
+def test_floods_are_read_in_no_time(flood: str) -> None:
+    began = time.thread_time()
+    temporal.window(flood, WEDNESDAY, ZoneInfo("UTC"))
+    assert time.thread_time() - began < 2

@@ -1,0 +1,104 @@
+"""Categories, contrast, importance, relations, sentences, statements and summaries of single texts."""
+
+from __future__ import annotations
+
+import re
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
+from service.language import categories, contrast, entities, importance, relations, sentences, summary
+from service.language.statement import statement
+from service.language.taxonomy import TAXONOMY
+
+
+def test_category_with_most_hits_first_then_first_mention() -> None:
+    text = "The dog chewed the invoice, the budget and the loan contract"
+    assert categories.name(text)[0] == "finance"
+    assert categories.name("a dog and a guitar") == ("pets", "music")
+    assert categories.name("a guitar and a dog") == ("music", "pets")
+
+
+def test_categories_are_limited() -> None:
+    text = "dog guitar football recipe flight hospital database election climate novel"
+    assert len(categories.name(text)) == categories.MAX_CATEGORIES
+    assert len(categories.name(text, limit=2)) == 2
+    assert categories.name(text, limit=0) == ()
+
+
+def test_the_taxonomy_is_in_snake_case() -> None:
+    assert all(re.fullmatch(r"[a-z]+(?:_[a-z]+)*", category) for category in TAXONOMY)
+
+
+@given(st.text(max_size=150))
+def test_categories_are_distinct_and_clean(text: str) -> None:
+    found = categories.name(text)
+    assert len(set(found)) == len(found) <= categories.MAX_CATEGORIES
+    assert all(re.fullmatch(r"\w+", category) for category in found)
+
+
+@pytest.mark.parametrize("text", ["dog " * 5000, "x" * 20_000, "zorb, " * 4000, "the blue zorb " * 2000])
+def test_categories_of_long_texts_stay_cheap(text: str) -> None:
+    began = time.perf_counter()
+    categories.name(text)
+    assert time.perf_counter() - began < 1.0
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_contrast_is_symmetric_and_reflexive(a: str, b: str) -> None:
+    assert contrast.differs(a, b) == contrast.differs(b, a)
+    assert contrast.differs(a, a) is None
+    assert contrast.same_content_words(a, a)
+
+
+def of(type_: MemoryType) -> Classification:
+    return Classification(type_, 0.9, ClassificationSource.EXPLICIT)
+
+
+def test_stakes_are_capped_and_the_level_clamped() -> None:
+    alarm = "Urgent: production outage, security breach, legal deadline, all because of 3 errors in $9 Acme code"
+    assert importance.rate(alarm, of(MemoryType.DECISION)).level == 10
+    assert importance.rate("Urgent outage breach deadline diagnosis married", None).level == 5 + 4 + 0
+
+
+def test_every_level_has_its_band() -> None:
+    levels = [importance.band(Importance.of_level(level).value) for level in range(1, 11)]
+    assert levels == ["Low"] * 2 + ["Minor"] * 2 + ["Standard"] * 2 + ["Important"] * 2 + ["Critical"] * 2
+
+
+@given(st.text(max_size=200))
+def test_relations_connect_names_of_the_text(text: str) -> None:
+    names = {each.name for each in entities.find(text)}
+    assert all({each.source, each.target} <= names for each in relations.find(text, entities.find(text)))
+
+
+def pieces(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences.split(text)]
+
+
+@given(st.text(max_size=200))
+def test_sentences_are_ordered_and_lose_nothing_but_blanks(text: str) -> None:
+    spans = sentences.split(text)
+    assert all(left < right for left, right in spans)
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
+    assert "".join("".join(pieces(text)).split()) == "".join(text.split())
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_a_statement(text: str) -> None:
+    assert statement(text) != ""
+
+
+def test_summary_has_a_default_length() -> None:
+    words = "word " * 100
+    assert len(summary.first_sentence(words)) <= 240
+    assert summary.first_sentence(words).endswith("word…")
+
+
+@given(st.text(max_size=400), st.integers(min_value=1, max_value=60))
+def test_summary_is_never_longer(text: str, max_chars: int) -> None:
+    assert len(summary.first_sentence(text, max_chars)) <= max_chars
