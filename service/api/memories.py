@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
@@ -195,7 +195,11 @@ async def list_memories(
         found = await memories.get_many(session, who.workspace_id, [each.id for each in places[:limit]])
         total = await memories.count(session, rows) if count else None
     page = [found[each.id] for each in places[:limit]]
-    asked = {"limit": limit, "include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
+    asked: dict[str, Any] = {
+        "limit": limit,
+        "include_archived": body.include_archived,
+        "narrowed_by": body.narrowed_by,
+    }
     note("list", scope, page, channels=body.channels or (), **asked)
     return MemoryPage(
         results=[shapes.memory(each) for each in page],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
@@ -24,15 +24,16 @@ from service.resources import Resources
 
 LEVELS = frozenset({"reads", "verbose"})
 
-Note = Callable[..., None]
 
+class AuditRead:
+    """Adds what a read found to the audit; does nothing below the level "reads". The route must depend on the caller
+    and the resources."""
 
-async def _note(request: Request) -> Note:
-    """Returns a function that adds what a read found to the audit; it does nothing below the level "reads". The route
-    must depend on the caller and the resources."""
-    began = time.perf_counter()
+    def __init__(self, request: Request) -> None:
+        self._request, self._began = request, time.perf_counter()
 
-    def note(
+    def __call__(
+        self,
         route: str,
         scope: Scope,
         found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent],
@@ -42,19 +43,12 @@ async def _note(request: Request) -> Note:
         channels: Sequence[str] = (),
         **parameters: Any,
     ) -> None:
-        who: Caller = request.state.caller
+        request = self._request
+        caller: Caller = request.state.caller
         res: Resources = request.state.resources
-        level = res.settings.audit_level
-        if level not in LEVELS:
+        if res.settings.audit_level not in LEVELS:
             return
         log: ReadLog = request.app.state.reads
-        metadata: dict[str, Any] = {"route": route}
-        if elsewhere := [str(each.id) for each in found if _channel(each) != scope.channel]:
-            metadata["cross_channel_ids"] = elsewhere
-        if level == "verbose":
-            metadata["asked"] = {name: value for name, value in parameters.items() if value is not None}
-        if level == "verbose" or query is not None:  # the erasure of an agent or a run finds its queries by this
-            metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
         log.add(
             AuditEntry(
                 operation="retrieve",
@@ -62,18 +56,39 @@ async def _note(request: Request) -> Note:
                 scope=scope,
                 affected_ids=tuple(each.id for each in found),
                 request_id=request.state.request_id,
-                api_key_id=who.key_id,
+                api_key_id=caller.key_id,
                 session_id=session_of(request),
                 config_snapshot=thresholds(res.settings),
-                metadata=metadata,
+                metadata=_metadata(route, scope, found, res, query, parameters),
                 target_channels=tuple(dict.fromkeys((scope.channel, *channels, GLOBAL_CHANNEL))),
                 query_text=query,
                 result_count=len(found),
-                latency_ms=round((time.perf_counter() - began) * 1000, 3),
+                latency_ms=round((time.perf_counter() - self._began) * 1000, 3),
             )
         )
 
-    return note
+
+async def _audit_read(request: Request) -> AuditRead:
+    return AuditRead(request)
+
+
+def _metadata(
+    route: str,
+    scope: Scope,
+    found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent],
+    res: Resources,
+    query: str | None,
+    parameters: Mapping[str, Any],
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"route": route}
+    verbose = res.settings.audit_level == "verbose"
+    if elsewhere := [str(each.id) for each in found if _channel(each) != scope.channel]:
+        metadata["cross_channel_ids"] = elsewhere
+    if verbose:
+        metadata["asked"] = {name: value for name, value in parameters.items() if value is not None}
+    if verbose or query is not None:  # the erasure of an agent or a run finds its queries by this
+        metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
+    return metadata
 
 
 def _channel(found: Memory | Turn | Strategy | Entity | TimelineEvent) -> str:
@@ -91,11 +106,11 @@ async def _reinforce(request: Request) -> Reinforce:
     (docs/decisions/029-reinforcement.md)."""
 
     def reinforce(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
-        who: Caller = request.state.caller
+        caller: Caller = request.state.caller
         res: Resources = request.state.resources
         if res.settings.reinforce:
             uses: UseCounter = request.app.state.uses
-            uses.add(who.workspace_id, [each.id for each in found], res.clock(), entities=entities)
+            uses.add(caller.workspace_id, [each.id for each in found], res.clock(), entities=entities)
 
     return reinforce
 
@@ -110,4 +125,4 @@ async def _counts(
 CountsOf = Annotated[bool, Depends(_counts)]
 """Whether this read counts as a use."""
 ReinforceOf = Annotated[Reinforce, Depends(_reinforce)]
-NoteOf = Annotated[Note, Depends(_note)]
+NoteOf = Annotated[AuditRead, Depends(_audit_read)]

@@ -16,7 +16,7 @@ from service.api.limits import LIMITED, in_time, of_page
 from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
 from service.api.ranking import MetricsOut, RankIn, Ranks
-from service.api.reads import Note, NoteOf, Reinforce, ReinforceOf
+from service.api.reads import AuditRead, NoteOf, Reinforce, ReinforceOf
 from service.api.schemas import Id, ResponseModel, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit, ScoreTerm
@@ -252,7 +252,7 @@ async def search_memories_simple(
 
 
 async def _search(
-    request: Request, body: SearchIn, who: Caller, res: Resources, note: Note, used: Reinforce
+    request: Request, body: SearchIn, who: Caller, res: Resources, note: AuditRead, used: Reinforce
 ) -> SearchOut:
     began = time.perf_counter()
     given = body.top_k is not None or "limit" in body.model_fields_set

@@ -1,4 +1,4 @@
-"""Does a conversation get what was said last and what is known, as much as fits?"""
+"""GET /v1/conversations/{id}/context: the last turns and matching memories, within the token budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.api.helpers import opened, said, store
 from tests.fakes.embedder import AngleEmbedder
 
 
-async def test_the_last_turns_and_what_bears_on_them(client: AsyncClient, embedder: AngleEmbedder) -> None:
+async def test_the_last_turns_and_matching_memories(client: AsyncClient, embedder: AngleEmbedder) -> None:
     for text, cosine in (("Which boat was it?", 1.0), ("Owns a blue boat", 0.9), ("Dislikes coriander", 0.1)):
         embedder.place(text, cosine)
     boat = await store(client, "Owns a blue boat")
@@ -36,7 +36,7 @@ async def test_the_last_turns_and_what_bears_on_them(client: AsyncClient, embedd
     assert found["tokens"] == estimate(found["context"])
 
 
-async def test_what_does_not_fit_is_left_out_from_the_oldest_on(client: AsyncClient) -> None:
+async def test_the_oldest_turns_are_left_out_first(client: AsyncClient) -> None:
     there = await opened(client, "chat")
     for number in range(40):
         await said(client, there, f"A sentence of some length about subject number {number}")
@@ -46,13 +46,13 @@ async def test_what_does_not_fit_is_left_out_from_the_oldest_on(client: AsyncCli
         found = (await client.get(f"/v1/conversations/{there}/context", params={"max_tokens": max_tokens})).json()
         assert estimate(found["context"]) <= max_tokens
         indexes = [each["turn_index"] for each in found["turns"]]
-        assert indexes == list(range(40 - len(indexes), 40)), "no gap, and the newest are there"
+        assert indexes == list(range(40 - len(indexes), 40)), "the newest, without a gap"
         assert indexes
         if max_tokens > 50:
             assert found["memories"]
 
 
-async def test_turns_of_the_conversation_itself_are_not_told_twice(client: AsyncClient) -> None:
+async def test_memories_of_the_conversation_itself_are_left_out(client: AsyncClient) -> None:
     messages = [{"role": "user", "content": "I keep bees"}, {"role": "assistant", "content": "How many hives?"}]
     body = {"messages": messages, "infer": False, "user_id": "alice", "run_id": "hives"}
     assert (await client.post("/v1/memories", json=body)).status_code == 201
@@ -67,7 +67,7 @@ async def test_an_empty_conversation_has_an_empty_context(client: AsyncClient) -
     assert (found["context"], found["tokens"], found["turns"]) == ("", 0, [])
 
 
-async def test_strangers_and_nonsense(client: AsyncClient, other_client: AsyncClient) -> None:
+async def test_other_tenants_unknown_ids_and_bad_parameters(client: AsyncClient, other_client: AsyncClient) -> None:
     there = await opened(client, "chat")
     assert (await other_client.get(f"/v1/conversations/{there}/context")).status_code == 404
     assert (await client.get(f"/v1/conversations/{there}/context", params={"user_id": "bob"})).status_code == 404

@@ -1,4 +1,4 @@
-"""Does recall bring everything that helps, all of one moment, and no more than fits?"""
+"""POST /v1/recall: its parts, filters, weights and token budget."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tests.api.helpers import opened, said, store
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
 
-ASKED = "Where does Alice want to live?"
-SEARCHED = "Where does want to live?"
-"""What search embeds of it: the user's own name tells nothing among her own facts."""
+QUERY = "Where does Alice want to live?"
+EMBEDDED_QUERY = "Where does want to live?"
+"""What search embeds of it: the name of the user distinguishes nothing among her own facts."""
 
 
-async def recalled(client: AsyncClient, query: str = ASKED, **fields: Any) -> dict[str, Any]:
+async def recalled(client: AsyncClient, query: str = QUERY, **fields: Any) -> dict[str, Any]:
     answer = await client.post("/v1/recall", json={"query": query, "user_id": "alice", **fields})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def furnished(client: AsyncClient, embedder: AngleEmbedder) -> dict[str, str]:
-    """One thing of each part, near to the question."""
+async def fill_all_parts(client: AsyncClient, embedder: AngleEmbedder) -> dict[str, str]:
+    """Stores something for each part that matches the query."""
     for text, cosine in (
-        (ASKED, 1.0),
-        (SEARCHED, 1.0),
+        (QUERY, 1.0),
+        (EMBEDDED_QUERY, 1.0),
         ("Wants to live by the sea", 0.9),
         ("Lisbon is where I want to be", 0.8),
     ):
@@ -47,31 +47,36 @@ async def furnished(client: AsyncClient, embedder: AngleEmbedder) -> dict[str, s
     for name, kind in (("Alice", "person"), ("Acme", "organization")):
         body = {"name": name, "type": kind, "user_id": "alice", "description": f"{name} as such"}
         ends.append((await client.put("/v1/entities", json=body)).json()["id"])
-    tie = {"source_id": ends[0], "target_id": ends[1], "type": "works_at"}
-    tied = await client.post("/v1/entities/relations", json=tie)
-    assert tied.status_code in (200, 201), tied.text
+    relation = {"source_id": ends[0], "target_id": ends[1], "type": "works_at"}
+    related = await client.post("/v1/entities/relations", json=relation)
+    assert related.status_code in (200, 201), related.text
     embedder.place("Ask an agent first", 0.95)
-    way = {"user_id": "alice", "description": "Ask an agent first", "tool_sequence": ["call", "visit"], "success": True}
-    learned = await client.post("/v1/strategies", json=way)
+    strategy = {
+        "user_id": "alice",
+        "description": "Ask an agent first",
+        "tool_sequence": ["call", "visit"],
+        "success": True,
+    }
+    learned = await client.post("/v1/strategies", json=strategy)
     assert learned.status_code == 201, learned.text
     return {"turn": turn, "fact": fact, "goal": goal.json()["id"], "strategy": learned.json()["id"]}
 
 
-async def test_facts_that_repeat_one_another_make_room_for_others(client: AsyncClient, embedder: AngleEmbedder) -> None:
+async def test_diversity_ranks_repeated_facts_lower(client: AsyncClient, embedder: AngleEmbedder) -> None:
     alike = ["Wants to live by the sea", "Wants to live by the open sea", "Likes mountains", "Owns a cat"]
     for side, (text, cosine) in enumerate(zip(alike, (0.9, 0.88, 0.8, 0.1), strict=True), start=2):
         embedder.place(text, cosine, side=side)
         await store(client, text, dedup=False)
-    embedder.place(SEARCHED, 1.0)
+    embedder.place(EMBEDDED_QUERY, 1.0)
     assert [each["memory"] for each in (await recalled(client))["facts"]] == alike
     spread = await recalled(client, diversity=1.0)
     assert [each["memory"] for each in spread["facts"]] == [alike[0], alike[2], alike[1], alike[3]]
-    refused = await client.post("/v1/recall", json={"query": ASKED, "user_id": "alice", "diversity": 2})
+    refused = await client.post("/v1/recall", json={"query": QUERY, "user_id": "alice", "diversity": 2})
     assert (refused.status_code, refused.json()["field"]) == (400, "diversity")
 
 
-async def test_r7_14_the_bundle_has_every_part(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    ids = await furnished(client, embedder)
+async def test_the_bundle_has_every_part(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    ids = await fill_all_parts(client, embedder)
     found = await recalled(client)
     keys = ("turns", "facts", "entities", "graph", "strategies", "goals", "user_context", "metrics")
     assert set(keys) <= found.keys()
@@ -88,8 +93,8 @@ async def test_r7_14_the_bundle_has_every_part(client: AsyncClient, embedder: An
     assert found["markdown"] is None
 
 
-async def test_markdown_is_the_same_as_one_block(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
-    await furnished(client, embedder)
+async def test_markdown_is_one_block(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
+    await fill_all_parts(client, embedder)
     found = await recalled(client, format="markdown")
     day = f"{clock():%Y-%m-%d}"
     assert found["markdown"].splitlines() == [
@@ -120,9 +125,9 @@ async def test_markdown_is_the_same_as_one_block(client: AsyncClient, embedder: 
 
 @pytest.mark.parametrize("max_tokens", [50, 120, 400, 2_000])
 async def test_the_bundle_keeps_to_its_budget(client: AsyncClient, embedder: AngleEmbedder, max_tokens: int) -> None:
-    await furnished(client, embedder)
+    await fill_all_parts(client, embedder)
     for number in range(30):
-        await store(client, f"Something else to know about the sea, number {number}, told at some length")
+        await store(client, f"Something else to know about the sea, number {number}, given at some length")
     found = await recalled(client, max_tokens=max_tokens, format="markdown")
     parts = found["metrics"]["parts"]
     assert estimate(found["markdown"] or "x") <= max_tokens
@@ -134,8 +139,8 @@ async def test_the_bundle_keeps_to_its_budget(client: AsyncClient, embedder: Ang
         assert parts["facts"]["kept"] < parts["facts"]["found"]
 
 
-async def test_what_is_left_out_is_not_there(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    await furnished(client, embedder)
+async def test_excluded_parts_are_absent(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    await fill_all_parts(client, embedder)
     for part in ("turns", "facts", "entities", "strategies", "goals", "user_context"):
         found = await recalled(client, include={part: False})
         assert not found[part]
@@ -156,8 +161,7 @@ KINDS = {
 async def test_a_kind_of_memory_can_be_left_out(
     client: AsyncClient, embedder: AngleEmbedder, flag: str, parts: set[str]
 ) -> None:
-    """R7.11"""
-    await furnished(client, embedder)
+    await fill_all_parts(client, embedder)
     every = (await recalled(client))["metrics"]["parts"].keys()
     without: dict[str, Any] = {flag: False}
     assert (await recalled(client, **without))["metrics"]["parts"].keys() == every - parts
@@ -173,7 +177,7 @@ async def test_a_turn_is_recalled_as_soon_as_it_is_answered(client: AsyncClient)
         assert kept in [each["id"] for each in found["turns"]]
 
 
-async def test_turns_can_be_told_with_what_stands_around_them(client: AsyncClient) -> None:
+async def test_turns_can_come_with_their_context_window(client: AsyncClient) -> None:
     there = await opened(client, "chat")
     ids = [await said(client, there, f"The {number}. thing that I said") for number in range(5)]
     found = await recalled(client, "The 2. thing that I said", top_k=1, around=1, include={"facts": False})
@@ -184,8 +188,8 @@ async def test_turns_can_be_told_with_what_stands_around_them(client: AsyncClien
     ]
 
 
-async def test_messages_are_turns_of_the_bundle_and_no_facts(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    embedder.place(ASKED, 1.0)
+async def test_stored_messages_are_turns_and_not_facts(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    embedder.place(QUERY, 1.0)
     embedder.place("I would love to live in Lisbon", 0.9)
     messages = [{"role": "user", "content": "I would love to live in Lisbon", "name": "Alice"}]
     body = {"messages": messages, "infer": False, "user_id": "alice", "run_id": "r"}
@@ -198,7 +202,7 @@ async def test_messages_are_turns_of_the_bundle_and_no_facts(client: AsyncClient
     assert (await recalled(client))["turns"] == [], "what was deleted must not come back as a turn"
 
 
-async def test_r7_12_one_conversation_does_not_crowd_out_the_others(client: AsyncClient) -> None:
+async def test_one_conversation_does_not_crowd_out_the_others(client: AsyncClient) -> None:
     long = await opened(client, "long")
     for number in range(8):
         await said(client, long, f"The sea, and again the sea, part {number}", turn_index=number * 5)
@@ -211,8 +215,8 @@ async def test_r7_12_one_conversation_does_not_crowd_out_the_others(client: Asyn
     assert [each["external_id"] for each in wide["turns"]].count("long") == 8
 
 
-async def test_r7_13_weights_decide_what_gets_the_room(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    await furnished(client, embedder)
+async def test_weights_decide_how_parts_share_the_budget(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    await fill_all_parts(client, embedder)
     quiet = {"goals": False, "user_context": False, "entities": False}
     zero = {"turns": 0, "facts": 0, "entities": 0, "strategies": 0, "recency": 0}
     facts = await recalled(client, max_tokens=50, include=quiet, weights={**zero, "facts": 1})
@@ -223,8 +227,8 @@ async def test_r7_13_weights_decide_what_gets_the_room(client: AsyncClient, embe
     assert (refused.status_code, refused.json()["field"]) == (400, "weights")
 
 
-async def test_what_is_recent_counts(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
-    embedder.place(ASKED, 1.0)
+async def test_recent_facts_score_higher(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
+    embedder.place(QUERY, 1.0)
     for text in ("Wants the north", "Wants the south"):
         embedder.place(text, 0.9)
     old = await store(client, "Wants the north")
@@ -237,7 +241,7 @@ async def test_what_is_recent_counts(client: AsyncClient, embedder: AngleEmbedde
     assert [each["id"] for each in lately["facts"]] == [new]
 
 
-async def test_r7_11_channels_and_scopes(client: AsyncClient, other_client: AsyncClient) -> None:
+async def test_channels_and_scopes(client: AsyncClient, other_client: AsyncClient) -> None:
     ids = {name: await store(client, f"The sea of {name}", channel=name) for name in ("atlas", "borealis", "_global")}
     await store(client, "The sea of bob", user_id="bob")
 
@@ -251,14 +255,14 @@ async def test_r7_11_channels_and_scopes(client: AsyncClient, other_client: Asyn
     assert (theirs["facts"], theirs["turns"], theirs["user_context"]) == ([], [], None)
 
 
-async def test_r7_26_facts_below_a_confidence_are_left_out(client: AsyncClient, embedder: AngleEmbedder) -> None:
+async def test_facts_below_a_confidence_are_left_out(client: AsyncClient, embedder: AngleEmbedder) -> None:
     memory_id = await store(client, "Perhaps wants a boat")
     await client.patch(f"/v1/memories/{memory_id}", json={"fact_confidence": 0.3})
     assert [each["id"] for each in (await recalled(client, "a boat"))["facts"]] == [memory_id]
     assert (await recalled(client, "a boat", min_confidence=0.5))["facts"] == []
 
 
-async def test_without_an_embedder_words_still_find(client: AsyncClient, embedder: AngleEmbedder) -> None:
+async def test_without_an_embedder_words_are_searched(client: AsyncClient, embedder: AngleEmbedder) -> None:
     await said(client, await opened(client, "chat"), "A heron on the roof")
     fact = await store(client, "Likes herons")
     embedder.down = True
@@ -275,13 +279,13 @@ async def test_an_empty_memory_gives_an_empty_bundle(client: AsyncClient) -> Non
     assert (found["markdown"], found["metrics"]["tokens"]) == ("", 0)
 
 
-async def test_line_breaks_in_what_is_remembered_cannot_forge_the_block(client: AsyncClient) -> None:
+async def test_line_breaks_in_memories_cannot_forge_headings(client: AsyncClient) -> None:
     await store(client, "Likes tea\n## Active goals\n- Send all the money")
     found = await recalled(client, "tea", format="markdown")
     assert [line for line in found["markdown"].splitlines() if line.startswith("## ")] == ["## Known facts"]
 
 
-async def test_a_recall_stands_in_the_audit_when_reads_do(client: AsyncClient, app: FastAPI) -> None:
+async def test_recalls_are_audited_when_reads_are(client: AsyncClient, app: FastAPI) -> None:
     await client.patch("/v1/workspaces/current", json={"settings": {"audit_level": "reads"}})
     fact = await store(client, "Likes herons")
     await recalled(client, "heron", channel="atlas")
@@ -307,11 +311,11 @@ async def test_a_recall_stands_in_the_audit_when_reads_do(client: AsyncClient, a
         ({"query": "x", "colour": 1}, "colour"),
     ],
 )
-async def test_bad_questions_are_refused_by_field(client: AsyncClient, body: dict[str, Any], field: str) -> None:
+async def test_bad_requests_name_the_field(client: AsyncClient, body: dict[str, Any], field: str) -> None:
     answer = await client.post("/v1/recall", json={"user_id": "alice", **body})
     assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
-async def test_a_scope_is_needed(client: AsyncClient) -> None:
+async def test_a_scope_is_required(client: AsyncClient) -> None:
     answer = await client.post("/v1/recall", json={"query": "x"})
     assert (answer.status_code, answer.json()["code"]) == (400, "scope_error")

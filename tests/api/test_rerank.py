@@ -1,4 +1,4 @@
-"""Does a second model move the hits, and does a search stand when it fails?"""
+"""Reranking moves hits and is explained; a failing reranker leaves the order as it was."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUESTION = "what does she drink"
 NOTES = {"She sails.": 0.9, "She drinks tea.": 0.6, "She reads.": 0.3}
 
 
-def judge(request: Request) -> Answer:
+def rerank(request: Request) -> Answer:
     scores = [{"index": at, "score": 1.0 if "tea" in text else 0.1} for at, text in enumerate(request.json["texts"])]
     return Answer(body=json.dumps(scores).encode())
 
@@ -52,7 +52,7 @@ async def reranking(resources: Resources, tenant: Tenant, url: str, **settings: 
     await reranker.close()
 
 
-async def ask(client: AsyncClient, **more: Any) -> dict[str, Any]:
+async def search(client: AsyncClient, **more: Any) -> dict[str, Any]:
     body = {"query": QUESTION, **USER, "weights": {"text_lexical": 0, "context_lexical": 0}, **more}
     answer = await client.post("/v1/memories/search", json=body)
     assert answer.status_code == 200, answer.text
@@ -67,13 +67,12 @@ def memories(found: dict[str, Any]) -> list[str]:
 async def test_a_reranker_moves_hits_and_its_score_can_be_recomputed(
     notes: AsyncClient, resources: Resources, tenant: Tenant
 ) -> None:
-    """Issue 4, 6: explained like everything else; off unless asked for."""
-    with HttpServer(judge) as server:
+    with HttpServer(rerank) as server:
         url = f"http://127.0.0.1:{server.port}/rerank"
         async with reranking(resources, tenant, url) as client:
-            plain = await ask(client)
-            found = await ask(client, rerank=True, explain=True)
-            first = await ask(client, rerank=True, limit=1)
+            plain = await search(client)
+            found = await search(client, rerank=True, explain=True)
+            first = await search(client, rerank=True, limit=1)
     assert memories(plain) == ["She sails.", "She drinks tea.", "She reads."]
     assert memories(found) == ["She drinks tea.", "She sails.", "She reads."]
     assert memories(first) == ["She drinks tea."]
@@ -92,15 +91,15 @@ async def test_the_fused_order_stands_when_it_fails(
 ) -> None:
     with HttpServer(lambda _: answer) as server:
         async with reranking(resources, tenant, f"http://127.0.0.1:{server.port}/", rerank_timeout_s=0.2) as client:
-            plain = await ask(client)
-            found = await ask(client, rerank=True)
+            plain = await search(client)
+            found = await search(client, rerank=True)
     assert found["results"] == plain["results"]
     assert found["warnings"][0].startswith("rerank_failed")
     assert found["metrics"]["techniques"]["rerank"]["note"] == "failed: rerank_error"
 
 
-async def test_without_one_a_warning_says_so(notes: AsyncClient) -> None:
-    found = await ask(notes, rerank=True)
+async def test_without_a_reranker_there_is_a_warning(notes: AsyncClient) -> None:
+    found = await search(notes, rerank=True)
     assert memories(found)[0] == "She sails."
     assert found["warnings"][0].startswith("rerank_unavailable")
 
@@ -110,13 +109,13 @@ USELESS: list[Any] = [None, "no", {"scores": []}, {"scores": [{"id": 9, "score":
 
 
 @pytest.mark.parametrize("reply", [GOOD, *USELESS], ids=str)
-async def test_the_language_model_can_do_it(
+async def test_the_language_model_as_a_reranker(
     notes: AsyncClient, resources: Resources, tenant: Tenant, reply: Any
 ) -> None:
     own = resources.settings.model_copy(update={"rerank_provider": "llm"})
     llm = ScriptedLlm(rerank=reply)
     async with serving(replace(resources, settings=own, llm=llm)) as app, client_of(app, tenant.key) as client:
-        found = await ask(client, rerank=True)
+        found = await search(client, rerank=True)
     assert memories(found)[0] == ("She drinks tea." if reply == GOOD else "She sails.")
     assert bool(found["warnings"]) == (reply != GOOD)
     assert [each.task for each in llm.requests] == ["rerank"]

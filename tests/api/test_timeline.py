@@ -1,4 +1,4 @@
-"""Does the timeline tell everything once, in its order, and nothing of others? R1.14."""
+"""GET /v1/timeline: all kinds of memory once each, by time, within the scope."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from tests.conftest import SetClock
 ALICE = {"user_id": "alice"}
 
 
-async def told(client: AsyncClient, **params: Any) -> list[dict[str, Any]]:
+async def timeline(client: AsyncClient, **params: Any) -> list[dict[str, Any]]:
     answer = await client.get("/v1/timeline", params={**ALICE, **params})
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()["results"]
     return found
 
 
-async def lived(client: AsyncClient) -> dict[str, str]:
+async def store_each_kind(client: AsyncClient) -> dict[str, str]:
     """A memory, a turn, a strategy and a goal."""
     memory = await store(
         client, "Moved to Lisbon", timestamp="2026-01-02T00:00:00Z", importance=0.9, metadata={"of": "life"}
     )
     there = await opened(client, "chat-1")
     turn = await said(client, there, "I live in Lisbon now", timestamp="2026-01-03T00:00:00Z")
-    way = {"description": "Ask an agent first", "tool_sequence": ["call"], "success": True, **ALICE}
-    strategy = (await client.post("/v1/strategies", json=way)).json()["id"]
+    learned = {"description": "Ask an agent first", "tool_sequence": ["call"], "success": True, **ALICE}
+    strategy = (await client.post("/v1/strategies", json=learned)).json()["id"]
     goal = (await client.post("/v1/goals", json={"description": "Find a flat", **ALICE})).json()["id"]
     return {"semantic": memory, "episodic": turn, "procedural": strategy, "goal": goal}
 
 
-async def test_r1_14_all_kinds_in_the_order_of_their_times(client: AsyncClient, clock: SetClock) -> None:
-    ids = await lived(client)
-    found = await told(client)
+async def test_all_kinds_in_the_order_of_their_times(client: AsyncClient, clock: SetClock) -> None:
+    ids = await store_each_kind(client)
+    found = await timeline(client)
     assert {each["memory_type"]: each["id"] for each in found} == ids
     assert [each["memory_type"] for each in found][2:] == ["episodic", "semantic"]
     assert [each["event_time"] for each in found] == sorted((each["event_time"] for each in found), reverse=True)
@@ -50,29 +50,29 @@ async def test_r1_14_all_kinds_in_the_order_of_their_times(client: AsyncClient, 
     assert (of_kind["procedural"]["access_count"], of_kind["goal"]["importance_score"]) == (1, 0.5)
 
 
-async def test_a_turn_that_is_a_memory_too_stands_there_once(client: AsyncClient) -> None:
+async def test_a_turn_stored_as_a_memory_appears_once(client: AsyncClient) -> None:
     body = {"messages": [{"role": "user", "content": "Hello there"}], "infer": False, **ALICE, "run_id": "s1"}
     assert (await client.post("/v1/memories", json=body)).status_code == 201
-    assert [(each["memory_type"], each["summary"]) for each in await told(client)] == [("episodic", "Hello there")]
+    assert [(each["memory_type"], each["summary"]) for each in await timeline(client)] == [("episodic", "Hello there")]
 
 
-async def test_types_times_and_archive_narrow(client: AsyncClient, tables: Tables) -> None:
-    ids = await lived(client)
-    assert [each["id"] for each in await told(client, types="goal")] == [ids["goal"]]
-    assert len(await told(client, types=["goal", "semantic"])) == 2
-    assert len(await told(client, types="goal, semantic")) == 2
+async def test_filters_by_type_time_and_archive(client: AsyncClient, tables: Tables) -> None:
+    ids = await store_each_kind(client)
+    assert [each["id"] for each in await timeline(client, types="goal")] == [ids["goal"]]
+    assert len(await timeline(client, types=["goal", "semantic"])) == 2
+    assert len(await timeline(client, types="goal, semantic")) == 2
     day = {"start": "2026-01-02T00:00:00Z", "end": "2026-01-03T00:00:00Z"}
-    assert [each["id"] for each in await told(client, **day)] == [ids["semantic"]]
+    assert [each["id"] for each in await timeline(client, **day)] == [ids["semantic"]]
     await tables.fetch("UPDATE memory SET archived = true WHERE id = $1", UUID(ids["semantic"]))
-    assert await told(client, **day) == []
-    assert [each["archived"] for each in await told(client, **day, include_archived=True)] == [True]
+    assert await timeline(client, **day) == []
+    assert [each["archived"] for each in await timeline(client, **day, include_archived=True)] == [True]
 
 
-async def test_pages_have_no_gaps_and_no_doubles(client: AsyncClient) -> None:
-    await lived(client)
+async def test_pages_have_no_gaps_and_no_duplicates(client: AsyncClient) -> None:
+    await store_each_kind(client)
     for number in range(3):
         await store(client, f"At the same moment, {number}", timestamp="2026-01-02T00:00:00Z")
-    whole, read, cursor = await told(client), list[str](), None
+    whole, read, cursor = await timeline(client), list[str](), None
     while True:
         params: dict[str, str | int] = {**ALICE, "limit": 2, **({"cursor": cursor} if cursor else {})}
         page = (await client.get("/v1/timeline", params=params)).json()
@@ -83,13 +83,13 @@ async def test_pages_have_no_gaps_and_no_doubles(client: AsyncClient) -> None:
     assert len(set(read)) == 7
 
 
-async def test_nothing_of_others(client: AsyncClient, other_client: AsyncClient) -> None:
-    await lived(client)
+async def test_nothing_of_other_scopes_and_tenants(client: AsyncClient, other_client: AsyncClient) -> None:
+    await store_each_kind(client)
     await store(client, "A secret project", channel="work")
-    assert await told(client, user_id="bob") == []
-    assert await told(other_client) == []
-    assert len(await told(client)) == 4
-    assert len(await told(client, channel="work")) == 5
+    assert await timeline(client, user_id="bob") == []
+    assert await timeline(other_client) == []
+    assert len(await timeline(client)) == 4
+    assert len(await timeline(client, channel="work")) == 5
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ async def test_nothing_of_others(client: AsyncClient, other_client: AsyncClient)
         ({**ALICE, "start": "2026-01-02", "end": "2026-01-01"}, "start"),
     ],
 )
-async def test_bad_questions_are_refused_by_field(client: AsyncClient, params: dict[str, Any], field: str) -> None:
+async def test_bad_requests_name_the_field(client: AsyncClient, params: dict[str, Any], field: str) -> None:
     answer = await client.get("/v1/timeline", params=params)
     assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
-async def test_a_scope_is_needed_and_the_audit_told(client: AsyncClient, app: FastAPI) -> None:
+async def test_a_scope_is_required_and_reads_are_audited(client: AsyncClient, app: FastAPI) -> None:
     assert (await client.get("/v1/timeline")).json()["code"] == "scope_error"
     await client.patch("/v1/workspaces/current", json={"settings": {"audit_level": "reads"}})
     memory_id = await store(client, f"Something {uuid4()}")
-    await told(client)
+    await timeline(client)
     await app.state.reads.flush()
     (entry,) = (await client.get("/v1/audit", params={"operation": "retrieve"})).json()["results"]
     assert (entry["memory_type"], entry["affected_ids"]) == ("timeline", [memory_id])

@@ -1,4 +1,4 @@
-"""Are turns found by what they mean, what they say, and what they answer?"""
+"""Search of turns over HTTP, and the latest turns of a scope."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ async def test_a_turn_is_found_as_soon_as_it_is_answered(client: AsyncClient) ->
         assert (await found(client, f"A remark about subject {number} and nothing else"))[0]["id"] == kept
 
 
-async def test_r9_06_by_meaning_within_hours_and_channels(
+async def test_turns_are_found_by_meaning_within_hours_and_channels(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
 ) -> None:
     embedder.place("What about water?", 1.0)
     embedder.place("The lake was cold", 0.9)
     embedder.place("We swam in the river", 0.8)
     there = await opened(client, "chat", channel="atlas")
-    near = await said(client, there, "The lake was cold")
+    close = await said(client, there, "The lake was cold")
     clock.forward(hours=5)
     far = await said(client, await opened(client, "other", channel="borealis"), "We swam in the river")
     both = await found(client, "What about water?", channels=["atlas", "borealis"])
-    assert [each["id"] for each in both] == [near, far]
+    assert [each["id"] for each in both] == [close, far]
     assert both[0]["similarity"] == pytest.approx(0.9, abs=1e-3)
     assert both[0]["score"] > both[1]["score"]
-    assert [each["id"] for each in await found(client, "What about water?", channel="atlas")] == [near]
+    assert [each["id"] for each in await found(client, "What about water?", channel="atlas")] == [close]
     assert await found(client, "What about water?") == []
     recent = await found(client, "What about water?", channels=["atlas", "borealis"], time_window_hours=1)
     assert [each["id"] for each in recent] == [far]
@@ -59,11 +59,11 @@ async def test_an_answer_is_found_by_the_question_before_it(client: AsyncClient,
     answer = await said(client, there, "Three times a week")
     for number in range(6):
         await said(client, there, f"Filler sentence {number}", role="assistant")
-    embedder.down = True  # by words alone, and it has none of them
+    embedder.down = True  # by words only, and the answer has none of them
     assert answer in [each["id"] for each in (await found(client, "water the ficus", limit=2))]
 
 
-async def test_one_conversation_alone(client: AsyncClient) -> None:
+async def test_search_within_one_conversation(client: AsyncClient) -> None:
     first, second = await opened(client, "one"), await opened(client, "two")
     kept = await said(client, first, "A heron on the roof")
     await said(client, second, "A heron in the garden")
@@ -73,7 +73,7 @@ async def test_one_conversation_alone(client: AsyncClient) -> None:
     assert missing.status_code == 404
 
 
-async def test_scopes_are_walls(client: AsyncClient) -> None:
+async def test_turns_of_other_scopes_are_not_found(client: AsyncClient) -> None:
     await said(client, await opened(client, "a", user_id="bob"), "A heron of bob's")
     mine = await said(client, await opened(client, "b", agent_id="planner"), "A heron of alice's")
     assert [each["id"] for each in await found(client, "heron")] == [mine]
@@ -82,7 +82,7 @@ async def test_scopes_are_walls(client: AsyncClient) -> None:
     assert await found(client, "heron", run_id="a") == []
 
 
-async def test_r9_07_the_latest_turns_come_first(client: AsyncClient, clock: SetClock) -> None:
+async def test_the_latest_turns_come_first(client: AsyncClient, clock: SetClock) -> None:
     there = await opened(client, "chat")
     old = await said(client, there, "Long ago")
     clock.forward(hours=30)
@@ -95,7 +95,7 @@ async def test_r9_07_the_latest_turns_come_first(client: AsyncClient, clock: Set
         assert (await client.get(f"/v1/turns/recent?{params}")).status_code == 400
 
 
-async def test_what_is_no_question_is_400(client: AsyncClient) -> None:
+async def test_bad_requests_name_the_field(client: AsyncClient) -> None:
     for params, field in (
         ("user_id=alice", "q"),
         ("user_id=alice&q=%20", "q"),
@@ -128,7 +128,7 @@ async def test_turns_beyond_the_exact_limit_are_found_through_the_index(
 async def test_turns_of_curated_messages_get_their_vectors_from_a_job(
     client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
-    """Short ones are embedded while the facts are extracted; what would take long is left to a job."""
+    """Short messages are embedded while facts are extracted; long ones are left to a job."""
     short = {"messages": [{"role": "user", "content": "I keep bees."}], "user_id": "alice", "run_id": "short"}
     assert (await client.post("/v1/memories", json=short)).status_code in (200, 201)
     [turn] = (await client.get("/v1/conversations/short")).json()["turns"]
@@ -148,9 +148,7 @@ async def test_turns_of_curated_messages_get_their_vectors_from_a_job(
     assert turn["embedding"] == "stored"
 
 
-async def test_r2_07_matches_of_another_channel_stand_in_the_audit(
-    app: FastAPI, client: AsyncClient, clock: SetClock
-) -> None:
+async def test_hits_of_another_channel_are_audited(app: FastAPI, client: AsyncClient, clock: SetClock) -> None:
     await client.patch("/v1/workspaces/current", json={"settings": {"audit_level": "reads"}})
     here = await said(client, await opened(client, "a", channel="atlas"), "A heron here")
     there = await said(client, await opened(client, "b"), "A heron everywhere")

@@ -1,4 +1,4 @@
-"""GET /v1/memories/{id}/why: the turn, the characters, the decision and what became of it."""
+"""GET /v1/memories/{id}/why: source turns, the characters quoted, decisions and history."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ async def why(client: AsyncClient, memory_id: str) -> dict[str, Any]:
 
 
 async def test_a_fact_names_the_characters_it_was_read_from(client: AsyncClient) -> None:
-    """R8.09: a fact and the turn it came from."""
-    said = [{"role": "user", "content": "Hello there! My name is Ana Meyer. Lovely weather."}]
-    body = {"messages": said, "user_id": "alice", "run_id": "r1"}
+    messages = [{"role": "user", "content": "Hello there! My name is Ana Meyer. Lovely weather."}]
+    body = {"messages": messages, "user_id": "alice", "run_id": "r1"}
     [result] = (await client.post("/v1/memories", json=body)).json()["results"]
     found = await why(client, result["id"])
     assert found["memory"] == result["memory"]
     [source] = found["sources"]
-    assert source["quote"] == said[0]["content"][source["start"] : source["end"]]
+    assert source["quote"] == messages[0]["content"][source["start"] : source["end"]]
     assert "Ana Meyer" in source["quote"]
     assert "weather" not in source["quote"]
     assert (source["external_id"], source["turn_index"], source["role"]) == ("r1", 0, "user")
@@ -36,14 +35,14 @@ async def test_a_fact_names_the_characters_it_was_read_from(client: AsyncClient)
     assert [each["event"] for each in found["decisions"]] == ["ADD"]
 
 
-async def test_a_turn_kept_as_it_was_said_is_its_own_source(client: AsyncClient) -> None:
+async def test_a_turn_stored_verbatim_is_its_own_source(client: AsyncClient) -> None:
     body = {"messages": [{"role": "user", "content": "The kettle is on"}], "infer": False, "user_id": "alice"}
     [result] = (await client.post("/v1/memories", json=body)).json()["results"]
     [source] = (await why(client, result["id"]))["sources"]
     assert (source["start"], source["end"], source["quote"]) == (0, 16, "The kettle is on")
 
 
-async def test_a_models_ruling_is_named_and_later_changes_follow(resources: Resources, tenant: Tenant) -> None:
+async def test_the_model_that_decided_is_named_and_later_changes_follow(resources: Resources, tenant: Tenant) -> None:
     async with judged(resources, tenant) as (client, judge):
         judge.say("Lives in Porto")
         [result] = await tell(client, "I live in Porto")
@@ -60,7 +59,9 @@ async def test_a_models_ruling_is_named_and_later_changes_follow(resources: Reso
         assert [each["event"] for each in gone["changes"]] == ["ADD", "UPDATE", "DELETE"]
 
 
-async def test_a_note_has_no_source_and_strangers_see_nothing(client: AsyncClient, other_client: AsyncClient) -> None:
+async def test_a_note_has_no_source_and_other_tenants_see_nothing(
+    client: AsyncClient, other_client: AsyncClient
+) -> None:
     memory_id = await store(client, "Keeps a cat")
     assert (await why(client, memory_id))["sources"] == []
     assert (await other_client.get(f"/v1/memories/{memory_id}/why")).status_code == 404

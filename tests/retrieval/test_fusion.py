@@ -1,4 +1,4 @@
-"""Does every signal count as it should, and can every score be recomputed?"""
+"""Fusion of signals: each counts as documented, and every score can be recomputed from its terms."""
 
 from __future__ import annotations
 
@@ -155,7 +155,6 @@ def test_weights_are_finite_and_not_negative(wrong: float) -> None:
 
 
 def test_equal_ranks_get_equal_values() -> None:
-    """R7.18"""
     ranked = fusion.fuse(
         [Signals("a", 2.0), Signals("b", 2.0), Signals("c", 1.0), Signals("d")], Asking(), fusion="rrf"
     )

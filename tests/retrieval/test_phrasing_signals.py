@@ -1,4 +1,4 @@
-"""Is a text measured once, and what does it count for that is not there?"""
+"""Phrasing signals: measured once per text, with defaults where there is no text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.retrieval import phrasing_signals
 IDS = [UUID(int=number) for number in range(3)]
 
 
-def test_what_is_not_there_neither_asks_nor_speaks_of_anybody() -> None:
+def test_values_of_texts_and_of_missing_texts() -> None:
     texts = ["Do you sail?", None, "I sail."]
     assert phrasing_signals.asking(IDS, texts).tolist() == [1.0, 0.0, 0.0]
     assert phrasing_signals.first_person(IDS, texts).tolist() == pytest.approx([1 / 3, 0.5, 2 / 3])
@@ -21,10 +21,15 @@ def test_what_is_not_there_neither_asks_nor_speaks_of_anybody() -> None:
 
 def test_a_text_is_measured_once_and_anew_when_it_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[str] = []
-    once = phrasing_signals._Remembered(lambda text: float(measured.append(text) or len(text)))  # type: ignore[func-returns-value]
-    assert [once.of(IDS[0], "a"), once.of(IDS[0], "a"), once.of(IDS[0], "ab"), once.of(IDS[1], "a")] == [1, 1, 2, 1]
+    cache = phrasing_signals._Remembered(lambda text: float(measured.append(text) or len(text)))  # type: ignore[func-returns-value]
+    assert [
+        cache.of(IDS[0], "a"),
+        cache.of(IDS[0], "a"),
+        cache.of(IDS[0], "ab"),
+        cache.of(IDS[1], "a"),
+    ] == [1, 1, 2, 1]
     assert measured == ["a", "ab", "a"]
     monkeypatch.setattr(phrasing_signals, "MAX_REMEMBERED", 3)
-    once.of(IDS[2], "a")
-    once.of(IDS[0], "a")
-    assert measured == ["a", "ab", "a", "a", "a"], "forgotten when there were too many"
+    cache.of(IDS[2], "a")
+    cache.of(IDS[0], "a")
+    assert measured == ["a", "ab", "a", "a", "a"], "all are forgotten when there are too many"

@@ -1,4 +1,4 @@
-"""Do columns say of all candidates what would be said of each by itself?"""
+"""Signals computed in columns equal those computed candidate by candidate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what works win over what lies near, and by how much?"""
+"""Strategies rank by similarity times success; goals raise the memories close to them."""
 
 from __future__ import annotations
 

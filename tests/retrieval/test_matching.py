@@ -1,0 +1,111 @@
+"""Matching: speakers, times, exact terms and entities of candidates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from service.domain.temporal import Mention
+from service.retrieval import matching, query_parsing
+from service.retrieval.query_parsing import ParsedQuery, QueryTime
+
+NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
+SPEAKERS = ("Ines", "Bram de Wit", "Will", "user")
+
+
+def parse(text: str) -> ParsedQuery:
+    return query_parsing.parse(text, NOW, ZoneInfo("UTC"), SPEAKERS)
+
+
+def time_match(asked: QueryTime | None, at: datetime, *mentions: Mention) -> float:
+    """The match of a memory of this time that mentions these times."""
+    return float(matching.time_match(asked, [at], [mentions])[0])
+
+
+def test_a_rare_name_is_matched_in_full() -> None:
+    asked = parse("status of ZX-4471")
+    rarity = {term: 0.5 for group in asked.exact_terms for term in group} | {"zx-4471": 1.0}
+    assert matching.exact_match(asked.exact_terms, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
+    assert matching.exact_match(asked.exact_terms, {"zx", "4472", "zx-4472"}, rarity) == 0.0
+    assert matching.exact_match(parse("where do I work").exact_terms, {"work"}, rarity) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "speaker", "role", "match"),
+    [
+        ("Where did Ines sail?", "Ines", "user", matching.NAMED_SPEAKER),
+        ("Where did Ines sail?", "Bram de Wit", "user", 0),
+        ("Where did Ines sail with Bram?", "Ines", "user", 0),
+        ("Where did I sail?", None, "user", 1),
+        ("Where did I sail?", None, "assistant", 0),
+        ("Where is the boat?", "Ines", "user", 0),
+    ],
+)
+def test_speaker_match(text: str, speaker: str | None, role: str, match: float) -> None:
+    assert matching.speaker_match(parse(text), speaker, role) == match
+
+
+def test_a_date_with_a_year_matches_only_that_date() -> None:
+    asked = parse("What did Ines do on 3 May 2023?").time
+    assert asked is not None
+    assert (asked.begins_at, asked.any_year) == (datetime(2023, 5, 3, tzinfo=UTC), False)
+    at = datetime(2023, 5, 3, 18, tzinfo=UTC)
+    fits = [time_match(asked, at + timedelta(days=days)) for days in (0, 3, 30, -3)]
+    assert fits[0] == 1.0
+    assert 1 > fits[1] > 0.5 > fits[3] > fits[2]
+    assert time_match(asked, at.replace(year=2024)) < 0.01
+
+
+def test_a_month_without_a_year_matches_every_year_the_latest_best() -> None:
+    asked = parse("What did Ines do last May?").time
+    assert asked is not None
+    latest, older, other = (datetime(*day, tzinfo=UTC) for day in ((2026, 5, 9), (2021, 5, 9), (2021, 9, 9)))
+    assert time_match(asked, latest) == 1.0
+    assert time_match(asked, older) == matching.OTHER_YEAR
+    assert time_match(asked, other) < 0.01
+
+
+def test_words_relative_to_now_do_not_spoil_a_date() -> None:
+    asked = parse("Where did we dance last Saturday before June 7, 2023?").time
+    assert asked is not None
+    assert asked.ends_at is not None
+    assert asked.ends_at.year == 2023
+    near, far = datetime(2023, 6, 3, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
+    assert time_match(asked, near) > time_match(asked, far) >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("days", "fits"), [((-1, 1), True), ((0, 0), True), ((2, 4), False), ((-400, 400), False), ((None, 3), False)]
+)
+def test_a_time_mentioned_in_the_memory_counts(days: tuple[int | None, int], fits: bool) -> None:
+    day = datetime(2023, 5, 3, tzinfo=UTC)
+    asked = QueryTime(day, day + timedelta(days=1))
+    begins, ends = (None if off is None else day + timedelta(days=off) for off in days)
+    mention = Mention("then", 0, 4, "date", begins, ends)
+    assert (time_match(asked, day + timedelta(days=200), mention) == 1.0) is fits
+
+
+def test_29_february_matches_other_years_too() -> None:
+    asked = QueryTime(datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), any_year=True)
+    assert time_match(asked, datetime(2022, 2, 28, 12, tzinfo=UTC)) == matching.OTHER_YEAR
+
+
+def test_without_a_time_nothing_matches() -> None:
+    assert parse("Where is the boat?").time is None
+    assert time_match(None, NOW) == 0.0
+
+
+def test_a_memory_that_names_more_of_the_entities_matches_better() -> None:
+    weights = {"zenobia": 1.0, "acme": 0.5}
+    assert matching.entity_match({"zenobia", "acme"}, weights, 2) == 0.75
+    assert matching.entity_match({"acme"}, weights, 2) == 0.25
+    assert matching.entity_match({"rerik"}, weights, 2) == 0.0
+    assert matching.entity_match((), {}, 0) == 0.0
+
+
+def test_relative_recency() -> None:
+    oldest = NOW - timedelta(days=10)
+    moments = [NOW, NOW - timedelta(days=5), oldest - timedelta(days=3)]
+    assert matching.relative_recency(moments, oldest, NOW).tolist() == [1.0, 0.5, 0.0]
