@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
+from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors, narrowing, ranking, shapes
-from service.api.connected import ConnectedMemoryItem, connected
+from service.api.connected import ConnectedMemoryItem, connected_to_hits
 from service.api.deps import AgentId, ChannelName, Reader, ResourcesOf, RunId, UserId, scope_of
 from service.api.limits import LIMITED, in_time, of_page
 from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse
@@ -27,9 +28,7 @@ from service.errors import InvalidInput
 from service.language.tags import normalise
 from service.pipeline.pii import clean_words
 from service.resources import Resources
-from service.retrieval import neighbours
 from service.retrieval.listing import listing
-from service.retrieval.neighbours import ConnectedMemories
 from service.retrieval.search import search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
@@ -287,7 +286,7 @@ async def _search(
             found = SearchResult((), "none", (NOTHING_LEFT,))
         else:
             found = await (search(asked, res) if text else listing(asked, res))
-        tied = await neighbours.of_hits(asked, found.hits, res) if body.connected else None
+        tied = await connected_to_hits(asked, found.hits, res) if body.connected else None
     note(
         "search",
         scope,
@@ -314,13 +313,13 @@ async def _search(
     )
 
 
-def _hit(hit: Hit, tied: ConnectedMemories | None, *, explain: bool) -> HitOut:
+def _hit(hit: Hit, tied: Mapping[UUID, list[ConnectedMemoryItem]] | None, *, explain: bool) -> HitOut:
     return HitOut(
         **shapes.fields(hit.memory),
         score=hit.score,
         similarity=hit.similarity,
         explain=_explained(hit.terms, hit.factors) if explain else None,
-        connected=None if tied is None else connected(tied.steps.get(hit.memory.id, []), tied.memories),
+        connected=None if tied is None else tied.get(hit.memory.id, []),
     )
 
 
