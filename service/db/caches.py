@@ -90,7 +90,7 @@ class AnswerTable:
         waiting = (_held.get() or {}).get((owner, prompt_sha256.hex()))
         if waiting is not None and (waiting["task"], waiting["model"]) == (task, model):
             return str(waiting["answer"]["text"])
-        async with self.db.read(owner, by_key=True) as session:
+        async with self.db.read(owner, generic_plans=True) as session:
             values = {"workspace": owner, "digest": prompt_sha256.hex(), "task": task, "model": model}
             values["now"] = self.clock()
             row = await direct.first(session, FIND, values)

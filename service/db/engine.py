@@ -1,16 +1,16 @@
-"""How does a transaction begin and end?
+"""The pool of connections, the beginning and end of transactions, and driver errors as ours.
 
 `Database.begin(workspace)` and `.read(workspace)` open one short transaction with the workspace set for row-level
-security: BEGIN and all settings travel in one simple-protocol string, so a read costs three round trips (B1).
-Settings are transaction-local, so a pooled connection never carries the previous request's workspace. Nothing may
-wait for a network inside: `holding()` tells, and the providers refuse when it is true.
+security: BEGIN and all settings travel in one simple-protocol string, so a read costs three round trips. Settings are
+transaction-local, so a pooled connection never carries the previous request's workspace. No network may be awaited
+inside; the fakes of the tests check that with `in_transaction()`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -36,27 +36,27 @@ RETRY_AFTER_S = 1.0
 
 DRIVER = "driver"
 
-KEPT_S = 60
-"""Seconds after which a kept statement is prepared, and its plan made, anew: so a plan from when a table was empty does
-not outlive that by much."""
+MAX_PREPARED_S = 60
+"""Seconds until a prepared statement is prepared and planned again, so that a plan made while a table was empty does
+not live on."""
 
-LONGEST_KEPT = 64 * 1024
-"""Characters of a statement that stays prepared. The driver's 15 kB are less than a search of many words with a filter
-has, and it would be parsed anew each time."""
+MAX_PREPARED_CHARS = 64 * 1024
+"""Longer statements are not prepared. The driver's default of 15 kB is less than a search of many words with a filter
+has, which would be parsed each time."""
 
-BY_KEY = (
+GENERIC_PLANS = (
     "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; "
     "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
 )
-"""For statements whose best plan is the same for all values: rows by their key, one after the other. It is made once
-per connection, where making it anew each time cost more than running it. What is switched off keeps a plan that was
-made when a table was small, or one tenant's, from reading a whole table later."""
+"""For statements whose best plan is the same for all values, such as rows by their key: planning them each time took
+longer than running them. What is switched off keeps a plan that was made while a table was small, or held one tenant,
+from reading a whole table later."""
 
-BY_VALUES = (
+CUSTOM_PLANS = (
     "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; "
     "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
 )
-"""The connection's own settings again (roles.SESSION_SETTINGS)."""
+"""The settings of the connection again (roles.SESSION_SETTINGS)."""
 
 NO_SCHEMA = "The database has no schema of this service. Run `python -m service migrate` first."
 
@@ -64,17 +64,18 @@ CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
     "uq_memory_dedup": lambda: Conflict("The scope holds an equal memory already.", field="content"),
 }
-"""What a race that ended at a named constraint means to the caller."""
+"""The error of a request that lost a race at a named constraint."""
 
 
-def holding() -> bool:
-    """Is a transaction open in this task? Then nothing may be awaited but the database."""
+def in_transaction() -> bool:
+    """Whether this task has a transaction open. Then nothing but the database may be awaited."""
     return _open.get() > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a process connects: `url` for SQLAlchemy, the role to take, and whether a transaction pooler is between."""
+    """How a process connects: `url` for SQLAlchemy, the role to take (None: the login's), and whether through a pooler
+    in transaction mode."""
 
     url: str
     role: str | None
@@ -110,7 +111,7 @@ class Database:
             access.url,
             pool_size=pool_size,
             max_overflow=0,
-            pool_use_lifo=True,  # who comes alone finds the connection that has just run the same statements
+            pool_use_lifo=True,  # the connection used last has these statements prepared
             pool_timeout=pool_timeout_s,
             hide_parameters=True,  # an error that is logged must not hold memory text
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are ours, see _transaction
@@ -122,37 +123,37 @@ class Database:
 
     @asynccontextmanager
     async def begin(
-        self, workspace_id: UUID, lock: str | None = None, *, by_key: bool = False
+        self, workspace_id: UUID, lock: str | None = None, *, generic_plans: bool = False
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
-        `by_key`: its statements insert rows or find them by keys, so their plans are kept (BY_KEY).
+        `generic_plans`: for transactions that insert rows or find them by keys (GENERIC_PLANS).
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
         if self.write_refusal is not None:
             raise SchemaMismatch(self.write_refusal)
-        settings = "; ".join(filter(None, (self._write, BY_KEY if by_key else None, lock)))
+        settings = "; ".join(filter(None, (self._write, GENERIC_PLANS if generic_plans else None, lock)))
         async with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", settings, workspace_id) as session:
             yield session
 
     @asynccontextmanager
-    async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, by_key: bool = False) -> AsyncIterator[Session]:
-        """A short read-only transaction. The nil workspace sees no tenant's rows; functions before login use it.
-        `by_key`: as for `begin`."""
-        settings = f"{self._read}; {BY_KEY}" if by_key else self._read
+    async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, generic_plans: bool = False) -> AsyncIterator[Session]:
+        """A short read-only transaction. Under the nil workspace no tenant's rows are visible. `generic_plans`: as for
+        `begin`."""
+        settings = f"{self._read}; {GENERIC_PLANS}" if generic_plans else self._read
         async with self._transaction("BEGIN READ ONLY", settings, workspace_id) as session:
             yield session
 
     def snapshot(self, workspace_id: UUID) -> AbstractAsyncContextManager[Session]:
-        """A read-only transaction in which every statement sees the same state, and no table is scanned from end to
-        end, whatever the planner thinks of one that a single scope nearly fills."""
+        """A read-only transaction in which every statement sees the same state. Sequential scans are off: the planner
+        chooses them for a table that a single scope nearly fills."""
         mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         return self._transaction(mode, f"{self._read}; SET LOCAL enable_seqscan = off", workspace_id)
 
     async def vacuum(self, table: str) -> None:
-        """VACUUM, which no transaction may hold, and for as long as it takes; `table`: its name as SQL writes it."""
-        with translated():
+        """Runs VACUUM, outside a transaction and without a time limit. `table`: its name as SQL writes it."""
+        with translated_errors():
             connection = await self.engine.connect()
             try:
                 await (await driver(connection)).execute(f"VACUUM {table}")
@@ -168,7 +169,7 @@ class Database:
         connection = await self._connect(opening)
         depth = _open.set(_open.get() + 1)
         try:
-            with translated():
+            with translated_errors():
                 yield connection
             await _commit(connection)
         except BaseException:
@@ -179,9 +180,9 @@ class Database:
             await connection.close()
 
     async def _connect(self, opening: str) -> Session:
-        """A connection with its transaction begun. Those that died in the pool are replaced, which may be all of them
-        after a while of rest: nothing was sent yet."""
-        with translated():
+        """A connection with its transaction begun. Connections that died in the pool, perhaps all of them, are
+        replaced: nothing was sent yet."""
+        with translated_errors():
             for left in range(self._pool_size, -1, -1):
                 connection = await self.engine.connect()
                 try:
@@ -205,15 +206,15 @@ class Database:
 async def driver(session: Session) -> asyncpg.Connection[Any]:
     """The asyncpg connection below a session, for simple-protocol strings."""
     known: asyncpg.Connection[Any] | None = session.info.get(DRIVER)
-    if known is None:  # asking for it costs a greenlet; what is noted here goes with the connection
+    if known is None:  # asking SQLAlchemy costs a greenlet; `info` lives as long as the connection
         known = session.info[DRIVER] = (await session.get_raw_connection()).driver_connection
         assert known is not None
     return known
 
 
-async def plan_by_values(session: Session) -> None:
-    """From here on statements are planned for their values, whatever the transaction began with: a large scope's."""
-    await (await driver(session)).execute(BY_VALUES)
+async def use_custom_plans(session: Session) -> None:
+    """From here on the transaction's statements are planned for their values, as those of a large scope need."""
+    await (await driver(session)).execute(CUSTOM_PLANS)
 
 
 async def _commit(session: Session) -> None:
@@ -225,14 +226,14 @@ async def _commit(session: Session) -> None:
             retry_after_s=RETRY_AFTER_S,
         ) from exc
     except asyncpg.PostgresError as exc:  # a deferred constraint, or a cancelled statement: nothing was written
-        raise _named(exc) from exc
+        raise _unavailable(exc) from exc
 
 
 async def _abandon(session: Session) -> None:
-    """Rolls back; a connection that cannot even do that is thrown away, never given back with an open transaction."""
+    """Rolls back, or discards the connection: it never goes back to the pool with an open transaction."""
     with suppress(BaseException):
         raw = await driver(session)
-        if not raw.is_closed():  # even when it seems idle: the driver does not know of a BEGIN it did not wait for
+        if not raw.is_closed():  # even if it seems idle: the driver may have missed the answer to BEGIN
             await asyncio.shield(asyncio.wait_for(raw.execute("ROLLBACK"), 2.0))
         if not raw.is_closed() and not raw.is_in_transaction():
             return
@@ -240,34 +241,42 @@ async def _abandon(session: Session) -> None:
         await session.invalidate()
 
 
-class translated:  # noqa: N801 - reads as a statement: with translated()
-    """A context that turns driver errors into ours, so that no SQL and no parameter leaves db/."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if error is None or isinstance(error, ServiceError | asyncio.CancelledError):
-            return
-        if isinstance(error, sa_exc.TimeoutError):
-            raise StoreUnavailable("Every database connection is busy.", retry_after_s=RETRY_AFTER_S) from error
-        if isinstance(error, sa_exc.DBAPIError) and error.connection_invalidated:
-            raise StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S) from error
-        cause = getattr(getattr(error, "orig", None), "__cause__", None) or error
-        if isinstance(cause, LOST):
-            raise StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S) from error
-        if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
-            raise CLASHES[cause.constraint_name]() from error
-        if isinstance(cause, asyncpg.PostgresError) and _is_ours(cause):
-            raise _named(cause) from error
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Within the block errors of the driver become ours, so that no SQL and no parameter leaves db/."""
+    try:
+        yield
+    except ServiceError:
+        raise
+    except Exception as error:
+        ours = _translated(error)
+        if ours is None:
+            raise
+        raise ours from error
 
 
-def _is_ours(error: asyncpg.PostgresError) -> bool:
+def _translated(error: Exception) -> ServiceError | None:
+    """Our error for the driver's; None for a bug."""
+    if isinstance(error, sa_exc.TimeoutError):
+        return StoreUnavailable("Every database connection is busy.", retry_after_s=RETRY_AFTER_S)
+    cause = getattr(getattr(error, "orig", None), "__cause__", None) or error
+    invalidated = isinstance(error, sa_exc.DBAPIError) and error.connection_invalidated
+    if invalidated or isinstance(cause, LOST):
+        return StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S)
+    if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
+        return CLASHES[cause.constraint_name]()
+    if isinstance(cause, asyncpg.PostgresError) and _is_passing(cause):
+        return _unavailable(cause)
+    return None
+
+
+def _is_passing(error: asyncpg.PostgresError) -> bool:
+    """Whether the same statement may succeed later."""
     state = error.sqlstate or ""
     return state in {LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK} | SHUTTING_DOWN or state.startswith("53")
 
 
-def _named(error: asyncpg.PostgresError) -> StoreUnavailable:
+def _unavailable(error: asyncpg.PostgresError) -> StoreUnavailable:
     if error.sqlstate == LOCK_TIMEOUT:
         return StoreUnavailable("Another write to this scope takes too long.", retry_after_s=RETRY_AFTER_S)
     if error.sqlstate == DEADLOCK:
@@ -278,7 +287,7 @@ def _named(error: asyncpg.PostgresError) -> StoreUnavailable:
 
 
 def connect_arguments(access: Access) -> dict[str, Any]:
-    """What asyncpg is told. Behind a transaction pooler: unnamed statements and no start-up settings (B23)."""
+    """Arguments for asyncpg. Behind a pooler in transaction mode: unnamed statements and no start-up settings."""
     if access.pooled:
         return {
             "statement_cache_size": 0,
@@ -288,20 +297,21 @@ def connect_arguments(access: Access) -> dict[str, Any]:
     settings: Mapping[str, str] = {"application_name": "loxodon", **roles.SESSION_SETTINGS}
     return {
         "server_settings": {**settings, **({"role": access.role} if access.role else {})},
-        "max_cached_statement_lifetime": KEPT_S,
-        "max_cacheable_statement_size": LONGEST_KEPT,
+        "max_cached_statement_lifetime": MAX_PREPARED_S,
+        "max_cacheable_statement_size": MAX_PREPARED_CHARS,
     }
 
 
 async def find_access(url: str, *, wanted_role: str, own_login: bool, pooled: bool) -> Access:
-    """How to connect with `url`: as it is, or, when it is the owner's or a superuser's, as `wanted_role` (A4).
+    """How to connect with `url`: as its login, or as `wanted_role` where the login is the owner or a superuser.
 
-    `own_login`: the owner has a URL of its own, so this one is taken as it is. Raises StoreUnavailable when the role
-    that results must not serve requests.
+    `own_login`: the owner has a URL of its own, so this one must do as it is. Raises SchemaMismatch for a database that
+    was never migrated, StoreUnavailable when the resulting role must not serve requests
+    (docs/decisions/002-row-level-security.md).
     """
     engine = create_async_engine(url, connect_args={"timeout": 10}, pool_size=1)
     try:
-        with translated():
+        with translated_errors():
             async with engine.connect() as session:
                 privileged = await session.scalar(text(roles.FORBIDDEN))
                 login = await session.scalar(text("SELECT current_user"))
@@ -324,11 +334,8 @@ async def find_access(url: str, *, wanted_role: str, own_login: bool, pooled: bo
 
 
 async def check_role(database: Database) -> None:
-    """Refuses to serve under a role that row-level security does not hold back."""
+    """Raises StoreUnavailable under a role that row-level security does not hold back."""
     async with database.read() as session:
         privileged = await session.scalar(text(roles.FORBIDDEN))
     if privileged:
         raise StoreUnavailable(f"The current database role {privileged}: row-level security would not hold.")
-
-
-__all__ = ["Access", "Database", "Session", "check_role", "find_access", "holding"]

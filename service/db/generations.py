@@ -1,4 +1,7 @@
-"""Which embedder made the vectors? The one recorded here, whatever keys the environment holds (A6)."""
+"""Embedding generations: the embedder that made the vectors, as the database records it.
+
+docs/decisions/005-vector-generations.md
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ async def active(database: Database) -> Generation:
 
 
 async def record_first(owner_url: str, model: str, dimension: int) -> None:
-    """Writes generation 1 when there is none; the schema's first migration made its index for `dimension`."""
+    """Records generation 1 unless there is one; the baseline migration made its index for `dimension`."""
     engine = create_async_engine(owner_url, poolclass=NullPool)
     try:
         async with engine.begin() as session:

@@ -1,8 +1,7 @@
-"""How does the schema come to the newest revision?
+"""Runs the migrations, and says what of the schema autogenerate compares.
 
 `upgrade` makes roles and extension where absent, becomes the owner role and runs Alembic under one lock, so that
-several starting processes wait for each other. It records the first embedding generation: from then on the
-embedder in use is the one recorded there.
+several starting processes wait for each other. docs/upgrades.md
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ ObjectKind = Literal[
 
 
 def is_ours(name: str | None, kind: ObjectKind, _parents: object) -> bool:
-    """What autogenerate compares: not partitions (reflected as tables), nor indexes, nor Alembic's own table, nor
-    columns that Postgres fills by itself (Alembic cannot compare those)."""
+    """Whether autogenerate compares it: not partitions (reflected as tables), nor indexes, nor Alembic's own table, nor
+    generated columns, which Alembic cannot compare."""
     if kind == "column":
         return name not in GENERATED
     if kind == "table":
@@ -45,7 +44,8 @@ def is_ours(name: str | None, kind: ObjectKind, _parents: object) -> bool:
 def default_differs(
     _context: object, _there: object, _ours: object, found: str | None, _default: object, written: str | None
 ) -> bool | None:
-    """For sequences by their text: Alembic asks the server whether both are equal, and no number comes twice."""
+    """Compares sequences by their text: Alembic would ask the server whether both values are equal, and no number comes
+    twice. None leaves the comparison to Alembic."""
     return found != written if found and found.startswith("nextval(") else None
 
 

@@ -1,8 +1,9 @@
-"""Who may do what? Three roles, made once per cluster, and what a connection must be to serve requests.
+"""The three database roles, the settings of their sessions, and which roles may not serve requests.
 
 `loxodon_owner` owns the schema and its SECURITY DEFINER functions, `loxodon_app` serves requests under row-level
-security, `loxodon_worker` is the app with the few functions that upkeep needs. Roles are cluster-wide: they are
-made when absent and never dropped, another database of the cluster may use them.
+security, `loxodon_worker` is the app with the few functions that upkeep needs. Roles are cluster-wide: they are made
+when absent and never dropped, because another database of the cluster may use them.
+docs/decisions/002-row-level-security.md
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from sqlalchemy import Connection, text
 OWNER, APP, WORKER = "loxodon_owner", "loxodon_app", "loxodon_worker"
 
 SESSION_SETTINGS = {
-    # a generic plan after twelve small users made a big one 50 times slower (B1)
+    # a generic plan, made after twelve small users, made a big user's search 50 times slower
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
-    "random_page_cost": "1.1",  # memory and SSDs: the default of 4 is a turning disk's, and sorts instead of walking
+    "random_page_cost": "1.1",  # for SSDs; under the default of 4 the planner sorts instead of reading an index
     "timezone": "UTC",
     "idle_in_transaction_session_timeout": "60s",
     "hnsw.iterative_scan": "relaxed_order",
     "hnsw.ef_search": "400",
     "hnsw.max_scan_tuples": "10000",
 }
-"""What never changes per request. Stands on the roles too, for poolers that refuse start-up settings (B23)."""
+"""Settings of every session. The roles have them too, for poolers that refuse start-up settings."""
 
 CREATE = """
 DO $$
@@ -39,8 +40,8 @@ BEGIN
     IF NOT pg_has_role('loxodon_worker', 'loxodon_app', 'MEMBER') THEN
         GRANT loxodon_app TO loxodon_worker;
     END IF;
-    -- Whoever makes a role administers it but may not become it (Postgres 16): one login that migrates and serves
-    -- must become all three.
+    -- From Postgres 16 on the creator of a role administers it but may not become it, and a login that both migrates
+    -- and serves has to become all three.
     FOREACH wanted IN ARRAY ARRAY['loxodon_owner', 'loxodon_app', 'loxodon_worker'] LOOP
         IF NOT pg_has_role(wanted, 'SET') AND pg_has_role(wanted, 'MEMBER WITH ADMIN OPTION') THEN
             EXECUTE format('GRANT %I TO %I', wanted, current_user);
@@ -74,15 +75,16 @@ SELECT CASE
     END
 FROM pg_roles r WHERE r.rolname = current_user
 """
-"""Why the current role must not serve requests, or NULL. A policy does not hold back any of these."""
+"""Why the current role must not serve requests, or NULL. No policy applies to these."""
 
 
 MAY_TAKE = "SELECT coalesce(pg_has_role(to_regrole(:wanted)::oid, 'SET'), true)"
-"""Whether the current role may become another one; true when that is not there yet, which says so by itself."""
+"""Whether the current role may become another one; true while there is no such role, an error of its own."""
 
 
 def prepare(connection: Connection) -> None:
-    """Makes roles, extension and rights that are missing; needs CREATEROLE (or the roles) and the database's owner."""
+    """Makes roles, extension and rights that are missing. Needs to be the database's owner, with CREATEROLE unless the
+    roles exist."""
     connection.execute(text(CREATE))
     connection.execute(text(SCHEMA))
     if connection.scalar(text("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")):

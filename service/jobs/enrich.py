@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from service.db.engine import Session, plan_by_values
+from service.db.engine import Session, use_custom_plans
 from service.db.graph import edges, entity_relations
 from service.db.graph import entity_links as table
 from service.db.graph.entity_links import EntityMention
@@ -105,7 +105,7 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
         if job.attempts > 1:  # the first attempt is counted with its result, or by the second
             async with res.db.begin(workspace_id) as session:
                 await enrichment.count_attempt(session, workspace_id, memory_id, job.attempts)
-    async with res.db.read(workspace_id, by_key=True) as session:
+    async with res.db.read(workspace_id, generic_plans=True) as session:
         found = await _read(session, workspace_id, jobs, res)
         owners = list(dict.fromkeys(each.owner for each in found))
         known = await table.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
@@ -156,7 +156,7 @@ async def _with_near(session: Session, reads: Sequence[EnrichmentInput], res: Re
             near = [(UUID(each), similarity) for each, similarity in came]
         elif not read.subject.is_turn:
             if not by_values:
-                await plan_by_values(session)
+                await use_custom_plans(session)
                 by_values = True
             near = await _nearest(session, read, res)
         close = sorted((each for each in near if each[1] >= least), key=lambda each: -each[1])
@@ -190,7 +190,7 @@ async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Res
         )
         for extraction in rules
     ]
-    async with res.db.begin(workspace_id, by_key=True) as session:
+    async with res.db.begin(workspace_id, generic_plans=True) as session:
         there = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
         kept = [
             extraction

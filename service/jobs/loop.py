@@ -142,7 +142,7 @@ class Worker:
         again when nothing can be made every second claim a vain one."""
         room, claimed, more = self._room(), list[Batch](), False
         self._groups.rotate(1)
-        async with self._res.db.begin(NIL_WORKSPACE, by_key=True) as session:
+        async with self._res.db.begin(NIL_WORKSPACE, generic_plans=True) as session:
             for group in self._groups:
                 if room <= 0:
                     more = True

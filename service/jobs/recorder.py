@@ -71,7 +71,7 @@ class JobRecorder:
             batch = self._endings[:BATCH]
             if not batch:
                 return
-            async with self._db.begin(NIL_WORKSPACE, by_key=True) as session:
+            async with self._db.begin(NIL_WORKSPACE, generic_plans=True) as session:
                 written = await queue.finish(session, batch)
             del self._endings[: len(batch)]
         if len(written) < len(batch):

@@ -1,4 +1,4 @@
-"""How do schema and first key get into whatever database the settings name?"""
+"""Brings the configured database up to date: schema, first embedding generation, first key."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from contextlib import contextmanager
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy.engine import make_url
 
-from service.db import generations
-from service.db import migrate as migrations
+from service.db import generations, migrate
 from service.db.tenants import bootstrap
 from service.launch.postgres import EmbeddedPostgres
 from service.launch.problems import LaunchError
@@ -18,14 +17,15 @@ from service.providers.choose import embedder_model
 from service.settings import Settings
 
 
-def migrate(settings: Settings, revision: str = "head") -> None:
-    """Runs the migrations as the owner, then ensures the key of LOXODON_BOOTSTRAP_API_KEY, if any.
+def migrate_database(settings: Settings, revision: str = "head") -> None:
+    """Runs the migrations as the owner, then makes sure that the key of LOXODON_BOOTSTRAP_API_KEY, if set, exists.
 
-    Without DATABASE_URL it is the embedded server, which must not be running: a running one is migrated already.
+    Without DATABASE_URL it starts the embedded server, which must not be running: a running one is migrated already.
+    Raises LaunchError when the database cannot be used.
     """
     named = settings.owner_database_url or settings.database_url
     if named is not None:
-        with _told_plainly(named.get_secret_value()):
+        with _errors_without_password(named.get_secret_value()):
             _bring_up_to_date(named.get_secret_value(), settings, revision)
         return
     with EmbeddedPostgres(settings.data_dir) as server:
@@ -33,7 +33,7 @@ def migrate(settings: Settings, revision: str = "head") -> None:
 
 
 def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:
-    migrations.upgrade(url, settings, revision)
+    migrate.upgrade(url, settings, revision)
     if revision == "head":
         asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedding_dim))
     if settings.bootstrap_api_key is not None:
@@ -41,8 +41,8 @@ def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:
 
 
 @contextmanager
-def _told_plainly(url: str) -> Iterator[None]:
-    """Within the block a database that is away, or refuses us, is named without its password."""
+def _errors_without_password(url: str) -> Iterator[None]:
+    """Within the block a database that is away or refuses the login is a LaunchError, its URL without the password."""
     try:
         yield
     except (OSError, asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as exc:

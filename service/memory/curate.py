@@ -225,7 +225,7 @@ async def _decided(facts: Sequence[Considered], res: Resources) -> list[Consider
     """Each fact with the memories nearest to it and a decision; some wait for a model at the same time."""
     if not facts:
         return []
-    async with res.db.read(facts[0].draft.scope.workspace_id, by_key=True) as session:
+    async with res.db.read(facts[0].draft.scope.workspace_id, generic_plans=True) as session:
         seen = [(await _nearest(session, each.draft, res)).neighbours for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
     if len(facts) == 1:  # a task and a turn of its own would cost more than they order

@@ -31,7 +31,10 @@ async def write_transaction(scope: Scope, res: Resources, request: WriteContext)
 
     Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
     """
-    async with res.locks.turn(scope), res.db.begin(scope.workspace_id, scopes.lock(scope), by_key=True) as session:
+    async with (
+        res.locks.turn(scope),
+        res.db.begin(scope.workspace_id, scopes.lock(scope), generic_plans=True) as session,
+    ):
         if request.idempotency:
             await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
         yield session

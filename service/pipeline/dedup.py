@@ -29,7 +29,7 @@ async def compare(draft: Draft, res: Resources) -> Draft:
     """The draft with the neighbours it saw; with the result where none of them needs a decision."""
     if not draft.options.dedup:
         return replace(draft, dedup=NEW)
-    async with res.db.read(draft.scope.workspace_id, by_key=True) as session:
+    async with res.db.read(draft.scope.workspace_id, generic_plans=True) as session:
         beside = await deduplication.of_draft(
             session,
             draft,

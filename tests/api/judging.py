@@ -10,7 +10,7 @@ from uuid import UUID
 
 from httpx2 import AsyncClient
 
-from service.db.engine import holding
+from service.db.engine import in_transaction
 from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
 from tests.api.conftest import Tables, with_llm
@@ -30,7 +30,7 @@ class Judge:
         self.fact, self.operations = fact, list(operations)
 
     async def complete(self, ask: LlmRequest) -> LlmReply:
-        assert not holding(), "a model was awaited inside a transaction"
+        assert not in_transaction(), "a model was awaited inside a transaction"
         if ask.task == "extract":
             return LlmReply(json.dumps({"facts": [self.fact]}), model=self.model)
         return LlmReply(json.dumps({"memory": self.operations}), model=self.model)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.engine import holding
+from service.db.engine import in_transaction
 from service.errors import LlmError
 from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
@@ -27,7 +27,7 @@ class Script:
     model: str = "test:script"
 
     async def complete(self, ask: LlmRequest) -> LlmReply:
-        assert not holding(), "a model was awaited inside a transaction"
+        assert not in_transaction(), "a model was awaited inside a transaction"
         count = sum(each.task == ask.task for each in self.asked)
         self.asked.append(ask)
         listed = self.answers.get(ask.task, ["{}"])

@@ -15,7 +15,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.db.engine import BY_KEY, Database
+from service.db.engine import GENERIC_PLANS, Database
 from service.db.roles import APP
 from service.resources import Resources
 from tests.api.conftest import Tables
@@ -119,7 +119,9 @@ async def test_no_kept_plan_reads_a_whole_workspace(
     await connection.execute(SIZES, ROWS)
     await connection.execute(TENANTS, WORKSPACES)
     await connection.execute(OTHERS)
-    await connection.execute(f"SET LOCAL ROLE {APP}; SET LOCAL loxodon.workspace = '{tenant.workspace_id}'; {BY_KEY}")
+    await connection.execute(
+        f"SET LOCAL ROLE {APP}; SET LOCAL loxodon.workspace = '{tenant.workspace_id}'; {GENERIC_PLANS}"
+    )
     for statement, types in statements.items():
         if whole := await _whole(connection, statement, types):
             found[" ".join(statement.split())[:200]] = whole

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import DateTime, bindparam, text
 
 from service.db import direct
-from service.db.engine import Database, Session, driver, plan_by_values
+from service.db.engine import Database, Session, driver, use_custom_plans
 from service.db.vectors import Half
 
 
@@ -47,15 +47,15 @@ async def _settings(session: Session) -> dict[str, str]:
     return {name: await raw.fetchval("SELECT current_setting($1)", name) for name in names}
 
 
-async def test_plans_are_kept_by_key_and_nowhere_else(database: Database, workspace: UUID) -> None:
+async def test_generic_plans_end_with_the_transaction(database: Database, workspace: UUID) -> None:
     async with database.begin(workspace) as session:
         usual = await _settings(session)
     assert usual["plan_cache_mode"] == "force_custom_plan"
-    for opened in (database.begin(workspace, by_key=True), database.read(workspace, by_key=True)):
+    for opened in (database.begin(workspace, generic_plans=True), database.read(workspace, generic_plans=True)):
         async with opened as session:
             kept = await _settings(session)
             assert kept == dict.fromkeys(usual, "off") | {"plan_cache_mode": "force_generic_plan"}
-            await plan_by_values(session)
+            await use_custom_plans(session)
             assert await _settings(session) == usual
     async with database.read(workspace) as session:
         assert await _settings(session) == usual

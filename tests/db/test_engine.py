@@ -6,7 +6,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database, driver, find_access, holding
+from service.db.engine import Database, driver, find_access, in_transaction
 from service.db.roles import APP
 from service.db.tenants import keys
 from service.domain.access import Right
@@ -39,10 +39,10 @@ async def test_a_pooled_connection_forgets_the_last_workspace(database: Database
 
 
 async def test_holding_is_true_inside_a_transaction_only(database: Database, workspace: UUID) -> None:
-    assert not holding()
+    assert not in_transaction()
     async with database.read(workspace):
-        assert holding()
-    assert not holding()
+        assert in_transaction()
+    assert not in_transaction()
 
 
 async def test_a_read_cannot_write(database: Database, workspace: UUID) -> None:

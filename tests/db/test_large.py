@@ -690,7 +690,7 @@ async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str
     target = nearest.Target(scopes.exactly("v", scope), live, 1)
     here = scopes.exactly("m", scope) & visibility.live("m")
     statement = shape(target.scope.sql, here.sql, live.sql, alive.sql, 1)
-    async with database.read(store.workspace, by_key=True) as session:
+    async with database.read(store.workspace, generic_plans=True) as session:
         wanted, parameters = direct.compiled(statement, session.dialect)
         raw = await driver(session)
         await raw.execute(f"PREPARE kept AS {wanted}")
@@ -744,7 +744,7 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
             vector=vector,
             embedding_status=EmbeddingStatus.STORED,
         )
-        async with database.read(store.workspace, by_key=True) as session:
+        async with database.read(store.workspace, generic_plans=True) as session:
             beside = await deduplication.of_draft(
                 session, draft, generation=1, similarity=float, limit=5, exact_rows=ROWS
             )

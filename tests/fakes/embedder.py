@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from service.db.engine import holding
+from service.db.engine import in_transaction
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.providers.protocols import Vector
@@ -49,7 +49,7 @@ class AngleEmbedder:
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
-        assert not holding(), "an embedder was awaited inside a transaction"
+        assert not in_transaction(), "an embedder was awaited inside a transaction"
         self.seen.extend(texts)
         if self.down:
             raise EmbeddingError("The embedding provider is down.")

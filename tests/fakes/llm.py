@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from service.db.engine import holding
+from service.db.engine import in_transaction
 from service.errors import LlmError
 from service.providers.protocols import LlmReply, LlmRequest
 
@@ -31,7 +31,7 @@ class ScriptedLlm:
         return [request for request in self.requests if request.task == task]
 
     async def complete(self, request: LlmRequest) -> LlmReply:
-        assert not holding(), "a model was awaited inside a transaction"
+        assert not in_transaction(), "a model was awaited inside a transaction"
         self.requests.append(request)
         answer = self._answers[request.task]
         if answer is None:

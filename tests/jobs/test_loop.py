@@ -14,7 +14,7 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy import text
 
-from service.db.engine import Database, holding
+from service.db.engine import Database, in_transaction
 from service.db.jobs.queue import Wakeup
 from service.domain.job import Job, JobName, NewJob
 from service.errors import InvalidInput, StoreUnavailable
@@ -56,7 +56,7 @@ async def test_a_run_holds_no_transaction_and_at_most_so_many_run_at_once(
 
     async def run(_job: Job, _res: Resources) -> None:
         nonlocal running, most, ended
-        assert not holding()
+        assert not in_transaction()
         running += 1
         most = max(most, running)
         await asyncio.sleep(0.02)

@@ -37,11 +37,11 @@ class Away(Database):
 
     @asynccontextmanager
     async def begin(
-        self, workspace_id: UUID, lock: str | None = None, *, by_key: bool = False
+        self, workspace_id: UUID, lock: str | None = None, *, generic_plans: bool = False
     ) -> AsyncIterator[Session]:
         if self.is_away:
             raise StoreUnavailable("away")
-        async with self.real.begin(workspace_id, lock, by_key=by_key) as session:
+        async with self.real.begin(workspace_id, lock, generic_plans=generic_plans) as session:
             yield session
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import TextClause, bindparam, select, text
 from service.db import direct, filters, scopes
 from service.db.conditions import Condition, typed
 from service.db.direct import Row
-from service.db.engine import Session, plan_by_values
+from service.db.engine import Session, use_custom_plans
 from service.db.search import nearest, visibility
 from service.db.search.exact import CLOSE, OVERFETCH, passing
 from service.db.tables import MemoryRow
@@ -71,7 +71,7 @@ async def of_draft(
     if not _are_more(shown):
         near = (row for row in shown if row.arm == "near")
         return Beside(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), blocked)
-    await plan_by_values(session)
+    await use_custom_plans(session)
     found = await nearest.find(session, target, draft.vector, limit=limit, exact_rows=exact_rows)
     rows = await _texts(session, draft.scope.workspace_id, [each.id for each in found])
     near = (_neighbour(rows[each.id], similarity(each.cosine)) for each in found if each.id in rows)
@@ -81,7 +81,7 @@ async def of_draft(
 # Most scopes are small: for them one statement tells all, and costs a third of the planning of nearest.SHAPE. A scope
 # of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'gone'. Uses
 # ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
-# (Database.read, by_key). OFFSET 0: from the scope's vectors to their rows, however few a workspace has on average.
+# (generic_plans). OFFSET 0: from the scope's vectors to their rows, however few a workspace has on average.
 BESIDE = """
 WITH counted AS (
     SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {scope} AND {vectors} LIMIT :exact_rows + 1) AS few

@@ -1,4 +1,4 @@
-"""How does the first caller get in? A workspace and a key with every right, made as the owner before anybody serves."""
+"""The first workspace and a key with every right, made as the owner before the service starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST_WORKSPACE = "default"
 
 
 async def ensure_admin_key(owner_url: str, key: str) -> None:
-    """After this, `key` exists with every right and without an end, in the oldest workspace, which is made if need be.
+    """Makes sure that `key` exists with every right and no expiry, in the oldest workspace, which is made if need be.
 
     Safe to run at every start and by several processes at once.
     """
