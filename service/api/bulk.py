@@ -9,7 +9,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from service.api import errors, shapes
+from service.api import errors
 from service.api.change_models import (
     DeletedMemoriesResponse,
     DeletedMemoryItem,
@@ -23,9 +23,10 @@ from service.api.change_models import (
     PatchMemoryInput,
 )
 from service.api.deps import Deleter, Reader, ResourcesOf, Writer
-from service.api.memory_models import BatchItemError, MemoryResponse
+from service.api.memory_models import MemoryResponse, memory_response
 from service.api.reads import NoteOf
 from service.api.revising import revision, shown
+from service.api.store_models import BatchItemError
 from service.api.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
 from service.db.idempotency import Replay
 from service.db.memories import memories
@@ -57,7 +58,7 @@ async def get_memories(body: MemoryIdsRequest, who: Reader, res: ResourcesOf, no
     listed = [found[each] for each in dict.fromkeys(body.ids) if each in found]
     note("batch/get", Scope(who.workspace_id), listed, ids=len(body.ids))
     missing = [each for each in dict.fromkeys(body.ids) if each not in found]
-    return MemoriesByIdResponse(results=[shapes.memory(each) for each in listed], missing=missing)
+    return MemoriesByIdResponse(results=[memory_response(each) for each in listed], missing=missing)
 
 
 @router.post(

@@ -6,17 +6,24 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from service.api.memory_models import (
+from service.api.memory_models import MemoryResponse
+from service.api.schemas import (
     MAX_TAGS,
     MAX_TEXT,
     MAX_TTL_S,
-    BatchItemError,
-    MemoryResponse,
+    Id,
+    Metadata,
+    Name,
+    OnePage,
+    RequestModel,
+    ResponseModel,
     Tag,
+    Time,
     TypeName,
+    Unit,
     refuse_reserved,
 )
-from service.api.schemas import Id, Metadata, Name, OnePage, RequestModel, ResponseModel, Time, Unit
+from service.api.store_models import BatchItemError
 from service.domain.relation import RelationType
 from service.domain.text import is_blank
 

@@ -6,8 +6,10 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.memory_models import MAX_TEXT, SCOPE_SCHEMA, MemoryResponse, RedactionCount, ScopeFields
+from service.api.memory_models import MemoryResponse
 from service.api.schemas import (
+    MAX_TEXT,
+    SCOPE_SCHEMA,
     Filled,
     Id,
     Metadata,
@@ -18,8 +20,10 @@ from service.api.schemas import (
     OfUser,
     RequestModel,
     ResponseModel,
+    ScopeFields,
     Time,
 )
+from service.api.store_models import RedactionCount
 from service.domain.conversation import Conversation, Turn, TurnHit
 
 MAX_TITLE = 500

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from service.api import cursors, errors, shapes
+from service.api import cursors, errors
 from service.api.conversation_models import (
     MAX_INDEX,
     ContextMemoryItem,
@@ -36,9 +36,11 @@ from service.api.deps import (
     scope_of,
 )
 from service.api.limits import LIMITED
-from service.api.memory_models import RedactionCount
+from service.api.memory_models import memory_fields
 from service.api.preconditions import ExpectedOf
 from service.api.reads import NoteOf, ReinforceOf
+from service.api.schemas import embedding_vector
+from service.api.store_models import RedactionCount
 from service.api.writes import WriteOf, answer, etag, send
 from service.db.episodes import conversations, turns
 from service.domain.conversation import Conversation, ConversationChanges
@@ -222,7 +224,7 @@ async def store_turn(
         body.token_count,
         body.model,
         body.metadata,
-        shapes.vector(body.embedding, res.embedder.dimension),
+        embedding_vector(body.embedding, res.embedder.dimension),
     )
     async with res.db.read(who.workspace_id) as session:
         there = await find(session, owner, id)
@@ -265,7 +267,7 @@ async def get_conversation_context(
         conversation_id=there.id,
         turns=[TurnResponse(**turn_fields(each)) for each in found.turns],
         memories=[
-            ContextMemoryItem(**shapes.fields(each.memory), score=each.score, similarity=each.similarity)
+            ContextMemoryItem(**memory_fields(each.memory), score=each.score, similarity=each.similarity)
             for each in found.memories
         ],
         context=found.text,

@@ -8,9 +8,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.api import errors, shapes
+from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
-from service.api.memory_models import MemoryResponse
+from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import OWN
 from service.api.schemas import Id, OnePage, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
@@ -138,7 +138,7 @@ def undone(found: verb.Undone) -> StoredAnswer:
         state="undone",
         undone_at=found.decision.undone_at,
         decisions=list(found.together),
-        memories=[shapes.memory(each) for each in found.memories],
+        memories=[memory_response(each) for each in found.memories],
         removed=list(found.removed),
     )
     return answer(200, body)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from service.api import cursors, errors, shapes
+from service.api import cursors, errors
 from service.api.deps import (
     AgentId,
     ChannelName,
@@ -36,7 +36,7 @@ from service.api.entity_models import (
 from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf
 from service.api.reads import CountsOf, NoteOf
-from service.api.schemas import Channel
+from service.api.schemas import Channel, embedding_vector
 from service.api.writes import WriteOf, answer, send
 from service.db.graph import entities
 from service.db.graph.entities import EntityMatch, EntityScope
@@ -115,7 +115,7 @@ async def upsert_entity(
     """Told apart by user and channel; the name counts in any case, aliases are looked at first."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     owner = EntityOwner(who.workspace_id, scope.user_id, scope.channel)
-    vector = shapes.vector(body.embedding, res.embedder.dimension)
+    vector = embedding_vector(body.embedding, res.embedder.dimension)
     wish = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
     return send(_made(await verbs.upsert(owner, wish, vector, res, write.answered_by(_made), expected=expected)))
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.memory_models import SCOPE_SCHEMA, ScopeFields
 from service.api.schemas import (
+    SCOPE_SCHEMA,
     Filled,
     Id,
     Metadata,
@@ -18,6 +18,7 @@ from service.api.schemas import (
     OnePage,
     RequestModel,
     ResponseModel,
+    ScopeFields,
     Time,
     Unit,
 )

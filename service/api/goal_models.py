@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.memory_models import ScopeFields
 from service.api.schemas import (
     Filled,
     Id,
@@ -18,6 +17,7 @@ from service.api.schemas import (
     OfUser,
     RequestModel,
     ResponseModel,
+    ScopeFields,
     Time,
 )
 from service.domain.goal import Goal, GoalDetails

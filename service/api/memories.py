@@ -1,13 +1,12 @@
-"""Memories over HTTP: store one, store many, read one, list, history."""
+"""Reading memories: a page of a scope, one by its id, its history."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from service.api import cursors, errors, narrowing, operations, shapes, storing
+from service.api import cursors, errors, narrowing
 from service.api.deps import (
     AgentId,
     ChannelName,
@@ -15,145 +14,28 @@ from service.api.deps import (
     ResourcesOf,
     RunId,
     UserId,
-    Writer,
-    budget,
     scope_of,
 )
 from service.api.limits import of_page
 from service.api.memory_models import (
-    BatchItemError,
     MemoryHistoryResponse,
     MemoryPage,
     MemoryResponse,
-    StoreBatchItem,
-    StoreBatchRequest,
-    StoreBatchResponse,
-    StoreRequest,
-    StoreResponse,
     TotalCount,
+    history_item,
+    memory_response,
 )
 from service.api.narrowing import Parameters
 from service.api.preconditions import OWN
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
-from service.api.writes import BatchOf, WriteOf, etag, of_item, refuse_repeated, send
-from service.db import caches, scopes
-from service.db.idempotency import Replay
+from service.api.writes import etag
+from service.db import scopes
 from service.db.memories import history, memories
 from service.db.search import visibility
-from service.domain.access import Caller
-from service.domain.memory import StoreResult
-from service.domain.request import StoredAnswer, WriteContext
-from service.errors import InvalidInput, NotFound, ServiceError
-from service.memory.curate import curate
-from service.memory.later import accept
-from service.memory.record import record
-from service.memory.store import store
+from service.errors import NotFound
 from service.memory.transactions import memory_id
-from service.providers.budget import Budget
-from service.resources import Resources
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
-
-BATCH_AT_ONCE = 4
-
-Prefer = Annotated[str | None, Header(description="`respond-async`: answer before the slow work is done")]
-
-
-@router.post(
-    "",
-    operation_id="store_memory",
-    summary="Store a text or a conversation",
-    status_code=201,
-    response_model=StoreResponse,
-    responses={
-        200: {"model": StoreResponse, "description": "Nothing new: a duplicate, an update, or a dry run"},
-        202: {"model": operations.AcceptedResponse, "description": "AcceptedResponse with Prefer: respond-async"},
-        **errors.documented(400, 401, 403, 409, 413, 422, 503),
-    },
-)
-async def store_memory(
-    body: StoreRequest,
-    who: Writer,
-    res: ResourcesOf,
-    write: WriteOf,
-    prefer: Prefer = None,
-) -> Response:
-    """Runs PII, embedding, dedup, importance, temporal, category and type, then writes everything in one transaction.
-
-    `content` makes one memory. `messages` with `infer=false` keeps a conversation as it was said: one result per
-    message, in order. With `Prefer: respond-async` a single memory is answered as soon as it is safe and found by
-    text; its vector follows.
-    """
-    later = prefer is not None and "respond-async" in prefer.lower()
-    if later and body.messages is not None and not body.dry_run:
-        conversation, _ = await storing.conversation(body, who, res)
-        operation_id = await accept(conversation, res, write.answered_by(operations.accepted))
-        response = send(operations.accepted(operation_id))
-    else:
-        with budget(res) as spending, caches.holding():
-            response = send(await _stored(body, who, res, write, spending, later=later))
-    if later and (body.content is not None or not body.dry_run):
-        response.headers["Preference-Applied"] = "respond-async"
-    return response
-
-
-async def _stored(
-    body: StoreRequest, who: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
-) -> StoredAnswer:
-    """The answer of the verb that the body wants: store for `content`, curate or record for `messages`."""
-    if body.messages is None:
-        serialize = storing.StoreSerializer(body, spending)
-        draft = storing.draft(body, who, res, later=later)
-        return serialize(StoreResult((await store(draft, res, write.answered_by(serialize)),)))
-    conversation, warnings = await storing.conversation(body, who, res)
-    serialize = storing.StoreSerializer(body, spending, warnings)
-    if body.infer:
-        return serialize(await curate(conversation, res, write.answered_by(serialize)))
-    return serialize(StoreResult(tuple(await record(conversation, res, write.answered_by(serialize)))))
-
-
-@router.post(
-    "/batch",
-    operation_id="store_memories",
-    summary="Store several texts, each in its own transaction",
-    response_model=StoreBatchResponse,
-    responses=errors.documented(400, 401, 403, 413, 503),
-)
-async def store_memories(body: StoreBatchRequest, who: Writer, res: ResourcesOf, write: BatchOf) -> StoreBatchResponse:
-    """One item failing costs the others nothing: each says how it fared. With an Idempotency-Key every item has the key
-    `key:index`, so a repeated batch completes what is missing."""
-    if len(body.items) > res.settings.batch_max_items:
-        raise InvalidInput(
-            f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
-            field="items",
-        )
-    turn = asyncio.Semaphore(BATCH_AT_ONCE)
-
-    async def item(index: int, one: StoreRequest) -> StoreBatchItem:
-        async with turn:
-            return await _item(index, one, who, res, of_item(write, index), spending)
-
-    with budget(res) as spending, caches.holding():
-        found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
-    good = sum(each.error is None for each in found)
-    return StoreBatchResponse(
-        results=found, succeeded=good, failed=len(found) - good, usage=shapes.usage(spending.used)
-    )
-
-
-async def _item(
-    index: int, one: StoreRequest, who: Caller, res: Resources, write: WriteContext, spending: Budget
-) -> StoreBatchItem:
-    try:
-        await refuse_repeated(write, who.workspace_id, res)
-        found = await _stored(one, who, res, write, spending)
-    except Replay as replay:
-        found = replay.answer
-    except ServiceError as exc:
-        problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
-        return StoreBatchItem(index=index, status=problem.status, error=problem)
-    stored = StoreResponse.model_validate(found.body)
-    return StoreBatchItem(index=index, status=found.status, results=stored.results)
 
 
 @router.get(
@@ -202,7 +84,7 @@ async def list_memories(
     }
     note("list", scope, page, channels=body.channels or (), **asked)
     return MemoryPage(
-        results=[shapes.memory(each) for each in page],
+        results=[memory_response(each) for each in page],
         next_cursor=cursors.encode_place(ordered, places[limit - 1]) if len(places) > limit else None,
         total=TotalCount(value=total.value, is_exact=total.is_exact) if total else None,
         warnings=list(warnings),
@@ -230,7 +112,7 @@ async def get_memory(
     if counts:
         used([found])
     response.headers["ETag"] = etag(found.version)
-    return shapes.memory(found)
+    return memory_response(found)
 
 
 @router.get(
@@ -248,4 +130,4 @@ async def get_memory_history(id: str, who: Reader, res: ResourcesOf) -> MemoryHi
         entries = await history.of_memory(session, who.workspace_id, wanted)
     if not entries:
         raise NotFound("There is no memory with this id.", field="id")
-    return MemoryHistoryResponse(results=[shapes.entry(each) for each in entries])
+    return MemoryHistoryResponse(results=[history_item(each) for each in entries])

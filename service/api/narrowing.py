@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from service.api import errors, middleware
 from service.api.filters import FilterIn, tree
-from service.api.memory_models import ScopeFields, TypeName
-from service.api.schemas import Channel, Time, Unit, Zone
+from service.api.schemas import Channel, ScopeFields, Time, TypeName, Unit, Zone
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
 from service.errors import InvalidInput

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from service.api.memory_models import RedactionCount, ScopeFields
 from service.api.schemas import (
     Filled,
     Id,
@@ -17,9 +16,11 @@ from service.api.schemas import (
     OfUser,
     RequestModel,
     ResponseModel,
+    ScopeFields,
     Time,
     Unit,
 )
+from service.api.store_models import RedactionCount
 from service.domain.procedure import Strategy, StrategyMatch
 from service.memory.procedures import LearnedStrategy
 

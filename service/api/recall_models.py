@@ -7,14 +7,14 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api import profiles, shapes
+from service.api import profiles
 from service.api.conversation_models import TurnResponse, turn_fields
 from service.api.goal_models import GoalResponse, goal_response
-from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse, ScopeFields
+from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.procedure_models import StrategySearchHit, strategy_search_hit
 from service.api.profiles import ProfileResponse
 from service.api.ranking import TechniqueOut
-from service.api.schemas import Channel, Filled, Id, RequestModel, ResponseModel, Unit
+from service.api.schemas import SCOPE_SCHEMA, Channel, Filled, Id, RequestModel, ResponseModel, ScopeFields, Unit
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.ranking import Techniques
 
@@ -215,7 +215,7 @@ def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: da
             for each in found.turns
         ],
         facts=[
-            RecallFactItem(**shapes.fields(each.memory), score=each.score, match=each.match, similarity=each.similarity)
+            RecallFactItem(**memory_fields(each.memory), score=each.score, match=each.match, similarity=each.similarity)
             for each in found.facts
         ],
         entities=[_entity(each) for each in found.entities],

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 
-from service.api import errors, shapes
+from service.api import errors
 from service.api.change_models import (
     CreateRelationRequest,
     RelatedMemoryItem,
@@ -17,6 +17,7 @@ from service.api.change_models import (
     RelationResponse,
 )
 from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.memory_models import memory_fields
 from service.api.narrowing import split
 from service.api.preconditions import OWN, ExpectedOf
 from service.api.reads import NoteOf
@@ -64,7 +65,7 @@ async def get_related_memories(
     note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
         RelatedMemoryItem(
-            **shapes.fields(found[step.memory_id]), depth=step.depth, relation=_relation(step.by, _near(step))
+            **memory_fields(found[step.memory_id]), depth=step.depth, relation=_relation(step.by, _near(step))
         )
         for step in walk.steps
     ]

@@ -8,9 +8,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.api import cursors, errors, shapes
+from service.api import cursors, errors
 from service.api.deps import Reader, ResourcesOf, ScopeOf, Writer
-from service.api.memory_models import MemoryResponse
+from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import Id, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
@@ -123,9 +123,9 @@ def _out(found: Reviewed) -> ReviewResponse:
         id=review.id,
         state=review.state,
         memory_id=review.memory_id,
-        memory=shapes.memory(found.memory) if found.memory else None,
+        memory=memory_response(found.memory) if found.memory else None,
         changes=[ReviewChange(verb=each.verb, target_id=each.target_id) for each in review.changes],
-        contradicts=[shapes.memory(each) for each in found.contradicts],
+        contradicts=[memory_response(each) for each in found.contradicts],
         created_at=review.created_at,
         resolved_at=review.resolved_at,
         version=found.version,

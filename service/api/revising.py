@@ -6,7 +6,7 @@ from datetime import datetime
 
 from fastapi import APIRouter, Response
 
-from service.api import errors, shapes
+from service.api import errors
 from service.api.change_models import (
     PatchFields,
     PatchMemoryRequest,
@@ -15,8 +15,9 @@ from service.api.change_models import (
     PutMemoryRequest,
 )
 from service.api.deps import ResourcesOf, Writer
-from service.api.memory_models import MemoryResponse
+from service.api.memory_models import MemoryResponse, memory_fields, memory_response
 from service.api.preconditions import OWN, ExpectedOf
+from service.api.schemas import expiry
 from service.api.writes import WriteOf, answer, send
 from service.domain.access import Caller, Right
 from service.domain.kinds import Importance, MemoryType
@@ -128,7 +129,7 @@ def revision(body: PatchFields, who: Caller, now: datetime) -> Revision:
         raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
     moments: dict[Moment, datetime | None] = {name: getattr(body, name) for name in MOMENTS if name in given}
     if {"ttl_s", "expires_at"} & given:
-        moments["expires_at"] = shapes.ending(body.ttl_s, body.expires_at, now)
+        moments["expires_at"] = expiry(body.ttl_s, body.expires_at, now)
     level, value = body.importance_level, body.importance
     return Revision(
         text=body.content,
@@ -143,9 +144,9 @@ def revision(body: PatchFields, who: Caller, now: datetime) -> Revision:
 
 
 def shown(found: Memory) -> StoredAnswer:
-    return answer(200, shapes.memory(found))
+    return answer(200, memory_response(found))
 
 
 def promoted(found: Promoted) -> StoredAnswer:
-    body = PromotedMemoryResponse(**shapes.fields(found.memory), promoted_from=found.original_id)
+    body = PromotedMemoryResponse(**memory_fields(found.memory), promoted_from=found.original_id)
     return answer(201 if found.is_new else 200, body)

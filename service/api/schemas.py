@@ -1,20 +1,32 @@
-"""Which forms do values take on the wire? The base of every request and reply model."""
+"""Base classes and field types of requests and answers, and what several routes share."""
 
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
-from typing import Annotated, Any
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    WithJsonSchema,
+)
 
 from service.domain.text import is_blank
+from service.errors import InvalidInput
 
 
 class RequestModel(BaseModel):
-    """A request: strict (false is not an int), and a field nobody knows is an error, not a shrug."""
+    """A request. Strict: false is no int, and an unknown field is an error."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -81,7 +93,7 @@ def _finite(value: float) -> float:
 
 
 def iso(moment: datetime) -> str:
-    """ISO 8601 in UTC with +00:00 (R16.12)."""
+    """ISO 8601 in UTC, ending in +00:00."""
     return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat()
 
 
@@ -91,23 +103,23 @@ Time = Annotated[
     PlainSerializer(iso, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-"""ISO 8601; a naive one is taken as UTC, `Z` is accepted, replies say +00:00."""
+"""ISO 8601; without a zone it is UTC, `Z` is accepted, answers end in +00:00."""
 
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Berlin"])]
 MAX_NAME_BYTES = 512
-"""Three ids and a channel stand in one index row, which holds 2,704 bytes."""
+"""Three ids and a channel are in one index row, which holds 2,704 bytes."""
 
 Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_filled), AfterValidator(_indexable)]
 Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_filled)]
-"""The name of a workspace or a key: for people, in no index."""
+"""The name of a workspace or a key, which is in no index."""
 
 Filled = Annotated[str, AfterValidator(_filled)]
 Channel = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled)]
 Unit = Annotated[float, Field(ge=0, le=1), AfterValidator(_finite)]
 Metadata = dict[str, Any]
 
-# -- what many answers tell alike ------------------------------------------------------------------------------------
+# -- fields of many answers -------------------------------------------------------------------------------------------
 
 NextCursor = Annotated[str | None, Field(description="Give it back as `cursor` to read on; null: nothing is left")]
 OnePage = Annotated[str | None, Field(description="Always null: the answer has one page")]
@@ -121,3 +133,63 @@ class DeletedCountResponse(ResponseModel):
     """How much a deletion took."""
 
     deleted: int = Field(description="How many were deleted, from 0", examples=[1])
+
+
+# -- fields of memory requests ----------------------------------------------------------------------------------------
+
+TypeName = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
+Tag = str
+MAX_TAGS = 100
+MAX_TEXT = 1_000_000
+MAX_TTL_S = 3_155_760_000
+"""A hundred years."""
+
+SCOPE_SCHEMA: list[JsonValue] = [{"required": ["user_id"]}, {"required": ["agent_id"]}, {"required": ["run_id"]}]
+
+
+RESERVED_METADATA = frozenset(
+    {
+        *("id", "content", "type", "confidence", "importance", "tags", "tag_prefixes", "embedding", "archived"),
+        *("timestamp", "t_valid", "t_invalid", "updated_at", "last_accessed", "relevance_score"),
+    }
+)
+"""Fields of a memory, which its metadata cannot have as keys."""
+
+
+def refuse_reserved(metadata: Metadata | None) -> None:
+    """Raises ValueError for a key that is a field; null, which removes a key, is fine."""
+    for name, value in (metadata or {}).items():
+        if name in RESERVED_METADATA and value is not None:
+            raise ValueError(f"metadata.{name}: is the name of a field of the memory, not of its metadata")
+
+
+class ScopeFields(RequestModel):
+    """A request that names a scope: at least one of the three ids, here or as the key's default."""
+
+    user_id: Name | None = Field(None, description="End user; a hard filter", examples=["alice"])
+    agent_id: Name | None = Field(None, description="Agent or persona; a hard filter")
+    run_id: Name | None = Field(None, description="One run, whose facts are its own; a hard filter")
+    channel: Channel | None = Field(None, description="Soft scope such as a project; default _global")
+
+
+def expiry(ttl_s: int | None, expires_at: datetime | None, now: datetime) -> datetime | None:
+    """When a memory expires, None for never; raises InvalidInput for a moment in the past."""
+    if ttl_s is not None:
+        return now + timedelta(seconds=ttl_s)
+    if expires_at is not None and expires_at <= now:
+        raise InvalidInput("expires_at: lies in the past.", field="expires_at")
+    return expires_at
+
+
+def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
+    """The caller's vector as float32; raises InvalidInput for a wrong length, a zero or an infinite vector."""
+    if numbers is None:
+        return None
+    if len(numbers) != dimension:
+        raise InvalidInput(f"embedding: has {len(numbers)} numbers, this service keeps {dimension}.", field="embedding")
+    with np.errstate(over="ignore"):  # beyond float32 it becomes infinite, and is refused for that
+        found = np.asarray(numbers, dtype=np.float32)
+        length = float(np.linalg.norm(found))
+    if not np.isfinite(length) or length < 1e-6:
+        raise InvalidInput("embedding: must have a finite length above zero.", field="embedding")
+    return found

@@ -10,15 +10,15 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api import errors, narrowing, ranking, shapes
+from service.api import errors, narrowing, ranking
 from service.api.connected import ConnectedMemoryItem, connected_to_hits
 from service.api.deps import AgentId, ChannelName, Reader, ResourcesOf, RunId, UserId, scope_of
 from service.api.limits import LIMITED, in_time, of_page
-from service.api.memory_models import SCOPE_SCHEMA, MemoryResponse
+from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
 from service.api.ranking import MetricsOut, RankIn, Ranks
 from service.api.reads import AuditRead, NoteOf, Reinforce, ReinforceOf
-from service.api.schemas import Id, ResponseModel, Time, Unit
+from service.api.schemas import SCOPE_SCHEMA, Id, ResponseModel, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit, ScoreTerm
 from service.domain.query import Explanation, SearchResult
@@ -315,7 +315,7 @@ async def _search(
 
 def _hit(hit: Hit, tied: Mapping[UUID, list[ConnectedMemoryItem]] | None, *, explain: bool) -> HitOut:
     return HitOut(
-        **shapes.fields(hit.memory),
+        **memory_fields(hit.memory),
         score=hit.score,
         similarity=hit.similarity,
         explain=_explained(hit.terms, hit.factors) if explain else None,

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.api import errors, shapes
+from service.api import errors
 from service.api.connected import ConnectedMemoryItem, connected
 from service.api.deps import Reader, ResourcesOf, ScopeOf
-from service.api.memory_models import MemoryResponse
+from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.reads import CountsOf, NoteOf, ReinforceOf
 from service.api.schemas import ResponseModel
 from service.db import scopes
@@ -85,7 +85,7 @@ async def list_memories_by_tag(
     return TaggedMemoryPage(
         results=[
             TaggedMemoryItem(
-                **shapes.fields(each), score=each.importance.value, connected=connected(around.get(each.id, []), found)
+                **memory_fields(each), score=each.importance.value, connected=connected(around.get(each.id, []), found)
             )
             for each in listed
         ]

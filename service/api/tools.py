@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from service.api import cursors, errors
 from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, optional_scope
-from service.api.memory_models import RedactionCount
 from service.api.procedure_models import (
     RecordedToolInvocationResponse,
     RecordToolInvocationRequest,
@@ -21,6 +20,7 @@ from service.api.procedure_models import (
     ToolStatsResponse,
 )
 from service.api.schemas import Channel, Id, Time
+from service.api.store_models import RedactionCount
 from service.api.writes import WriteOf, answer, send
 from service.db.cognition import invocations
 from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals

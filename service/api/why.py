@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.api import errors, shapes
+from service.api import errors
 from service.api.decisions import DecisionResponse, shown
 from service.api.deps import Reader, ResourcesOf
-from service.api.memory_models import MemoryHistoryItem
+from service.api.memory_models import MemoryHistoryItem, history_item
 from service.api.preconditions import OWN
 from service.api.schemas import Id, ResponseModel, Time
 from service.db.memories import decisions, history, memories, sources
@@ -83,5 +83,5 @@ async def explain_memory(
             for each in quotes
         ],
         decisions=[shown(each) for each in decided],
-        changes=[shapes.entry(each) for each in changes],
+        changes=[history_item(each) for each in changes],
     )

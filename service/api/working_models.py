@@ -6,8 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from service.api.memory_models import MAX_TEXT
-from service.api.schemas import Filled, Id, Name, RequestModel, ResponseModel, Time
+from service.api.schemas import MAX_TEXT, Filled, Id, Name, RequestModel, ResponseModel, Time
 from service.domain.working import WorkingEntry
 
 Ttl = Annotated[

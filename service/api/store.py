@@ -1,0 +1,300 @@
+"""Storing memories: one text, a conversation, or a batch of texts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+
+from service.api import errors, filters, operations
+from service.api.deps import (
+    ResourcesOf,
+    Writer,
+    budget,
+    scope_of,
+)
+from service.api.schemas import embedding_vector, expiry
+from service.api.store_models import (
+    BatchItemError,
+    MessageInput,
+    StoreBatchItem,
+    StoreBatchRequest,
+    StoreBatchResponse,
+    StoreRequest,
+    StoreResponse,
+    llm_usage,
+    stage_timings,
+    store_outcome,
+)
+from service.api.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
+from service.db import caches
+from service.db.idempotency import Replay
+from service.domain.access import Caller, Right
+from service.domain.decision import Action
+from service.domain.draft import CallerFields, Draft, Options, Speech
+from service.domain.filters import Filter
+from service.domain.kinds import Importance, MemoryType
+from service.domain.memory import StoreResult
+from service.domain.request import StoredAnswer, WriteContext
+from service.domain.scope import Scope
+from service.domain.text import is_blank
+from service.errors import Forbidden, InvalidInput, ServiceError
+from service.language import tags
+from service.memory.curate import curate
+from service.memory.later import accept
+from service.memory.record import Conversation, record
+from service.memory.store import store
+from service.providers.budget import Budget
+from service.resources import Resources
+
+router = APIRouter(prefix="/v1/memories", tags=["memories"])
+
+BATCH_AT_ONCE = 4
+
+Prefer = Annotated[str | None, Header(description="`respond-async`: answer before the slow work is done")]
+
+
+@router.post(
+    "",
+    operation_id="store_memory",
+    summary="Store a text or a conversation",
+    status_code=201,
+    response_model=StoreResponse,
+    responses={
+        200: {"model": StoreResponse, "description": "Nothing new: a duplicate, an update, or a dry run"},
+        202: {"model": operations.AcceptedResponse, "description": "Accepted with Prefer: respond-async"},
+        **errors.documented(400, 401, 403, 409, 413, 422, 503),
+    },
+)
+async def store_memory(
+    body: StoreRequest,
+    who: Writer,
+    res: ResourcesOf,
+    write: WriteOf,
+    prefer: Prefer = None,
+) -> Response:
+    """Runs PII, embedding, dedup, importance, temporal, category and type, then writes everything in one transaction.
+
+    `content` makes one memory. `messages` with `infer=false` keeps a conversation as it was said: one result per
+    message, in order. With `Prefer: respond-async` a single memory is answered as soon as it is safe and found by
+    text; its vector follows.
+    """
+    later = prefer is not None and "respond-async" in prefer.lower()
+    if later and body.messages is not None and not body.dry_run:
+        conversation, _ = await _conversation(body, who, res)
+        operation_id = await accept(conversation, res, write.answered_by(operations.accepted))
+        response = send(operations.accepted(operation_id))
+    else:
+        with budget(res) as spending, caches.holding():
+            response = send(await _stored(body, who, res, write, spending, later=later))
+    if later and (body.content is not None or not body.dry_run):
+        response.headers["Preference-Applied"] = "respond-async"
+    return response
+
+
+async def _stored(
+    body: StoreRequest, who: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
+) -> StoredAnswer:
+    """The answer of the verb that the body wants: store for `content`, curate or record for `messages`."""
+    if body.messages is None:
+        serialize = StoreSerializer(body, spending)
+        draft = _text_draft(body, who, res, later=later)
+        return serialize(StoreResult((await store(draft, res, write.answered_by(serialize)),)))
+    conversation, warnings = await _conversation(body, who, res)
+    serialize = StoreSerializer(body, spending, warnings)
+    if body.infer:
+        return serialize(await curate(conversation, res, write.answered_by(serialize)))
+    return serialize(StoreResult(tuple(await record(conversation, res, write.answered_by(serialize)))))
+
+
+@router.post(
+    "/batch",
+    operation_id="store_memories",
+    summary="Store several texts, each in its own transaction",
+    response_model=StoreBatchResponse,
+    responses=errors.documented(400, 401, 403, 413, 503),
+)
+async def store_memories(body: StoreBatchRequest, who: Writer, res: ResourcesOf, write: BatchOf) -> StoreBatchResponse:
+    """One item failing costs the others nothing: each says how it fared. With an Idempotency-Key every item has the key
+    `key:index`, so a repeated batch completes what is missing."""
+    if len(body.items) > res.settings.batch_max_items:
+        raise InvalidInput(
+            f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
+            field="items",
+        )
+    turn = asyncio.Semaphore(BATCH_AT_ONCE)
+
+    async def item(index: int, one: StoreRequest) -> StoreBatchItem:
+        async with turn:
+            return await _item(index, one, who, res, of_item(write, index), spending)
+
+    with budget(res) as spending, caches.holding():
+        found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
+    good = sum(each.error is None for each in found)
+    return StoreBatchResponse(results=found, succeeded=good, failed=len(found) - good, usage=llm_usage(spending.used))
+
+
+async def _item(
+    index: int, one: StoreRequest, who: Caller, res: Resources, write: WriteContext, spending: Budget
+) -> StoreBatchItem:
+    try:
+        await refuse_repeated(write, who.workspace_id, res)
+        found = await _stored(one, who, res, write, spending)
+    except Replay as replay:
+        found = replay.answer
+    except ServiceError as exc:
+        problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
+        return StoreBatchItem(index=index, status=problem.status, error=problem)
+    stored = StoreResponse.model_validate(found.body)
+    return StoreBatchItem(index=index, status=found.status, results=stored.results)
+
+
+ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
+ONLY_INFERRED = "{}: is used with messages and infer=true only."
+
+
+def _text_draft(body: StoreRequest, who: Caller, res: Resources, *, later: bool) -> Draft:
+    """The draft of `content`; raises InvalidInput for fields that only a conversation uses, or Forbidden."""
+    assert body.content is not None
+    for name in ("updated_at", "last_accessed"):
+        if getattr(body, name) is not None and not body.allow_system_fields:
+            raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
+    if body.allow_system_fields and not who.may(Right.SYSTEM):
+        raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
+    for name in ("prompt", "filters"):
+        if getattr(body, name) is not None:
+            raise InvalidInput(ONLY_INFERRED.format(name), field=name)
+    return _draft(body, body.content, None, _scope(body, who), res, embed_later=later)
+
+
+async def _conversation(body: StoreRequest, who: Caller, res: Resources) -> tuple[Conversation, list[str]]:
+    """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text."""
+    for name in ("id", "embedding", "updated_at", "last_accessed"):
+        if getattr(body, name) is not None:
+            raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
+    if body.filters is not None and not body.infer:
+        raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
+    compare = await filters.kept(body.filters, res)
+    scope = _scope(body, who)
+    texts, warnings = _texts(body, res)
+    drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
+    external_id = body.run_id or body.session_id
+    return Conversation(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
+
+
+def _scope(body: StoreRequest, who: Caller) -> Scope:
+    return scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+
+
+def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
+    """The messages that have a text, in order, and warnings; raises InvalidInput when none has, or for too many."""
+    messages = body.messages or []
+    if isinstance(messages, str):
+        messages = [MessageInput(role="user", content=messages, name=None, timestamp=None)]
+    limit = res.settings.messages_max_items
+    if len(messages) > limit:
+        raise InvalidInput(f"messages: {len(messages)} were sent, at most {limit} are taken at once.", field="messages")
+    texts: list[tuple[str, Speech]] = []
+    warnings: list[str] = []
+    for index, message in enumerate(messages):
+        path = f"messages[{index}]"
+        if message.role not in ROLES:
+            warnings.append(f"{path}: role {message.role[:20]!r} is not a known one.")
+        text, dropped = _text_of(message)
+        if dropped:
+            warnings.append(f"{path}: {dropped} parts without text were left out.")
+        if is_blank(text):
+            warnings.append(f"{path}: has no text and was left out.")
+        else:
+            texts.append((text, Speech(message.role, message.name, message.timestamp)))
+    if not texts:
+        raise InvalidInput("messages: none of them has a text.", field="messages")
+    return texts, warnings
+
+
+def _text_of(message: MessageInput) -> tuple[str, int]:
+    """The text of a message, and how many of its parts have none."""
+    if not isinstance(message.content, list):
+        return message.content or "", 0
+    texts = [part["text"] for part in message.content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "\n".join(texts), len(message.content) - len(texts)
+
+
+def _draft(
+    body: StoreRequest,
+    text: str,
+    speech: Speech | None,
+    scope: Scope,
+    res: Resources,
+    *,
+    embed_later: bool = False,
+    compare: Filter | None = None,
+) -> Draft:
+    settings, now = res.settings, res.clock()
+    options = Options(
+        dedup=body.dedup,
+        use_llm=body.use_llm is not False,
+        summarise=body.summarise,
+        strict_size=(body.limits or settings.content_limits) == "strict",
+        record=speech is not None and not body.infer,
+        embed_later=embed_later,
+        dry_run=body.dry_run,
+    )
+    given = replace(_caller_fields(body, res, now), compare=compare)
+    return Draft(scope, text, given, options, now, speech)
+
+
+def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerFields:
+    """What the caller set by hand; raises InvalidInput for a vector of the wrong length or an expiry in the past."""
+    level, value = body.importance_level, body.importance
+    return CallerFields(
+        id=body.id,
+        type=MemoryType(body.type) if body.type else None,
+        type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
+        importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
+        tags=tags.normalise(body.tags),
+        metadata=body.metadata,
+        timestamp=body.timestamp,
+        timezone=body.timezone or res.settings.timezone,
+        t_valid=body.t_valid,
+        t_invalid=body.t_invalid,
+        expires_at=expiry(body.ttl_s, body.expires_at, now),
+        embedding=embedding_vector(body.embedding, res.embedder.dimension),
+        session_id=body.session_id,
+        updated_at=body.updated_at,
+        last_accessed=body.last_accessed,
+    )
+
+
+class StoreSerializer:
+    """Makes the answer of a store request. The answer that is stored and the one that is sent tell the same time."""
+
+    def __init__(self, body: StoreRequest, spending: Budget, warnings: Sequence[str] = ()) -> None:
+        self._body = body
+        self._spending = spending
+        self._warnings = warnings
+        self._began = time.perf_counter()
+
+    @cached_property
+    def _total_ms(self) -> float:
+        return round((time.perf_counter() - self._began) * 1000, 3)
+
+    def __call__(self, result: StoreResult) -> StoredAnswer:
+        """201 when a row was made, else 200, also for the events of a curated conversation."""
+        timings = stage_timings([outcome.draft for outcome in result.outcomes])
+        body = StoreResponse(
+            results=[store_outcome(outcome) for outcome in result.outcomes],
+            warnings=[*self._warnings, *result.warnings],
+            usage=llm_usage(self._spending.used),
+            timings_ms={**timings, "total": self._total_ms},
+            dry_run=self._body.dry_run,
+        )
+        curated = self._body.messages is not None and self._body.infer
+        added = any(outcome.event is Action.ADD for outcome in result.outcomes)
+        return answer(201 if added and not curated and not self._body.dry_run else 200, body)
