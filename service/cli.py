@@ -36,12 +36,12 @@ def run(
     parent: Annotated[int, typer.Option(hidden=True, help="Stop when this process dies: make, killed with -9.")] = 0,
 ) -> None:
     """Start everything on this machine: Postgres, migrations, a first key, API and worker."""
-    from service.launch.run import run as run_everything
+    from service.launch import run
 
     if parent:
         leash.arm(signal.SIGTERM, parent)
     with errors_in_a_sentence():
-        raise typer.Exit(run_everything(settings(), reload=reload))
+        raise typer.Exit(run.run(settings(), reload=reload))
 
 
 @app.command()

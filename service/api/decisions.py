@@ -103,7 +103,7 @@ async def undo_decision(id: str, who: Writer, res: ResourcesOf, write: WriteOf) 
         wanted = UUID(id)
     except ValueError:
         raise verb.missing() from None
-    result = await verb.undo(who.workspace_id, wanted, res, write.answered_by(undone))
+    result = await verb.take_back(who.workspace_id, wanted, res, write.answered_by(undone))
     return send(undone(result))
 
 

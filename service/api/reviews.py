@@ -75,7 +75,7 @@ async def list_reviews(
     after = cursors.decode(cursor)
     async with res.db.read(who.workspace_id) as session:
         found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
-        page = await verb.shown(session, who.workspace_id, found[:limit])
+        page = await verb.with_memories(session, who.workspace_id, found[:limit])
     more = cursors.encode(found[limit - 1].created_at, found[limit - 1].id) if len(found) > limit else None
     return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from service.db.engine import Session, use_custom_plans
-from service.db.graph import edges, entity_relations
-from service.db.graph import entity_links as table
+from service.db.graph import edges, entity_links, entity_relations
 from service.db.graph.entity_links import EntityMention
 from service.db.graph.entity_relations import ExtractedRelation
 from service.db.memories import enrichment
@@ -108,7 +107,7 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
     async with res.db.read(workspace_id, generic_plans=True) as session:
         found = await _read(session, workspace_id, jobs, res)
         owners = list(dict.fromkeys(each.owner for each in found))
-        known = await table.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
+        known = await entity_links.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
         found = await _with_near(session, found, res)
     if found:
         await _write(workspace_id, await res.threads.run(extract, found, known), res)
@@ -214,8 +213,10 @@ async def _write_entities(
         for extraction in extractions
         for named in extraction.found.named
     ]
-    await table.add(session, workspace_id, mentions)
-    return await table.link(session, workspace_id, mentions, read=[extraction.name for extraction in extractions])
+    await entity_links.add(session, workspace_id, mentions)
+    return await entity_links.link(
+        session, workspace_id, mentions, read=[extraction.name for extraction in extractions]
+    )
 
 
 async def _write_relations(

@@ -1,4 +1,4 @@
-"""Edits of one decision carried out on the rows, under the scope lock."""
+"""One decision on one fact: known without asking, its texts made ready, and carried out under the scope lock."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from service.domain.decision import Action, Decision, Edit, Evidence
 from service.domain.draft import Draft, MergedText
 from service.domain.memory import Outcome
 from service.domain.text import CleanText, content_hash
-from service.memory import contradict, place
+from service.memory import edits
 from service.pipeline import pii
 from service.resources import Resources
 from service.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
-    """A text that a decision wrote, ready to be stored."""
+class WrittenText:
+    """A text that a decision wrote: as it was decided, and redacted and embedded, ready to be stored."""
 
-    asked: CleanText
+    decided: CleanText
     merged: MergedText
 
 
@@ -40,11 +40,11 @@ def duplicate(draft: Draft) -> Decision | None:
 
 def added(draft: Draft, decision: Decision, warning: str) -> Decision:
     """The fact kept as it is instead of what was decided."""
-    edits = (Edit(Action.ADD, None, draft.clean),)
-    return replace(decision, edits=edits, warnings=(*decision.warnings, warning))
+    alone = (Edit(Action.ADD, None, draft.clean),)
+    return replace(decision, edits=alone, warnings=(*decision.warnings, warning))
 
 
-async def embedded(decision: Decision, draft: Draft, res: Resources) -> tuple[Texts, ...]:
+async def embedded(decision: Decision, draft: Draft, res: Resources) -> tuple[WrittenText, ...]:
     """The decision's own texts, redacted and embedded; raises EmbeddingError or PiiRejected."""
     own = _own_texts(decision, draft)
     if not own:
@@ -52,14 +52,14 @@ async def embedded(decision: Decision, draft: Draft, res: Resources) -> tuple[Te
     clean = [(await pii.clean(text, "content", res))[0] for text in own]
     vectors = await res.embedder.embed(draft.scope.workspace_id, clean)
     return tuple(
-        Texts(asked, MergedText(text, content_hash(text), vector))
-        for asked, text, vector in zip(own, clean, vectors, strict=True)
+        WrittenText(decided, MergedText(text, content_hash(text), vector))
+        for decided, text, vector in zip(own, clean, vectors, strict=True)
     )
 
 
-def without_vectors(decision: Decision, draft: Draft) -> tuple[Texts, ...]:
+def without_vectors(decision: Decision, draft: Draft) -> tuple[WrittenText, ...]:
     """The same inside the lock, where nothing can be embedded: a job makes the vectors."""
-    return tuple(Texts(text, MergedText(text, content_hash(text), None)) for text in _own_texts(decision, draft))
+    return tuple(WrittenText(text, MergedText(text, content_hash(text), None)) for text in _own_texts(decision, draft))
 
 
 def _own_texts(decision: Decision, draft: Draft) -> list[CleanText]:
@@ -71,52 +71,44 @@ async def carry_out(
     session: Session,
     draft: Draft,
     decision: Decision,
-    texts: tuple[Texts, ...],
+    texts: tuple[WrittenText, ...],
     turn: StoredTurn,
     res: Resources,
-    waiting: InsertBatch,
+    batch: InsertBatch,
     *,
     first: bool = False,
 ) -> list[Outcome]:
-    """Carries out the edits in their order, under the workspace's policy for contradictions. The evidence is kept
-    with every memory they touch; what belongs to one decision is undone together. `first`: nothing was written since
-    the neighbours were read under the lock. What is merely added joins what is `waiting`; anything else reads, so it
-    comes after that."""
-    chosen = contradict.policy(draft, decision.edits, res.settings)
-    judged = replace(draft, evidence=decision.evidence)
-    several = len(decision.edits) > 1 or chosen == "supersede"
-    hand = place.Hand(session, turn, res, uuid7() if several else None, first and not several)
-    if first and not several and all(each.action is Action.ADD for each in decision.edits):
-        hand = replace(hand, waiting=waiting)
-    else:
-        await waiting.flush()
-    if chosen == "prefer_old":
-        return await contradict.refuse(hand, judged, decision.edits)
-    ready = [(edit, replace(judged, merged=_merged(edit, texts), dedup=place.dedup(edit))) for edit in decision.edits]
-    if chosen == "flag_review":
-        return await contradict.flag(hand, ready)
-    if chosen == "supersede":
-        return await contradict.supersede(hand, ready)
-    outcomes = []
-    for edit, one in ready:
-        outcomes.append(await place.in_place(hand, one, edit))
-    return outcomes
+    """Carries out the edits in their order, under the workspace's policy for contradictions.
+
+    The evidence is kept with every memory they touch; edits of one decision are undone together. `first`: nothing was
+    written since the neighbours were read under the lock. A row that is merely added joins the `batch`; anything else
+    reads, so the batch is written before.
+    """
+    policy = edits.policy_of(draft, decision.edits, res.settings)
+    draft = replace(draft, evidence=decision.evidence)
+    several = len(decision.edits) > 1 or policy == "supersede"
+    only_edit = first and not several
+    joins = only_edit and all(each.action is Action.ADD for each in decision.edits)
+    if not joins:
+        await batch.flush()
+    ruling_id = uuid7() if several else None
+    context = edits.EditContext(session, turn, res, ruling_id, only_edit, batch if joins else None)
+    if policy == "prefer_old":
+        return await edits.prefer_old(context, draft, decision.edits)
+    ready = [(edit, replace(draft, merged=_merged(edit, texts), dedup=edits.dedup_of(edit))) for edit in decision.edits]
+    if policy == "flag_review":
+        return await edits.flag(context, ready)
+    if policy == "supersede":
+        return await edits.supersede(context, ready)
+    return [await edits.in_place(context, one, edit) for edit, one in ready]
 
 
-def _merged(edit: Edit, texts: Sequence[Texts]) -> MergedText | None:
-    return next((each.merged for each in texts if each.asked == edit.text), None)
+def _merged(edit: Edit, texts: Sequence[WrittenText]) -> MergedText | None:
+    return next((each.merged for each in texts if each.decided == edit.text), None)
 
 
 def preview(draft: Draft, decision: Decision | None, settings: Settings) -> list[Outcome]:
     """What would happen, for a dry run."""
     if decision is None:
         return []
-    judged = replace(draft, evidence=decision.evidence)
-    return [_preview(one, each) for each, one in contradict.rewrite(judged, decision.edits, settings)]
-
-
-def _preview(draft: Draft, edit: Edit) -> Outcome:
-    target, dedup = edit.target, place.dedup(edit)
-    text = edit.text or (target.text if target else None)
-    old = target.text if target and edit.action is not Action.NONE else None
-    return Outcome(replace(draft, dedup=dedup), Action(edit.action), dedup, target.id if target else None, text, old)
+    return edits.preview(replace(draft, evidence=decision.evidence), decision.edits, settings)

@@ -59,7 +59,7 @@ class Considered:
     draft: Draft
     fact: Fact
     decision: Decision | None = None
-    merged: tuple[apply.Texts, ...] = ()
+    merged: tuple[apply.WrittenText, ...] = ()
 
 
 HEAD_START_S = 0.005
@@ -290,8 +290,8 @@ async def _write(
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
         places, spoken = await _turns(session, conversation, heard, res, consolidated=True)
-        waiting = InsertBatch(session)
-        waiting.add(*spoken)
+        batch = InsertBatch(session)
+        batch.add(*spoken)
         outcomes: list[Outcome] = []
         links: list[SourceLink] = []
         touched: set[UUID | None] = set()
@@ -301,9 +301,7 @@ async def _write(
             assert each.decision is not None
             first = not outcomes
             draft = each.draft if first else replace(each.draft, blocked=True)  # by what stands there since
-            done = await apply.carry_out(
-                session, draft, each.decision, each.merged, places[0], res, waiting, first=first
-            )
+            done = await apply.carry_out(session, draft, each.decision, each.merged, places[0], res, batch, first=first)
             outcomes.extend(done)
             touched |= {one.memory_id for one in done if one.event != "NONE"}
             fact = each.fact
@@ -314,14 +312,14 @@ async def _write(
                 for one in made
                 if one.memory_id and one.event != "DELETE"
             )
-        noted = write.noted(scope, outcomes, request, res)
+        audited = write.audit_rows(scope, outcomes, request, res)
         # what was written here nobody erases before the commit; a memory that was only confirmed may be gone by now
         sure = [each for each in links if spoken and each.memory_id in touched]
         unsure = [each for each in links if each not in sure]
-        waiting.add(sources.new_rows(scope, sure), noted)
+        batch.add(sources.new_rows(scope, sure), audited)
         if not unsure:  # the last statement but that of the idempotency key, which nobody else has locked
-            waiting.add(caches.answers(scope.workspace_id))
-        await waiting.flush()
+            batch.add(caches.answers(scope.workspace_id))
+        await batch.flush()
         await sources.link(session, scope, unsure)
         await keep(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)

@@ -1,8 +1,8 @@
-"""How does what was learned in one project become known everywhere?
+"""Promotion: what was learned in one channel becomes known in all of them.
 
 The memory stays where it is; a copy in `_global` for the same user leads back to it by a PROMOTED_FROM edge, which also
-makes promoting twice harmless. A copy is not compared with what lies near it (C08): only a live memory of `_global`
-with exactly this text is taken instead of a second one.
+makes promoting twice harmless. A copy is not compared with what lies near it: only a live memory of `_global` with
+exactly this text is taken instead of a second one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from service.db.search import deduplication
 from service.db.writes import Promotion
 from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
-from service.domain.job import NewJob
 from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import GLOBAL_CHANNEL
 from service.errors import Conflict
+from service.memory import write
 from service.memory.transactions import check, keep, missing, note, write_transaction
 from service.pipeline import pii
 from service.resources import Resources
@@ -102,11 +102,8 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     copy = await memories.get(session, workspace_id, new_id)
     assert copy is not None, "it has just been written"
     await history.append(session, workspace_id, [Change(new_id, Action.ADD, copy.scope, None, copy.text)])
-    attempts = res.settings.job_max_attempts
-    jobs = [NewJob("enrich", memory_id=new_id, max_attempts=attempts)]
-    if copy.embedding_status is not EmbeddingStatus.STORED:
-        jobs.append(NewJob("embed", memory_id=new_id, max_attempts=attempts))
-    await queue.enqueue(session, workspace_id, jobs)
+    embed = copy.embedding_status is not EmbeddingStatus.STORED
+    await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=embed))
     return copy
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from service.db.engine import Session
 from service.db.episodes import contexts
-from service.db.erasure import purge as rows
+from service.db.erasure import purge
 from service.db.erasure.deletion import Extent
 from service.db.jobs import queue, schedule
 from service.domain.job import NewJob
@@ -57,7 +57,7 @@ async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> 
     scope = extent.scope
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
     async with write_transaction(scope, res, request) as session:
-        counts = await rows.purge_scope(session, scope, extent.channel)
+        counts = await purge.purge_scope(session, scope, extent.channel)
         receipt = await _receipt(session, scope.workspace_id, named, counts, res, request)
     res.embedder.forget(scope.workspace_id)
     return receipt
@@ -68,17 +68,17 @@ async def purge_memory(
 ) -> Receipt:
     """Erases one memory, there or deleted before. Raises NotFound for an id nothing is known of."""
     async with res.db.read(workspace_id) as session:
-        found = await rows.owner_of(session, workspace_id, memory_id)
+        found = await purge.owner_of(session, workspace_id, memory_id)
     if found is None:
         raise missing()
     async with write_transaction(found[0], res, request) as session:
-        now = await rows.owner_of(session, workspace_id, memory_id)
+        now = await purge.owner_of(session, workspace_id, memory_id)
         if now is None:
             raise missing()
         if now[1] is not None:
             check(now[1], expected)
         conversations = await contexts.conversations_of(session, workspace_id, memory_id)
-        counts = await rows.purge_memory(session, workspace_id, memory_id)
+        counts = await purge.purge_memory(session, workspace_id, memory_id)
         await contexts.requeue(session, workspace_id, conversations)  # the purge has emptied their contexts
         receipt = await _receipt(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
     res.embedder.forget(workspace_id)

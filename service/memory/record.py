@@ -95,7 +95,7 @@ async def _write(
             if each.memory_id
         ]
         await sources.link(session, scope, links)
-        await write.note(session, scope, outcomes, request, res)
+        await write.audit(session, scope, outcomes, request, res)
         await keep(session, scope.workspace_id, StoreResult(tuple(outcomes)), request)
     return outcomes
 

@@ -1,7 +1,7 @@
-"""What becomes of a fact that waits for a person's word?
+"""Reviews: a person accepts or rejects a new fact that contradicts what is known.
 
-Accepted, it does what the curator wanted to do: it takes the place of the memory it contradicts, under that one's id.
-That is a decision of its own, so it can be undone. Rejected, it goes.
+Accepted, the fact does what the curator wanted: it takes the place of the memory it contradicts, under the id of that
+memory. That is a decision of its own, so it can be undone. Rejected, the fact is removed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from service.db.engine import Session
 from service.db.erasure import deletion
 from service.db.jobs import queue
 from service.db.memories import decisions, history, memories, reviews, updates
-from service.db.memories.history import Change
 from service.db.memories.reviews import Review
 from service.db.writes import NewDecision
 from service.domain.audit import Operation
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus
-from service.domain.job import NewJob
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
@@ -34,7 +32,6 @@ from service.domain.text import CleanText
 from service.errors import Conflict, NotFound
 from service.memory import write
 from service.memory.transactions import check, keep, note, write_transaction
-from service.memory.write import EMBED_FIRST
 from service.resources import Resources
 
 GONE = "The memory that waited is gone."
@@ -58,7 +55,7 @@ class Reviewed:
         return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in there).encode())
 
 
-async def shown(session: Session, workspace_id: UUID, found: list[Review]) -> list[Reviewed]:
+async def with_memories(session: Session, workspace_id: UUID, found: list[Review]) -> list[Reviewed]:
     """The reviews with their memories."""
     ids = {each.memory_id for each in found} | {change.target_id for each in found for change in each.changes}
     there = await memories.get_many(session, workspace_id, sorted(ids))
@@ -96,24 +93,24 @@ async def _resolve(
     request: WriteContext,
     expected: Expected | None,
 ) -> Reviewed:
-    for _ in range(2):  # who comes second finds what the first has made of it
+    for _ in range(2):  # a second try finds what another request made of it meanwhile
         async with res.db.read(workspace_id) as session:
             found = await reviews.get(session, workspace_id, review_id)
             pending = await memories.get(session, workspace_id, found.memory_id) if found else None
         if found is None:
             raise NotFound("There is no review with this id.", field="id")
         if found.state == wanted:
-            return await _again(workspace_id, found, res)
+            return await _as_it_is(workspace_id, found, res)
         if found.state != "pending":
             raise Conflict(f"This review was {found.state} before.", field="id")
         if pending is not None:
-            with contextlib.suppress(_Late):
+            with contextlib.suppress(_ResolvedMeanwhile):
                 return await _resolve_pending(pending, review_id, wanted, res, request, expected)
     raise Conflict(GONE, field="id")
 
 
-class _Late(Exception):
-    """Somebody else resolved the review since it was read."""
+class _ResolvedMeanwhile(Exception):
+    """Another request resolved the review since it was read."""
 
 
 async def _resolve_pending(
@@ -128,26 +125,26 @@ async def _resolve_pending(
     async with write_transaction(pending.scope, res, request) as session:
         now = await reviews.get(session, workspace_id, review_id, lock=True)
         if now is None or now.state != "pending":
-            raise _Late
+            raise _ResolvedMeanwhile
         await _lock(session, workspace_id, now)
         if expected is not None:
-            check((await shown(session, workspace_id, [now]))[0].version, expected)
-        await reviews.resolve(session, workspace_id, review_id, wanted, now=res.clock())  # one that waits goes with it
+            check((await with_memories(session, workspace_id, [now]))[0].version, expected)
+        await reviews.resolve(session, workspace_id, review_id, wanted, now=res.clock())
         if wanted == "accepted":
             await _carry_out(session, pending, now, res)
         else:
-            await _remove(session, pending, res)
+            await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation)
         ids = [now.memory_id, *(change.target_id for change in now.changes)]
         await note(session, OPERATION[wanted], pending.scope, ids, request, res, review_id=str(review_id))
         after = replace(now, state=wanted, resolved_at=res.clock())
-        answer = (await shown(session, workspace_id, [after]))[0]
+        answer = (await with_memories(session, workspace_id, [after]))[0]
         await keep(session, workspace_id, answer, request)
     return answer
 
 
-async def _again(workspace_id: UUID, found: Review, res: Resources) -> Reviewed:
+async def _as_it_is(workspace_id: UUID, found: Review, res: Resources) -> Reviewed:
     async with res.db.read(workspace_id) as session:
-        return (await shown(session, workspace_id, [found]))[0]
+        return (await with_memories(session, workspace_id, [found]))[0]
 
 
 async def _lock(session: Session, workspace_id: UUID, review: Review) -> None:
@@ -156,26 +153,26 @@ async def _lock(session: Session, workspace_id: UUID, review: Review) -> None:
 
 
 async def _carry_out(session: Session, pending: Memory, review: Review, res: Resources) -> None:
-    """The change in place. What was contradicted and is gone or archived by now needs none: the fact simply counts."""
+    """The change in place. Where what was contradicted is gone or archived by now, the fact simply counts."""
     workspace_id = pending.scope.workspace_id
     there = await memories.get_many(
         session, workspace_id, [change.target_id for change in review.changes], alive_at=res.clock()
     )
     live = {each.id for each in there.values() if not each.archived}
-    said = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
+    evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
     ruling_id = uuid7()
     for change in review.changes:
         if change.verb == "DELETE" and change.target_id in live:
-            await write.retire(session, pending.scope, change.target_id, said, res, ruling_id=ruling_id)
+            await write.retire(session, pending.scope, change.target_id, evidence, res, ruling_id=ruling_id)
     place = next((change.target_id for change in review.changes if change.verb == "UPDATE"), None)
     if place in live and place is not None:
-        await _take_place(session, pending, place, said, ruling_id, res)
+        await _take_place(session, pending, place, evidence, ruling_id, res)
     else:
-        await _let_count(session, pending, said, ruling_id, res)
+        await _let_count(session, pending, evidence, ruling_id, res)
 
 
 async def _take_place(
-    session: Session, pending: Memory, target: UUID, said: Evidence, ruling_id: UUID, res: Resources
+    session: Session, pending: Memory, target: UUID, evidence: Evidence, ruling_id: UUID, res: Resources
 ) -> None:
     workspace_id, now = pending.scope.workspace_id, res.clock()
     was = await history.snapshot(session, workspace_id, target, generation=res.generation)
@@ -187,20 +184,13 @@ async def _take_place(
     await updates.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
     await reviews.hand_over(session, workspace_id, pending.id, target)
     await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation)
-    gone = await history.last(session, workspace_id, pending.id)
-    change = Change(target, Action.UPDATE, old.scope, old.text, pending.text, was.before, was.vector, was.generation)
-    await history.append(session, workspace_id, [change])
-    taken = replace(said, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
-    causes = [
-        NewDecision(pending.id, taken, pending.scope, Action.DELETE, gone, ruling_id),
-        NewDecision(target, said, old.scope, Action.UPDATE, change.id, ruling_id),
-    ]
-    await writes.append_decisions(session, workspace_id, causes)
-    attempts = res.settings.job_max_attempts
-    jobs = [NewJob("enrich", memory_id=target, max_attempts=attempts)]
-    if pending.embedding_status is not EmbeddingStatus.STORED:
-        jobs.append(NewJob("embed", memory_id=target, max_attempts=attempts, priority=-EMBED_FIRST))
-    await queue.enqueue(session, workspace_id, jobs)
+    deleted = await history.last(session, workspace_id, pending.id)
+    moved = replace(evidence, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
+    removed = NewDecision(pending.id, moved, pending.scope, Action.DELETE, deleted, ruling_id)
+    await writes.append_decisions(session, workspace_id, [removed])
+    await write.record(session, old.scope, target, old.text, pending.text, was, evidence=evidence, ruling_id=ruling_id)
+    embed = pending.embedding_status is not EmbeddingStatus.STORED
+    await queue.enqueue(session, workspace_id, write.follow_up(target, res, embed=embed))
 
 
 def _values(old: Memory, new: Memory) -> dict[str, Any]:
@@ -225,19 +215,13 @@ def _values(old: Memory, new: Memory) -> dict[str, Any]:
     }
 
 
-async def _let_count(session: Session, pending: Memory, said: Evidence, ruling_id: UUID, res: Resources) -> None:
+async def _let_count(session: Session, pending: Memory, evidence: Evidence, ruling_id: UUID, res: Resources) -> None:
     workspace_id, now = pending.scope.workspace_id, res.clock()
     was = await history.snapshot(session, workspace_id, pending.id, generation=res.generation)
     if was is None:
         raise Conflict(GONE, field="id")
     await writes.release_expired(session, workspace_id, [pending.hash], now=now)
     await updates.set_columns(session, workspace_id, pending.id, {"archived": False, "review_status": None}, now=now)
-    text = pending.text
-    change = Change(pending.id, Action.UPDATE, pending.scope, text, text, was.before, was.vector, was.generation)
-    await history.append(session, workspace_id, [change])
-    cause = NewDecision(pending.id, said, pending.scope, Action.UPDATE, change.id, ruling_id)
-    await writes.append_decisions(session, workspace_id, [cause])
-
-
-async def _remove(session: Session, pending: Memory, res: Resources) -> None:
-    await deletion.delete_memories(session, pending.scope.workspace_id, [pending.id], generation=res.generation)
+    await write.record(
+        session, pending.scope, pending.id, pending.text, pending.text, was, evidence=evidence, ruling_id=ruling_id
+    )

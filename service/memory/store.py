@@ -53,7 +53,7 @@ async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_
         else:
             draft = await _confirm(session, draft, res)
         outcome = await _apply(session, await _with_chosen_id(session, draft), res)
-        await write.note(session, draft.scope, [outcome], request, res)
+        await write.audit(session, draft.scope, [outcome], request, res)
         await keep(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
     return outcome
 
@@ -116,7 +116,7 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
     target = draft.dedup.existing_id
     if draft.dedup.action is DedupAction.DUPLICATE_EXACT:
         assert target is not None, "a duplicate is the duplicate of something"
-        await write.decided(session, draft.scope, target, draft.evidence)
+        await write.keep_evidence(session, draft.scope, target, draft.evidence)
         await write.prolong(session, draft.scope, target, draft.given.expires_at, res)
         text = next((each.text for each in draft.seen if each.id == target), None)
         return _outcome(_left_out(draft, target), target, text)

@@ -16,8 +16,7 @@ from service.db import writes
 from service.db.engine import Session
 from service.db.erasure import deletion
 from service.db.jobs import queue
-from service.db.memories import decisions, history, memories, reviews
-from service.db.memories import undo as rows
+from service.db.memories import decisions, history, memories, reviews, undo
 from service.db.memories.decisions import StoredDecision
 from service.db.memories.history import Change
 from service.domain.decision import Action
@@ -26,8 +25,8 @@ from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict, NotFound
+from service.memory import write
 from service.memory.transactions import keep, note, write_transaction
-from service.memory.write import EMBED_FIRST
 from service.resources import Resources
 
 ERASED = "The memory was erased since; what is erased cannot be brought back."
@@ -46,14 +45,14 @@ class Undone:
     removed: tuple[UUID, ...]
 
 
-async def undo(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> Undone:
+async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> Undone:
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
         found = await decisions.get(session, workspace_id, decision_id)
     if found is None:
         raise missing()
     async with write_transaction(found.scope, res, request) as session:
-        await rows.lock(session, workspace_id, decision_id, found.ruling_id)
+        await undo.lock(session, workspace_id, decision_id, found.ruling_id)
         group = await decisions.together(session, workspace_id, found)
         if not group:
             raise missing()  # purged meanwhile
@@ -86,7 +85,7 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
         taken_over = each.verdict.get("action") == decisions.TAKEN_OVER
         if (was is None) != taken_over:
             raise Conflict(ERASED if was is None else CHANGED, field="id")
-        if not await rows.stands(session, workspace_id, each.memory_id, each.history_id):
+        if not await undo.stands(session, workspace_id, each.memory_id, each.history_id):
             raise Conflict(ERASED if was is None else CHANGED, field="id")
         entry = None
         if was is None:
@@ -95,7 +94,7 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
             await deletion.delete_memories(session, workspace_id, [each.memory_id], generation=res.generation)
         else:
             entry = await _restore(session, workspace_id, each, was, res, now)
-        await rows.mark(session, workspace_id, each.id, entry, now=now)
+        await undo.mark(session, workspace_id, each.id, entry, now=now)
 
 
 async def _restore(
@@ -106,7 +105,7 @@ async def _restore(
     assert taken.history_id is not None, "only changes are taken back"
     then, text_now = taken.before or "", str(was.before["content"])
     await writes.release_expired(session, workspace_id, [content_hash(CleanText(then))], now=now)
-    await rows.restore(
+    await undo.restore(
         session,
         workspace_id,
         taken.memory_id,
@@ -131,8 +130,8 @@ async def _bring_back(
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     memory_id, then = taken.memory_id, taken.before or ""
-    await rows.bring_back(session, workspace_id, memory_id, taken.history_id)
-    await rows.restore(session, workspace_id, memory_id, taken.history_id, then, generation=res.generation, now=now)
+    await undo.bring_back(session, workspace_id, memory_id, taken.history_id)
+    await undo.restore(session, workspace_id, memory_id, taken.history_id, then, generation=res.generation, now=now)
     await reviews.reopen(session, workspace_id, memory_id)
     change = Change(memory_id, Action.ADD, taken.scope, None, then)
     await history.append(session, workspace_id, [change])
@@ -142,14 +141,8 @@ async def _bring_back(
 
 async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> list[NewJob]:
     """What the memory still waited for when it was changed; its jobs of then found another text."""
-    no_vector, not_enriched = await rows.waits_for(session, workspace_id, memory_id)
-    attempts = res.settings.job_max_attempts
-    found = []
-    if not_enriched:
-        found.append(NewJob("enrich", memory_id=memory_id, max_attempts=attempts))
-    if no_vector:
-        found.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=-EMBED_FIRST))
-    return found
+    no_vector, not_enriched = await undo.waits_for(session, workspace_id, memory_id)
+    return write.follow_up(memory_id, res, embed=no_vector, enrich=not_enriched)
 
 
 async def _answer(session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[StoredDecision]) -> Undone:

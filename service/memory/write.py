@@ -1,4 +1,7 @@
-"""What is written when memories change? Rows, vectors, history, audit, decision and jobs, in one transaction."""
+"""Everything that changes with a memory: row, vectors, history, evidence, audit and jobs, in the caller's transaction.
+
+The caller holds the scope lock. A changed memory is locked by the snapshot of what it was, which goes to its history.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ from service.db.episodes import contexts
 from service.db.graph import edges
 from service.db.jobs import queue
 from service.db.memories import history, updates
+from service.db.memories.history import Change, Snapshot
 from service.db.writes import NewDecision, PlacedMemory
 from service.domain.audit import Operation
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus, NewMemory
-from service.domain.job import NewJob
-from service.domain.memory import Outcome
+from service.domain.job import NOTHING, NewJob, Payload
+from service.domain.memory import Memory, Outcome
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
@@ -37,7 +41,7 @@ EMBED_FIRST = 10
 
 
 class Gone(Conflict):
-    """The memory that was to change was erased meanwhile: a bulk delete takes no scope lock. Who can, decides again."""
+    """The memory that was to change was erased meanwhile: bulk deletes take no scope lock. Callers may decide again."""
 
 
 async def add(
@@ -46,68 +50,63 @@ async def add(
     res: Resources,
     *,
     ruling_id: UUID | None = None,
-    waiting: InsertBatch | None = None,
+    batch: InsertBatch | None = None,
 ) -> None:
-    """New memories with everything that belongs to them but the audit, which the verbs write per request. With
-    `waiting` they are written when it is: by who reads nothing of them before."""
+    """New memories with everything that belongs to them but the audit, which verbs write once per request.
+
+    With `batch` the rows join it: the caller flushes it before it reads any of them.
+    """
     if not placed:
         return
     news, now = [each.memory for each in placed], res.clock()
     workspace_id = news[0].scope.workspace_id
-    decided = [
+    decisions = [
         NewDecision(each.memory.id, each.memory.evidence, each.memory.scope, Action.ADD, each.history_id, ruling_id)
         for each in placed
         if each.memory.evidence
     ]
     if hashes := [new.hash for new in news if new.blocked and new.takes_part_in_dedup]:
         await writes.release_expired(session, workspace_id, hashes, now=now)
-    filled = (
+    rows = (
         *writes.memory_rows(placed, generation=res.generation, now=now),
-        writes.decision_rows(workspace_id, decided),
-        writes.job_rows(workspace_id, [job for new in news for job in jobs(new, new.id, res)]),
+        writes.decision_rows(workspace_id, decisions),
+        writes.job_rows(workspace_id, [job for new in news for job in _jobs(new, new.id, res)]),
     )
-    again = [_added(each) for each in placed if each.may_have_history]
-    if waiting is not None and not again:
-        waiting.add(*filled)
+    reused = [
+        Change(each.memory.id, Action.ADD, each.memory.scope, None, each.memory.text, id=each.history_id)
+        for each in placed
+        if each.may_have_history
+    ]
+    if batch is not None and not reused:
+        batch.add(*rows)
         return
-    await direct.insert(session, *filled)
-    if again:
-        await history.append(session, workspace_id, again)
+    await direct.insert(session, *rows)
+    if reused:
+        await history.append(session, workspace_id, reused)
 
 
 async def update(
     session: Session, target: UUID, new: NewMemory, res: Resources, *, ruling_id: UUID | None = None
 ) -> str:
-    """The target gets the text of `new`; returns its old text."""
+    """Gives the target the text of `new`; returns its old text. Raises Gone."""
     workspace_id = new.scope.workspace_id
-    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
-    if was is None:
-        raise Gone("The memory that was to be updated is gone.")
+    was = await _snapshot(session, workspace_id, target, res)
     old = await updates.replace_text(session, target, new, generation=res.generation, now=res.clock())
-    if old.turn_index is not None:  # the text of a turn also stands in the context of those after it
-        places = await contexts.places(session, workspace_id, [target])
-        await contexts.rewrite(session, workspace_id, await contexts.holders(session, workspace_id, places))
-    change = history.Change(
-        target, Action.UPDATE, old.scope, old.text, new.text, was.before, was.vector, was.generation
-    )
-    await history.append(session, workspace_id, [change])
-    if new.evidence:
-        cause = NewDecision(target, new.evidence, new.scope, Action.UPDATE, change.id, ruling_id)
-        await writes.append_decisions(session, workspace_id, [cause])
-    await queue.enqueue(session, workspace_id, jobs(new, target, res))
+    await rewrite_contexts(session, old)
+    await record(session, old.scope, target, old.text, new.text, was, evidence=new.evidence, ruling_id=ruling_id)
+    await queue.enqueue(session, workspace_id, _jobs(new, target, res))
     return old.text
 
 
 async def prolong(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
-    """Whoever repeats a text wants it kept as long as he says: a shorter life of the memory there is ends later now."""
-    if not await updates.expires_before(session, scope.workspace_id, target, until):
+    """Lets a memory live until `until` (None: for ever) if it would end sooner: its text was stored again."""
+    workspace_id = scope.workspace_id
+    if not await updates.expires_before(session, workspace_id, target, until):
         return
-    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     if was is not None:
-        await updates.set_columns(session, scope.workspace_id, target, {"expires_at": until}, now=res.clock())
-        text = str(was.before["content"])
-        change = history.Change(target, Action.UPDATE, scope, text, text, was.before, was.vector, was.generation)
-        await history.append(session, scope.workspace_id, [change])
+        await updates.set_columns(session, workspace_id, target, {"expires_at": until}, now=res.clock())
+        await record(session, scope, target, was.before["content"], was.before["content"], was)
 
 
 async def retire(
@@ -119,17 +118,14 @@ async def retire(
     *,
     ruling_id: UUID | None = None,
 ) -> None:
-    """Archives a memory that is no longer true: a curator may retire, never erase. History says DELETE (A10)."""
-    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
-    if was is None:
-        raise Gone("The memory that was to be retired is gone.")
+    """Archives a memory that is no longer true; its history says DELETE. Raises Gone.
+
+    A curator never erases: docs/decisions/019-contradiction-policy.md.
+    """
+    was = await _snapshot(session, scope.workspace_id, target, res)
     await updates.archive(session, scope.workspace_id, target, now=res.clock())
-    text = str(was.before["content"])
-    change = history.Change(target, Action.DELETE, scope, text, None, was.before, was.vector, was.generation)
-    await history.append(session, scope.workspace_id, [change])
-    if evidence is not None:
-        cause = NewDecision(target, evidence, scope, Action.DELETE, change.id, ruling_id)
-        await writes.append_decisions(session, scope.workspace_id, [cause])
+    text, why = str(was.before["content"]), evidence
+    await record(session, scope, target, text, None, was, action=Action.DELETE, evidence=why, ruling_id=ruling_id)
 
 
 async def supersede(
@@ -142,66 +138,88 @@ async def supersede(
     *,
     ruling_id: UUID | None = None,
 ) -> None:
-    """Ends the validity of a memory now and ties the one that took its place to it: by SUPERSEDES target (C33).
+    """Ends the validity of a memory now, and ties the one that took its place to it: by SUPERSEDES target. Raises Gone.
 
     It also leaves deduplication, or the same fact could never become true again.
     """
-    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
-    if was is None:
-        raise Gone("The memory that was to be superseded is gone.")
-    now = res.clock()
+    was = await _snapshot(session, scope.workspace_id, target, res)
+    now, text = res.clock(), str(was.before["content"])
     await updates.end_validity(session, scope.workspace_id, target, now=now)
-    text = str(was.before["content"])
-    change = history.Change(target, Action.UPDATE, scope, text, text, was.before, was.vector, was.generation)
-    await history.append(session, scope.workspace_id, [change])
+    await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
     await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
-    if evidence is not None:
-        cause = NewDecision(target, evidence, scope, Action.UPDATE, change.id, ruling_id)
-        await writes.append_decisions(session, scope.workspace_id, [cause])
 
 
-async def decided(session: Session, scope: Scope, memory_id: UUID | None, evidence: Evidence | None) -> None:
+async def keep_evidence(session: Session, scope: Scope, memory_id: UUID | None, evidence: Evidence | None) -> None:
     """Keeps the evidence of a decision that leaves the memory as it is."""
     if evidence is not None:
-        await writes.append_decisions(
-            session, scope.workspace_id, [NewDecision(memory_id, evidence, scope, Action.NONE)]
-        )
+        unchanged = NewDecision(memory_id, evidence, scope, Action.NONE)
+        await writes.append_decisions(session, scope.workspace_id, [unchanged])
 
 
-def jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
-    """What follows a write: the vector if it is missing, then enrichment."""
+async def record(
+    session: Session,
+    scope: Scope,
+    memory_id: UUID,
+    old: str,
+    new: str | None,
+    was: Snapshot,
+    *,
+    action: Action = Action.UPDATE,
+    evidence: Evidence | None = None,
+    ruling_id: UUID | None = None,
+) -> UUID:
+    """Appends a change to history, and the evidence of the decision behind it; returns the id of the history entry."""
+    change = Change(memory_id, action, scope, old, new, was.before, was.vector, was.generation)
+    await history.append(session, scope.workspace_id, [change])
+    if evidence is not None:
+        decision = NewDecision(memory_id, evidence, scope, action, change.id, ruling_id)
+        await writes.append_decisions(session, scope.workspace_id, [decision])
+    return change.id
+
+
+async def rewrite_contexts(session: Session, changed: Memory) -> None:
+    """The text of a turn also stands in the context of the turns after it."""
+    if changed.turn_index is not None:
+        workspace_id = changed.scope.workspace_id
+        places = await contexts.places(session, workspace_id, [changed.id])
+        await contexts.rewrite(session, workspace_id, await contexts.holders(session, workspace_id, places))
+
+
+def follow_up(
+    memory_id: UUID, res: Resources, *, embed: bool, enrich: bool = True, payload: Payload = NOTHING
+) -> list[NewJob]:
+    """The jobs after a write: enrichment with what is known already, and the vector if it is missing."""
     attempts = res.settings.job_max_attempts
-    found = [NewJob("enrich", memory_id=memory_id, max_attempts=attempts, payload=_seen(new))]
-    if new.embedding_status is not EmbeddingStatus.STORED:
-        found.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=-EMBED_FIRST))
-    return found
+    jobs = [NewJob("enrich", memory_id=memory_id, max_attempts=attempts, payload=payload)] if enrich else []
+    if embed:
+        jobs.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=-EMBED_FIRST))
+    return jobs
 
 
-def _seen(new: NewMemory) -> dict[str, object]:
-    """What the write found out already and enrichment need not look for: the nearest memories, where they were looked
-    for, and what a model read in the text."""
-    found: dict[str, object] = {}
+def _jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
+    """With what the write found out already: the nearest memories, if they were looked for, and what a model read."""
+    known: dict[str, object] = {}
     if new.near is not None:
-        found |= {"hash": new.hash, "near": [[str(each), similarity] for each, similarity in new.near]}
+        known |= {"hash": new.hash, "near": [[str(each), similarity] for each, similarity in new.near]}
     if new.fact is not None and (new.fact.entities or new.fact.relations):
-        found["entities"] = [[each.name, each.type] for each in new.fact.entities]
-        found["relations"] = [[each.source, each.relation, each.target] for each in new.fact.relations]
-    return found
+        known["entities"] = [[each.name, each.type] for each in new.fact.entities]
+        known["relations"] = [[each.source, each.relation, each.target] for each in new.fact.relations]
+    embed = new.embedding_status is not EmbeddingStatus.STORED
+    return follow_up(memory_id, res, embed=embed, payload=known)
 
 
-async def note(
-    session: Session, scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources
-) -> None:
-    """One audit entry per outcome, unless the workspace wants none (R13.06)."""
-    await direct.insert(session, noted(scope, outcomes, request, res))
+async def _snapshot(session: Session, workspace_id: UUID, target: UUID, res: Resources) -> Snapshot:
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
+    if was is None:
+        raise Gone("The memory that was to be changed is gone.")
+    return was
 
 
-def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> NewRows:
-    """The same as rows, to travel with others."""
-    settings = res.settings
-    if settings.audit_level == "off":
+def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> NewRows:
+    """One audit entry per outcome, none if the workspace wants no audit."""
+    if res.settings.audit_level == "off":
         return writes.audit_rows([])
-    thresholds = writes.thresholds(settings)
+    thresholds = writes.thresholds(res.settings)
     entries = [
         writes.AuditEntry(
             operation=OPERATION[outcome.event],
@@ -220,6 +238,8 @@ def noted(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res:
     return writes.audit_rows(entries)
 
 
-def _added(placed: PlacedMemory) -> history.Change:
-    new = placed.memory
-    return history.Change(new.id, Action.ADD, new.scope, None, new.text, id=placed.history_id)
+async def audit(
+    session: Session, scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources
+) -> None:
+    """Writes these entries at once."""
+    await direct.insert(session, audit_rows(scope, outcomes, request, res))
