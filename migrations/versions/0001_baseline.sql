@@ -352,7 +352,7 @@ AS $$
 DECLARE
     removed bigint;
 BEGIN
-    -- repeats the wall in its body: a SECURITY DEFINER function reads past the policy
+    -- a SECURITY DEFINER function reads past the policy, so the workspace is a condition here
     DELETE FROM memory_history h USING (
         SELECT workspace_id, recorded_at, id FROM memory_history
         WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
@@ -2415,9 +2415,9 @@ CREATE OR REPLACE TRIGGER drop_unsupported_edge AFTER DELETE ON entity_edge_sour
     FOR EACH ROW EXECUTE FUNCTION drop_unsupported_edge();
 
 -- policies.sql
--- The wall between workspaces. Row-level security is forced on every table, for its owner too.
+-- Row-level security, which keeps workspaces apart. It is forced on every table, so that it holds for its owner too.
 
--- Tables of a workspace, all of which have the column: protect() adds the policies `tenant` and `owner`.
+-- Tables with a workspace: protect() adds the policies `tenant` and `owner`.
 SELECT protect(c.oid) FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname;
@@ -2426,7 +2426,7 @@ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER 
 CREATE POLICY worker ON job TO loxodon_worker USING (true);
 CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
 
--- Terms counted over all workspaces stand under the nil workspace.
+-- The counts of terms over all workspaces, under the nil workspace, are everybody's.
 CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app
     USING (workspace_id = '00000000-0000-0000-0000-000000000000');
 
@@ -2460,7 +2460,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     decision, review, job, operation, idempotency, llm_cache, embedding_cache
     TO loxodon_app;
 
--- Append-only, but for the end of an interval of history and for a tool's use taken back.
+-- Append-only, but for the end of an interval of history; erasures delete uses of tools.
 GRANT SELECT, INSERT ON audit_log, conversation_log, goal_history TO loxodon_app;
 GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_app;
 GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;

@@ -38,7 +38,7 @@ async def test_a_pooled_connection_forgets_the_last_workspace(database: Database
     assert not left
 
 
-async def test_holding_is_true_inside_a_transaction_only(database: Database, workspace: UUID) -> None:
+async def test_in_transaction_inside_a_transaction_only(database: Database, workspace: UUID) -> None:
     assert not in_transaction()
     async with database.read(workspace):
         assert in_transaction()
@@ -64,7 +64,7 @@ async def test_a_failed_block_rolls_back(database: Database, workspace: UUID) ->
         assert (await keys.workspace(session, workspace)).name == "test"
 
 
-async def test_connections_that_died_while_nobody_asked_are_replaced(owner_url: str) -> None:
+async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) -> None:
     access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
     connections = [await database.engine.connect() for _ in range(3)]
@@ -80,7 +80,7 @@ async def test_connections_that_died_while_nobody_asked_are_replaced(owner_url: 
     await database.close()
 
 
-async def test_who_comes_alone_finds_the_connection_used_last(owner_url: str) -> None:
+async def test_the_connection_used_last_is_used_first(owner_url: str) -> None:
     access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
     connections = [await database.engine.connect() for _ in range(3)]

@@ -21,7 +21,7 @@ async def superuser(owner_url: str) -> AsyncIterator[asyncpg.Connection[Any]]:
 
 @pytest.fixture(scope="session")
 async def owner_database(owner_url: str) -> AsyncIterator[Database]:
-    """As the owner of the tables, whom a policy of its own lets see everything."""
+    """As the owner of the tables, who sees every workspace."""
     access = await find_access(owner_url, wanted_role=OWNER, own_login=False, pooled=False)
     database = Database.open(access, pool_size=2, pool_timeout_s=10)
     yield database

@@ -1,4 +1,4 @@
-"""What do the functions that read past the wall give away to another tenant? Nothing, one by one (A4)."""
+"""SECURITY DEFINER functions, one by one: none reveals anything of another tenant."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ DENIED = "permission denied"
 KIND = cast(JobName, "test-definers")  # a kind that no worker claims
 
 
-async def test_find_api_key_tells_only_who_knows_the_secret(
-    database: Database, tenant: Tenant, stranger: Tenant
-) -> None:
+async def test_find_api_key_needs_the_exact_hash(database: Database, tenant: Tenant, stranger: Tenant) -> None:
     mine = await keys.find(database, tenant.key)
     assert mine is not None
     assert mine.workspace_id == tenant.workspace_id
@@ -36,17 +34,17 @@ async def test_find_api_key_tells_only_who_knows_the_secret(
         assert rows == []
 
 
-async def test_find_api_key_forgets_a_revoked_key(database: Database, workspace: UUID) -> None:
+async def test_find_api_key_does_not_find_a_revoked_key(database: Database, workspace: UUID) -> None:
     async with database.begin(workspace) as session:
         issued = await keys.issue(session, workspace, keys.NewKey("short", [Right.READ]))
         await keys.revoke(session, workspace, issued.key_id)
     assert await keys.find(database, issued.secret) is None
 
 
-async def test_create_workspace_gives_no_key_to_a_workspace_that_is_there(
+async def test_create_workspace_gives_no_key_to_an_existing_workspace(
     database: Database, tenant: Tenant, stranger: Tenant
 ) -> None:
-    """Else every caller with the app's rights could let itself in anywhere."""
+    """Otherwise every caller with the rights of the app could make itself a key for any workspace."""
     values = {"w": tenant.workspace_id, "k": uuid4(), "h": keys.digest("burglar")}
     with pytest.raises(Exception, match="pk_workspace"):
         async with database.begin(stranger.workspace_id) as session:
@@ -68,7 +66,7 @@ async def test_the_app_cannot_write_into_another_workspace_by_hand(
             await session.execute(insert, values)
 
 
-async def test_claim_jobs_is_the_workers_and_names_the_workspace_of_each_job(
+async def test_only_the_worker_may_claim_jobs_and_each_names_its_workspace(
     database: Database, worker_database: Database, tenant: Tenant, stranger: Tenant
 ) -> None:
     for workspace_id in (tenant.workspace_id, stranger.workspace_id):
@@ -129,7 +127,7 @@ async def test_the_app_may_not_call_upkeep(database: Database, workspace: UUID, 
 @pytest.mark.parametrize(
     "call", ["make_partition('audit_log', now(), now(), 'x')", "protect('memory')", "expire_leases()"]
 )
-async def test_nor_the_worker_what_only_functions_call(worker_database: Database, call: str) -> None:
+async def test_the_worker_may_not_call_internal_functions(worker_database: Database, call: str) -> None:
     with pytest.raises(Exception, match=DENIED):
         async with worker_database.begin(NIL_WORKSPACE) as session:
             await session.execute(text(f"SELECT {call}"))
@@ -148,7 +146,7 @@ async def test_find_unembedded_gives_ids_and_no_texts(worker_database: Database)
     assert list(found.keys()) == ["workspace_id", "memory_id"]
 
 
-async def test_clean_up_removes_what_is_over_and_nothing_else(
+async def test_clean_up_deletes_what_has_expired_and_nothing_else(
     worker_database: Database, database: Database, tenant: Tenant
 ) -> None:
     row = text("INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at) VALUES (:w, :k, 'x', :at)")
@@ -162,7 +160,9 @@ async def test_clean_up_removes_what_is_over_and_nothing_else(
         assert list(await session.scalars(text("SELECT key FROM idempotency"))) == ["new"]
 
 
-async def test_erase_history_takes_only_the_callers_own(database: Database, tenant: Tenant, stranger: Tenant) -> None:
+async def test_erase_history_deletes_only_in_the_callers_workspace(
+    database: Database, tenant: Tenant, stranger: Tenant
+) -> None:
     insert = text(
         "INSERT INTO memory_history (workspace_id, id, memory_id, event) "
         "VALUES (:w, gen_random_uuid(), gen_random_uuid(), 'ADD')"
@@ -176,7 +176,7 @@ async def test_erase_history_takes_only_the_callers_own(database: Database, tena
         assert await session.scalar(text("SELECT count(*) FROM memory_history")) == 1
 
 
-async def test_purge_subject_takes_only_the_callers_own_and_never_all(
+async def test_purge_subject_deletes_only_in_the_callers_workspace_and_never_everything(
     database: Database, tenant: Tenant, stranger: Tenant
 ) -> None:
     insert = text(
@@ -203,7 +203,7 @@ async def test_find_outlived_gives_ids_and_no_texts(worker_database: Database) -
     assert list(found.keys()) == ["workspace_id", "memory_id"]
 
 
-async def test_sweep_working_gives_a_number_and_leaves_what_is_not_over(
+async def test_sweep_working_gives_a_number_and_leaves_what_has_not_expired(
     worker_database: Database, database: Database, tenant: Tenant
 ) -> None:
     now = datetime.now(UTC)
@@ -219,7 +219,7 @@ async def test_sweep_working_gives_a_number_and_leaves_what_is_not_over(
         assert list(await session.scalars(text("SELECT key FROM working_item"))) == ["new"]
 
 
-async def test_what_erases_episodes_takes_only_the_callers_own_and_never_all(
+async def test_erasing_episodes_deletes_only_in_the_callers_workspace_and_never_everything(
     database: Database, tenant: Tenant, stranger: Tenant
 ) -> None:
     insert = text(

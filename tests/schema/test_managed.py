@@ -1,4 +1,4 @@
-"""Does it run on a managed Postgres, where nobody is superuser and one login does everything?"""
+"""A managed Postgres, where nobody is superuser and one login does everything."""
 
 from __future__ import annotations
 

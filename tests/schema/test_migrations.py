@@ -91,8 +91,7 @@ FUNCTION_FILES = {file.stem: file.read_text() for file in sorted((freeze.SQL / "
 
 @pytest.mark.parametrize("name", FUNCTION_FILES)
 async def test_each_function_file_can_be_run_again(migrated: asyncpg.Connection[Any], name: str) -> None:
-    """With its body checked, which the baseline leaves out for the order's sake; it makes the function it is named
-    after and no other."""
+    """With its body checked, unlike in the baseline. A file makes the function it is named after and no other."""
     async with migrated.transaction():
         await migrated.execute("SET LOCAL ROLE loxodon_owner")
         await migrated.execute(FUNCTION_FILES[name])
@@ -151,8 +150,8 @@ def test_one_head() -> None:
 @pytest.mark.parametrize(
     "file", sorted((migrate.ROOT / "migrations/versions").glob("*.py")), ids=lambda file: file.name
 )
-def test_each_migration_waits_for_no_lock(file: Path) -> None:
-    """The first statement up and down is a lock_timeout: a migration must not queue up the traffic behind itself."""
+def test_each_migration_limits_its_wait_for_locks(file: Path) -> None:
+    """The first statement up and down is a lock_timeout: requests must not queue behind a waiting migration."""
     source = file.read_text()
     for name in ("upgrade", "downgrade"):
         body = re.search(rf"def {name}\(\) -> None:\n\s+(.+)", source)

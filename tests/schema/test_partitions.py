@@ -1,4 +1,4 @@
-"""Where do rows go that arrive before their partition? Into DEFAULT, and out of it when the partition is made (B4)."""
+"""Partitions of logs: rows that arrive before their partition wait in DEFAULT; retention drops whole partitions."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ async def test_a_row_in_default_is_moved_when_its_partition_is_made(
         assert await schedule.ensure_partitions(session, now + timedelta(days=7)) == 0
 
 
-async def test_a_new_partition_has_the_wall_and_the_indexes_of_its_parent(
+async def test_a_new_partition_has_policies_and_the_indexes_of_its_parent(
     superuser: asyncpg.Connection[Any], worker_database: Database
 ) -> None:
     day = datetime.now(UTC) + timedelta(days=9)
     async with worker_database.begin(NIL_WORKSPACE) as session:
         await schedule.ensure_partitions(session, day)
     name = f"audit_log_{day:%Y%m%d}"
-    walled = "SELECT relrowsecurity AND relforcerowsecurity FROM pg_class WHERE oid = $1::regclass"
-    assert await superuser.fetchval(walled, name)
+    protected = "SELECT relrowsecurity AND relforcerowsecurity FROM pg_class WHERE oid = $1::regclass"
+    assert await superuser.fetchval(protected, name)
     count = "SELECT count(*) FROM pg_indexes WHERE tablename = $1"
     assert await superuser.fetchval(count, name) == await superuser.fetchval(count, "audit_log")
 
 
-async def test_the_months_of_history_reach_from_first_to_first(superuser: asyncpg.Connection[Any]) -> None:
+async def test_a_partition_of_history_is_a_calendar_month(superuser: asyncpg.Connection[Any]) -> None:
     bounds = await superuser.fetch("""
         SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_class c
         WHERE c.relispartition AND c.relname ~ '^memory_history_[0-9]{6}$'
@@ -56,10 +56,9 @@ async def test_the_months_of_history_reach_from_first_to_first(superuser: asyncp
         assert first in row["bound"], row
 
 
-async def test_only_what_lies_wholly_beyond_retention_is_dropped(
+async def test_only_partitions_wholly_beyond_retention_are_dropped(
     superuser: asyncpg.Connection[Any], worker_database: Database, workspace: UUID
 ) -> None:
-    """R17.07"""
     day = datetime(2024, 5, 10, 12, tzinfo=UTC)
     for moment in (day, day + timedelta(days=1)):
         await superuser.execute(INSERT, workspace, uuid4(), moment)

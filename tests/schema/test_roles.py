@@ -1,4 +1,4 @@
-"""Does the service refuse to serve as somebody whom row-level security does not hold back (A4)?"""
+"""The service refuses to serve as a role that row-level security does not hold back."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_refuses_to_start_as(owner_url: str, logins: None, login: str, why
 
 
 @pytest.mark.parametrize("role", [APP, WORKER])
-async def test_an_owner_that_may_not_take_the_role_is_told(owner_url: str, logins: None, role: str) -> None:
+async def test_an_owner_that_may_not_take_the_role_is_an_error(owner_url: str, logins: None, role: str) -> None:
     settings = Settings.model_validate({"database_url": url_of(owner_url, "t_owner")})
     with pytest.raises(StoreUnavailable, match=role):
         async with open_resources(settings, role=role):
@@ -70,7 +70,7 @@ async def test_an_owner_that_may_not_take_the_role_is_told(owner_url: str, login
 
 
 @pytest.mark.parametrize("role", [APP, WORKER])
-async def test_with_one_url_the_role_is_put_on(owner_url: str, logins: None, role: str) -> None:
+async def test_with_one_url_the_process_takes_the_role(owner_url: str, logins: None, role: str) -> None:
     access = await find_access(owner_url, wanted_role=role, own_login=False, pooled=False)
     database = Database.open(access, pool_size=1, pool_timeout_s=5)
     await check_role(database)
@@ -92,19 +92,19 @@ async def test_a_plain_member_of_the_app_serves(owner_url: str, logins: None) ->
     await database.close()
 
 
-async def test_behind_a_pooler_a_role_cannot_be_put_on(owner_url: str, logins: None) -> None:
+async def test_behind_a_pooler_a_process_cannot_take_a_role(owner_url: str, logins: None) -> None:
     with pytest.raises(StoreUnavailable, match="is a superuser"):
         await find_access(owner_url, wanted_role=APP, own_login=False, pooled=True)
 
 
-async def test_the_last_check_does_not_trust_the_first(owner_url: str, logins: None) -> None:
+async def test_the_role_is_checked_again_on_the_pool(owner_url: str, logins: None) -> None:
     database = Database.open(Access(url_of(owner_url, "t_bypass"), None), pool_size=1, pool_timeout_s=5)
     with pytest.raises(StoreUnavailable, match="bypasses"):
         await check_role(database)
     await database.close()
 
 
-async def test_the_worker_has_no_more_than_the_queue(worker_database: Database) -> None:
+async def test_the_worker_sees_other_workspaces_only_in_the_queue(worker_database: Database) -> None:
     """Outside job, job_run and schedule it is the app: the nil workspace shows it nobody's rows."""
     async with worker_database.read() as session:
         for table in ("memory", "memory_vector", "api_key", "workspace", "turn", "idempotency", "operation"):

@@ -10,7 +10,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     decision, review, job, operation, idempotency, llm_cache, embedding_cache
     TO loxodon_app;
 
--- Append-only, but for the end of an interval of history and for a tool's use taken back.
+-- Append-only, but for the end of an interval of history; erasures delete uses of tools.
 GRANT SELECT, INSERT ON audit_log, conversation_log, goal_history TO loxodon_app;
 GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_app;
 GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;

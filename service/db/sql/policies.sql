@@ -1,6 +1,6 @@
--- The wall between workspaces. Row-level security is forced on every table, for its owner too.
+-- Row-level security, which keeps workspaces apart. It is forced on every table, so that it holds for its owner too.
 
--- Tables of a workspace, all of which have the column: protect() adds the policies `tenant` and `owner`.
+-- Tables with a workspace: protect() adds the policies `tenant` and `owner`.
 SELECT protect(c.oid) FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname;
@@ -9,7 +9,7 @@ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER 
 CREATE POLICY worker ON job TO loxodon_worker USING (true);
 CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
 
--- Terms counted over all workspaces stand under the nil workspace.
+-- The counts of terms over all workspaces, under the nil workspace, are everybody's.
 CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app
     USING (workspace_id = '00000000-0000-0000-0000-000000000000');
 

@@ -1,4 +1,4 @@
-"""What do all tables share: the metadata with its names, and the columns that come again and again?"""
+"""What all tables share: metadata with naming rules, and columns that occur again and again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was said, by whom, and what an agent holds in mind?"""
+"""Conversations, their turns and log, user profiles, and working memory."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from service.db.vectors import Half
 
 
 class ConversationRow(Table):
+    """A conversation. `external_id` is the name its caller gave it, unique for user and agent in a workspace."""
+
     __tablename__ = "conversation"
     __table_args__ = (
         UniqueConstraint("workspace_id", "user_id", "agent_id", "external_id", postgresql_nulls_not_distinct=True),
@@ -57,7 +59,8 @@ class ConversationRow(Table):
 
 
 class TurnRow(Table):
-    """What was said. It carries the scope of its conversation; `run_id` is the conversation's external id."""
+    """One entry of a conversation. It carries the conversation's scope, with its external id as `run_id`; `timestamp`
+    is when it was spoken, `turn_index` its place from 0."""
 
     __tablename__ = "turn"
     __table_args__ = (
@@ -90,7 +93,7 @@ class TurnRow(Table):
 
 
 class TurnVectorRow(Table):
-    """The vector of a turn's text, with the columns a search filters by; as for memories (A6)."""
+    """The vector of a turn's text by generation, with the columns a search filters by."""
 
     __tablename__ = "turn_vector"
     __table_args__ = (child_of("turn", "turn_id"), {"postgresql_partition_by": "HASH (workspace_id)"})
@@ -107,7 +110,7 @@ class TurnVectorRow(Table):
 
 
 class ConversationLogRow(Table):
-    """Every turn as it came in, append-only; the vector is the turn's."""
+    """Every turn as it came in, append-only. The vector is the turn's."""
 
     __tablename__ = "conversation_log"
     __table_args__ = ({"postgresql_partition_by": "RANGE (recorded_at)"},)
@@ -132,7 +135,7 @@ class ConversationLogRow(Table):
 
 
 class UserProfileRow(Table):
-    """What is known of a user apart from memories: how to speak to them, what they know and like."""
+    """What is known of a user besides memories: preferences, expertise, style of communication."""
 
     __tablename__ = "user_profile"
     __table_args__ = (
@@ -154,7 +157,7 @@ class UserProfileRow(Table):
 
 
 class MemorySourceRow(Table):
-    """Which turn a memory came from; `start` and `end` are the half-open character span, where known."""
+    """The turns a memory came from. `start` and `end`: half-open span of characters in the turn, where known."""
 
     __tablename__ = "memory_source"
     __table_args__ = (child_of("memory", "memory_id"), child_of("turn", "turn_id"))
@@ -168,7 +171,8 @@ class MemorySourceRow(Table):
 
 
 class WorkingItemRow(Table):
-    """What an agent holds in mind for a while (service/domain/working.py). UNLOGGED: gone after a crash (B5)."""
+    """An item of an agent's working memory (domain/working.py), deleted after `expires_at`. UNLOGGED: empty after a
+    crash."""
 
     __tablename__ = "working_item"
     __table_args__ = (

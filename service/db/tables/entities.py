@@ -1,4 +1,4 @@
-"""Who and what do memories name, and how are these related?"""
+"""Entities, their aliases and vectors, relations between them, and merges."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from service.db.vectors import Half
 
 
 class EntityRow(Table):
+    """Somebody or something that memories name. `name_key` is the casefolded name, unique for user and channel;
+    `salience` 0..1."""
+
     __tablename__ = "entity"
     __table_args__ = (
         UniqueConstraint("workspace_id", "user_id", "channel", "name_key", postgresql_nulls_not_distinct=True),
@@ -55,7 +58,7 @@ class EntityRow(Table):
 
 
 class EntityAliasRow(Table):
-    """Another name of an entity; the casefolded `alias_key` leads to one entity of its user and channel."""
+    """Another name of an entity. The casefolded `alias_key` leads to one entity of its user and channel."""
 
     __tablename__ = "entity_alias"
     __table_args__ = (
@@ -73,6 +76,8 @@ class EntityAliasRow(Table):
 
 
 class EntityVectorRow(Table):
+    """The vector of an entity's name and description, by generation."""
+
     __tablename__ = "entity_vector"
     __table_args__ = (child_of("entity", "entity_id"),)
 
@@ -84,6 +89,8 @@ class EntityVectorRow(Table):
 
 
 class MemoryEntityRow(Table):
+    """The entities that a memory names."""
+
     __tablename__ = "memory_entity"
     __table_args__ = (child_of("memory", "memory_id"), child_of("entity", "entity_id"))
 
@@ -95,7 +102,8 @@ class MemoryEntityRow(Table):
 
 
 class EntityEdgeRow(Table):
-    """A relation between entities: its label as given, its type normalised, from when to when it holds (C31)."""
+    """A relation between entities: its label as given, its type normalised, valid in [t_valid, t_invalid). `strength`
+    and `confidence` 0..1."""
 
     __tablename__ = "entity_edge"
     __table_args__ = (
@@ -138,7 +146,7 @@ class EntityEdgeSourceRow(Table):
 
 
 class EntityMergeRow(Table):
-    """An entity that became part of another, with all that undo needs."""
+    """An entity that was merged into another, with all that undoing it needs."""
 
     __tablename__ = "entity_merge"
     __table_args__ = (child_of("entity", "entity_id"),)

@@ -1,4 +1,4 @@
-"""What is somebody after, and what stands in the way?"""
+"""Goals, their edges, memories, history and vectors."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from service.db.vectors import Half
 
 
 class GoalRow(Table):
+    """A goal. `completed_at` is set exactly while it is completed or abandoned."""
+
     __tablename__ = "goal"
     __table_args__ = (
         CheckConstraint("status IN ('active', 'completed', 'abandoned', 'blocked')", "status"),
@@ -68,6 +70,8 @@ class GoalEdgeRow(Table):
 
 
 class GoalMemoryRow(Table):
+    """The memories that belong to a goal."""
+
     __tablename__ = "goal_memory"
     __table_args__ = (child_of("goal", "goal_id"), child_of("memory", "memory_id"))
 
@@ -78,7 +82,7 @@ class GoalMemoryRow(Table):
 
 
 class GoalHistoryRow(Table):
-    """A line per version of a goal; `changes`: by field, the value before and after."""
+    """One version of a goal. `changes`: by field, the values before and after."""
 
     __tablename__ = "goal_history"
     __table_args__ = (
@@ -96,6 +100,8 @@ class GoalHistoryRow(Table):
 
 
 class GoalVectorRow(Table):
+    """The vector of a goal's description, by generation."""
+
     __tablename__ = "goal_vector"
     __table_args__ = (child_of("goal", "goal_id"),)
 

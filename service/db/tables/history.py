@@ -1,4 +1,4 @@
-"""What happened to memories, and who decided it?"""
+"""What happened: history of memories, audit, decisions and reviews."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from service.db.vectors import Half
 
 
 class MemoryHistoryRow(Table):
-    """A row per change; `before` is the memory as it was. Known in [recorded_at, recorded_to) (B6, B7)."""
+    """One change of a memory. `before` is the memory as it was; its result was the current state in
+    [recorded_at, recorded_to)."""
 
     __tablename__ = "memory_history"
     __table_args__ = (
@@ -57,6 +58,8 @@ class MemoryHistoryRow(Table):
 
 
 class AuditLogRow(Table):
+    """Who did what, when, and how long it took (`latency_ms`), append-only."""
+
     __tablename__ = "audit_log"
     __table_args__ = ({"postgresql_partition_by": "RANGE (recorded_at)"},)
 
@@ -87,7 +90,8 @@ class AuditLogRow(Table):
 
 
 class DecisionRow(Table):
-    """What was decided about a text next to what was known, by whom and on which evidence."""
+    """One action on a memory with its evidence. `ruling_id` is shared by the actions of one decision, undone
+    together."""
 
     __tablename__ = "decision"
     __table_args__ = (
@@ -117,7 +121,7 @@ class DecisionRow(Table):
 
 
 class ReviewRow(Table):
-    """A memory that waits for a person's word, and what its acceptance would change."""
+    """A memory that waits for a person's approval, and what approving it would change."""
 
     __tablename__ = "review"
     __table_args__ = (CheckConstraint("state IN ('pending', 'accepted', 'rejected')", "state"),)

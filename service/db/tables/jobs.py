@@ -1,4 +1,4 @@
-"""What waits to be done, and which answers are kept?"""
+"""Jobs, their runs and timetable, operations, stored responses, and caches."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from service.db.vectors import Half
 
 
 class JobRow(Table):
+    """A job. Lower `priority` goes first; a running one belongs to `worker` until `lease_until`."""
+
     __tablename__ = "job"
     __table_args__ = (CheckConstraint("state IN ('ready', 'running', 'done', 'dead')", "state"),)
 
@@ -45,7 +47,8 @@ class JobRow(Table):
 
 
 class JobRunRow(Table):
-    """A run of a recurring or requested job, under the job's id; system runs belong to the nil workspace (A4)."""
+    """A run of a recurring or requested job, under the job's id. Runs of the whole service belong to the nil
+    workspace."""
 
     __tablename__ = "job_run"
     __table_args__ = (
@@ -68,7 +71,8 @@ class JobRunRow(Table):
 
 
 class ScheduleRow(Table):
-    """When a recurring job is due next; one row for all workspaces, locked by the worker that starts it."""
+    """When a recurring job is due next, for all workspaces. Locked by the worker that starts it. `interval_s`:
+    seconds."""
 
     __tablename__ = "schedule"
     __table_args__ = (CheckConstraint("interval_s > 0", "interval_s"),)
@@ -81,7 +85,7 @@ class ScheduleRow(Table):
 
 
 class OperationRow(Table):
-    """A request that is answered later (B21)."""
+    """A request that is answered later (docs/decisions/027-async-answers.md)."""
 
     __tablename__ = "operation"
     __table_args__ = (CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", "state"),)
@@ -99,6 +103,9 @@ class OperationRow(Table):
 
 
 class IdempotencyRow(Table):
+    """A request by its Idempotency-Key, with the response that a repetition gets
+    (docs/decisions/007-idempotency.md)."""
+
     __tablename__ = "idempotency"
 
     workspace_id: Mapped[UUID] = part_of_key()
@@ -114,6 +121,8 @@ class IdempotencyRow(Table):
 
 
 class LlmCacheRow(Table):
+    """An answer of a language model, by the hash of its prompt."""
+
     __tablename__ = "llm_cache"
 
     workspace_id: Mapped[UUID] = part_of_key()
@@ -126,6 +135,8 @@ class LlmCacheRow(Table):
 
 
 class EmbeddingCacheRow(Table):
+    """A vector of an embedder behind a network, by the hash of its text."""
+
     __tablename__ = "embedding_cache"
 
     workspace_id: Mapped[UUID] = part_of_key()

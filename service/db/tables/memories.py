@@ -1,4 +1,4 @@
-"""What is remembered, how it is found, and what leads from one memory to another?"""
+"""Memories, their statistics, vectors and edges, and term counts."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ from service.domain.relation import RelationType
 
 
 class MemoryRow(Table):
+    """A memory. Confidences and importance are 0..1, `importance_level` 1..10; `timestamp` is when it was said or
+    happened. `hash` is the MD5 of the text; `dedup_key` the same while the row takes part in deduplication."""
+
     __tablename__ = "memory"
     __table_args__ = (
         CheckConstraint("char_length(content) >= 1", "content"),
@@ -107,7 +110,8 @@ class MemoryRow(Table):
 
 
 class MemoryStatRow(Table):
-    """Everything that reads and jobs change: narrow, fillfactor 70, no index but the key, so updates stay HOT (A3)."""
+    """What reads and jobs change. Narrow, with room in its pages and no index but the key, so that updates stay HOT.
+    Relevance, salience and confidence 0..1."""
 
     __tablename__ = "memory_stat"
     __table_args__ = (child_of("memory", "memory_id"),)
@@ -125,7 +129,7 @@ class MemoryStatRow(Table):
 
 
 class TermStatRow(Table):
-    """In how many texts and contexts of a workspace a term stands, as last counted; term 0 is the number of texts."""
+    """In how many texts and contexts of a workspace a term occurs, as last counted. Term 0: the number of texts."""
 
     __tablename__ = "term_stat"
     __table_args__ = (CheckConstraint("term >= 0 AND texts >= 0 AND contexts >= 0", "counts"),)
@@ -138,7 +142,7 @@ class TermStatRow(Table):
 
 
 class MemoryEdgeRow(Table):
-    """What leads from one memory to another, with how much strength (0..1) and from when to when."""
+    """A relation from one memory to another, valid in [t_valid, t_invalid). `strength` 0..1."""
 
     __tablename__ = "memory_edge"
     __table_args__ = (
@@ -162,7 +166,7 @@ class MemoryEdgeRow(Table):
 
 
 class EmbeddingGenerationRow(Table):
-    """Which embedder made the vectors. One row per generation, for all workspaces (A6)."""
+    """One embedding generation, for all workspaces: the model that made its vectors, and their length."""
 
     __tablename__ = "embedding_generation"
     __table_args__ = (CheckConstraint("state IN ('active', 'building', 'retired')", "state"),)
@@ -176,10 +180,9 @@ class EmbeddingGenerationRow(Table):
 
 
 class MemoryVectorRow(Table):
-    """Vectors apart from the row: narrow for exact scans, a length per generation, the columns a search filters by.
-
-    Postgres adds `binary_embedding` by itself: one bit per component, read from the btrees of the scope.
-    """
+    """Vectors of a memory by generation and kind, apart from the row so that scans stay narrow, with the columns a
+    search filters by. Postgres fills `binary_embedding` by itself: one bit per component, read from the btrees of a
+    scope."""
 
     __tablename__ = "memory_vector"
     __table_args__ = (

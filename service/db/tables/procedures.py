@@ -1,4 +1,4 @@
-"""Which tools were used, and which ways of working proved good?"""
+"""Tools, their invocations, and strategies."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ class ToolRow(Table):
 
 
 class ToolInvocationRow(Table):
+    """One use of a tool; only erasures delete one. `timestamp` is when it happened; `latency_ms` in milliseconds."""
+
     __tablename__ = "tool_invocation"
     __table_args__ = (
         CheckConstraint("latency_ms >= 0", "latency_ms"),
@@ -76,6 +78,8 @@ class ToolInvocationRow(Table):
 
 
 class StrategyRow(Table):
+    """A way of working that proved good or bad, with how often."""
+
     __tablename__ = "strategy"
     __table_args__ = (CheckConstraint("success_count >= 0 AND failure_count >= 0", "counts"),)
 
@@ -97,7 +101,7 @@ class StrategyRow(Table):
 
 
 class StrategyToolRow(Table):
-    """USES_TOOL: the tools of a strategy in their order."""
+    """The tools of a strategy in their order."""
 
     __tablename__ = "strategy_tool"
     __table_args__ = (child_of("strategy", "strategy_id"),)
@@ -110,7 +114,7 @@ class StrategyToolRow(Table):
 
 
 class StrategyConversationRow(Table):
-    """SUCCEEDED_IN, or did not: the conversations a strategy was used in."""
+    """The conversations a strategy was used in, and whether it succeeded."""
 
     __tablename__ = "strategy_conversation"
     __table_args__ = (child_of("strategy", "strategy_id"), child_of("conversation", "conversation_id"))
@@ -123,6 +127,8 @@ class StrategyConversationRow(Table):
 
 
 class StrategyVectorRow(Table):
+    """The vector of a strategy's description, by generation."""
+
     __tablename__ = "strategy_vector"
     __table_args__ = (child_of("strategy", "strategy_id"),)
 

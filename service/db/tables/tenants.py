@@ -1,4 +1,4 @@
-"""Whose data is it, and who may ask?"""
+"""Workspaces and API keys."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from service.db.tables.base import (
 
 
 class WorkspaceRow(Table):
+    """A tenant. `settings` override those of the service."""
+
     __tablename__ = "workspace"
 
     workspace_id: Mapped[UUID] = part_of_key()
@@ -32,6 +34,8 @@ class WorkspaceRow(Table):
 
 
 class ApiKeyRow(Table):
+    """A key: only its hash is kept. Ids and channel, where given, confine it to them."""
+
     __tablename__ = "api_key"
     __table_args__ = (
         UniqueConstraint("key_hash"),

@@ -7,7 +7,7 @@ AS $$
 DECLARE
     removed bigint;
 BEGIN
-    -- repeats the wall in its body: a SECURITY DEFINER function reads past the policy
+    -- a SECURITY DEFINER function reads past the policy, so the workspace is a condition here
     DELETE FROM memory_history h USING (
         SELECT workspace_id, recorded_at, id FROM memory_history
         WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until

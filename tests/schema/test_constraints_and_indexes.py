@@ -1,4 +1,4 @@
-"""Rows of the requirements that the database itself keeps: tables, limits, indexes."""
+"""Tables, limits and indexes that the requirements ask of the database itself."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def columns(superuser: Superuser, table: str) -> set[str]:
         ("t_invalid", "timestamptz '2020-01-01'"),
     ],
 )
-async def test_r1_01_to_r1_05_the_database_refuses_it_too(superuser: Superuser, column: str, value: str) -> None:
+async def test_the_database_refuses_values_out_of_range(superuser: Superuser, column: str, value: str) -> None:
     given = {
         "workspace_id": f"'{uuid4()}'",
         "id": f"'{uuid4()}'",
@@ -63,7 +63,7 @@ async def test_r1_01_to_r1_05_the_database_refuses_it_too(superuser: Superuser, 
         await superuser.execute(f"INSERT INTO memory ({names}) VALUES ({', '.join(given.values())})")
 
 
-async def test_r1_19_importance_time_and_tags_have_indexes(superuser: Superuser) -> None:
+async def test_importance_time_and_tags_have_indexes(superuser: Superuser) -> None:
     found = await indexes(superuser, "memory")
     assert 'btree (workspace_id, "timestamp" DESC)' in found
     assert 'btree (workspace_id, importance DESC, "timestamp" DESC)' in found
@@ -71,34 +71,34 @@ async def test_r1_19_importance_time_and_tags_have_indexes(superuser: Superuser)
 
 
 @pytest.mark.parametrize("table", SEARCHED)
-async def test_r1_20_every_searched_vector_has_a_graph_by_cosine(superuser: Superuser, table: str) -> None:
+async def test_every_searched_vector_has_an_hnsw_index_by_cosine(superuser: Superuser, table: str) -> None:
     graphs = [each for each in await indexes(superuser, table) if each.startswith("hnsw")]
     assert len(graphs) == 1
     assert "halfvec_cosine_ops" in graphs[0]
 
 
 @pytest.mark.parametrize("table", OF_A_CHANNEL)
-async def test_r1_22_a_channel_is_found_by_an_index(superuser: Superuser, table: str) -> None:
+async def test_a_channel_has_an_index(superuser: Superuser, table: str) -> None:
     assert any(each.startswith("btree (workspace_id, channel") for each in await indexes(superuser, table))
 
 
 @pytest.mark.parametrize("table", OF_USER_AND_CHANNEL)
-async def test_r1_22_a_users_channel_too(superuser: Superuser, table: str) -> None:
+async def test_a_users_channel_has_an_index(superuser: Superuser, table: str) -> None:
     assert any(each.startswith("btree (workspace_id, user_id, channel") for each in await indexes(superuser, table))
 
 
 @pytest.mark.parametrize("table", BY_TIME)
-async def test_r1_22_and_r13_04_time_has_a_block_range_index(superuser: Superuser, table: str) -> None:
+async def test_the_time_of_recording_has_a_block_range_index(superuser: Superuser, table: str) -> None:
     assert "brin (recorded_at)" in await indexes(superuser, table)
 
 
-async def test_r13_01_a_row_of_history(superuser: Superuser) -> None:
+async def test_columns_of_history(superuser: Superuser) -> None:
     wanted = {"id", "memory_id", "event", "old_memory", "new_memory", "recorded_at", "is_deleted"}
     assert wanted | {"user_id", "agent_id", "run_id"} <= await columns(superuser, "memory_history")
     assert "btree (workspace_id, memory_id, recorded_at)" in await indexes(superuser, "memory_history")
 
 
-async def test_r13_04_a_row_of_the_audit(superuser: Superuser) -> None:
+async def test_columns_of_the_audit(superuser: Superuser) -> None:
     wanted = {"id", "recorded_at", "operation", "memory_type", "user_id", "session_id", "conversation_id"}
     wanted |= {"source_channel", "target_channels", "query_text", "result_count", "latency_ms", "success"}
     wanted |= {"error_message", "promoted_from_channel", "promotion_confidence", "promotion_access_count"}
