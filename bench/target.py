@@ -24,7 +24,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from service.launch.run import is_ready
-from service.settings import BARE, PREFIX
+from service.settings import PREFIX, UNPREFIXED
 
 ROOT = Path(__file__).parents[1]
 START_S, STOP_S = 180.0, 60.0
@@ -151,7 +151,7 @@ def free_port() -> int:
 
 
 def _clean_environment() -> dict[str, str]:
-    ours = set(BARE.values())
+    ours = set(UNPREFIXED.values())
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) and name not in ours}
 
 

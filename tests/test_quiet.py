@@ -22,16 +22,16 @@ __all__ = ["anonymous", "app", "client", "resources"]
 reached: list[Any] = []
 
 
-def _listen(name: str, arguments: tuple[Any, ...]) -> None:
+def _record(name: str, arguments: tuple[Any, ...]) -> None:
     if name in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
         reached.append((name, arguments[1] if name != "socket.getaddrinfo" else arguments[0]))
 
 
-sys.addaudithook(_listen)
+sys.addaudithook(_record)
 
 
-def beyond(where: Any) -> bool:
-    """Is it an address that is not this machine?"""
+def is_remote(where: Any) -> bool:
+    """Whether an address is on another machine."""
     host = where[0] if isinstance(where, tuple) else where
     if not isinstance(host, str) or host.startswith("/") or host in ("", "localhost"):
         return False
@@ -46,7 +46,7 @@ async def test_no_connection_beyond_this_machine(client: AsyncClient) -> None:
     await client.post("/v1/memories", json={"content": "Meeting at 3pm tomorrow in Hamburg", "user_id": "iris"})
     await client.get("/v1/memories/search", params={"q": "meeting", "user_id": "iris"})
     await client.get("/v1/health")
-    assert [where for _, where in reached if beyond(where)] == []
+    assert [where for _, where in reached if is_remote(where)] == []
 
 
 SPY = """
@@ -103,7 +103,7 @@ SENTENCE = "On {n} May the team in Hamburg decided to move shelf {n} because the
     [(300, 30), (5_000, 40), (200_000, 60)],
 )
 async def test_a_long_text_does_not_stop_the_loop(client: AsyncClient, characters: int, at_most_ms: int) -> None:
-    """B13 asks for 2 ms; a slow shared machine measures several times that for the framework alone."""
+    """The aim is 2 ms; a slow shared machine measures several times that for the framework alone."""
     await client.post("/v1/memories", json={"content": SENTENCE.format(n=0), "user_id": "warm"})
     text = "".join(SENTENCE.format(n=number) for number in range(characters // len(SENTENCE) + 1))
     with watched() as callbacks:

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import BARE, PER_WORKSPACE, PREFIX, Settings, SettingsError
+from service.settings import PER_WORKSPACE, PREFIX, UNPREFIXED, Settings, SettingsError
 
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
 
 
 def test_nothing_needs_to_be_set() -> None:
-    """R15.12, R18.42"""
     assert Settings.from_env({}).embedder_provider == "local"
 
 
@@ -62,11 +61,10 @@ def test_an_empty_variable_is_an_unset_one() -> None:
 
 
 def test_a_workspace_overrides_its_own_settings_only() -> None:
-    """R15.01"""
     base = Settings.from_env({})
     changed = base.for_workspace({"dedup_near": 0.8, "port": 1})
     assert (changed.dedup_near, changed.port) == (0.8, base.port)
-    assert set(Settings.model_fields) >= PER_WORKSPACE | set(BARE)
+    assert set(Settings.model_fields) >= PER_WORKSPACE | set(UNPREFIXED)
 
 
 def test_secrets_are_masked_when_shown() -> None:

@@ -1,1 +1,1 @@
-"""What should become of a fact next to what is known? Verdicts only, writes nothing."""
+"""Decides what becomes of a fact next to stored memories; returns decisions, writes nothing."""

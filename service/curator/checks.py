@@ -1,4 +1,4 @@
-"""Can it be, what a model says about a fact and a memory? Pure comparisons of texts; the model's word counts else.
+"""Checks of a model's answer about a fact and a memory, by comparing the texts.
 
 What cannot be checked is left to the model: that a vegan no longer likes steak, it knows and we do not.
 """

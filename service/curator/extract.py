@@ -1,6 +1,6 @@
-"""Which facts does a conversation hold?
+"""Extracts the facts of a conversation.
 
-One call to the language model gives facts with certainty, temporal tag, importance, entities and relations (R3.17).
+One call to the language model gives facts with certainty, temporal tag, importance, entities and relations.
 The answer is read leniently: an array of strings is as good as objects, an object around the array too. What cannot be
 read is a failure, never "no facts": silence must not look like loss.
 """
@@ -36,7 +36,7 @@ BRIEF = 1_000
 MAX_FACT_CHARS = 2_000
 CERTAINTY: Mapping[str, float] = {str(label): value for label, value in CONFIDENCE.items()}
 UNSAID = CONFIDENCE["implied"]
-"""The certainty of a fact that came without one (C29)."""
+"""The certainty of a fact that came without one."""
 
 TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
 

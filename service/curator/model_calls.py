@@ -1,4 +1,4 @@
-"""How is the language model asked? Through the workspace's answer cache, within the request's budget."""
+"""Calls of the language model through the workspace's answer cache and the request's budget."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def complete(
 
 
 def tuned(question: LlmRequest, settings: Settings) -> LlmRequest:
-    """The question under the deployment's settings; a task with a temperature of its own keeps it (C28)."""
+    """The question under the deployment's settings; a task with a temperature of its own keeps it."""
     return replace(
         question,
         temperature=question.temperature or settings.llm_temperature,

@@ -1,4 +1,4 @@
-"""What does one new fact do to the memories nearest to it?
+"""What one new fact does to the nearest memories.
 
 ADD, UPDATE, DELETE, NONE, several at once if need be. The model's answer is checked before it counts: memories that
 were not shown are not touched, and no answer may retire more than it puts in place. One that fails the check is kept
@@ -28,7 +28,7 @@ MAX_OPERATIONS = 20
 """Of one answer; an honest one has one to three."""
 
 PARAPHRASE = 0.85
-"""Similarity from which an assistant's sentence is a memory in other words (R4.08: at 0.85 two may be one fact)."""
+"""Similarity from which an assistant's sentence is a memory in other words (at 0.85 two may be one fact)."""
 
 
 async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, llm: bool) -> Decision:
@@ -166,7 +166,7 @@ def _sweeps(operations: tuple[Edit, ...], fact: CleanText) -> bool:
 
 
 def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:
-    """One entry, None when it cannot count. An update of something unknown is still a new fact (R3.09)."""
+    """One entry, None when it cannot count. An update of something unknown is still a new fact."""
     action = _action(value)
     if action is None:
         return None

@@ -1,4 +1,4 @@
-"""What do we tell the language model?
+"""The prompts for the language model.
 
 Versioned with the code. Texts from users stand between fences and are said to be material: an instruction inside them
 is part of what is judged, never followed. Everything here has passed the PII stage.
@@ -102,13 +102,13 @@ Keep names, numbers, dates and reasons; drop everything else. Answer with the sh
 
 
 def annotate(text: CleanText, *, reference: datetime, timezone: str) -> LlmRequest:
-    """Importance, temporal and categories in one call (R4.11-R4.14)."""
+    """Importance, temporal and categories in one call."""
     system = ANNOTATE.format(reference=reference.isoformat(), timezone=timezone)
     return _ask("annotate", system, fenced(text), schema=ANNOTATION_SCHEMA, max_tokens=200)
 
 
 def classify(text: CleanText) -> LlmRequest:
-    """The type of a note; only the first 1,000 characters are sent (R4.20)."""
+    """The type of a note; only the first 1,000 characters are sent."""
     return _ask("classify", CLASSIFY, fenced(CleanText(text[:1000])), schema=KIND_SCHEMA)
 
 
@@ -120,13 +120,13 @@ def decide(new: CleanText, stored: Sequence[CleanText], *, instruction: str | No
 
 
 def extract(messages: Sequence[tuple[str, CleanText]], instruction: str | None) -> LlmRequest:
-    """Facts of a conversation, one line `role: content` per message (R3.02); `instruction` replaces ours (R3.07)."""
+    """Facts of a conversation, one line `role: content` per message; `instruction` replaces ours."""
     conversation = CleanText("\n".join(f"{role}: {text}" for role, text in messages))
     return _ask("extract", instruction or EXTRACT, fenced(conversation), schema=FACTS_SCHEMA)
 
 
 def decide_fact(fact: CleanText, stored: Sequence[CleanText], *, instruction: str | None = None) -> LlmRequest:
-    """Operations for one fact next to its neighbours, which are numbered from 1 (R3.09-R3.11)."""
+    """Operations for one fact next to its neighbours, which are numbered from 1."""
     listed = "\n".join(f"[{number}] {text}" for number, text in enumerate(stored, 1)) or "(no stored memory is near)"
     user = f"New fact:\n{fenced(fact)}\n\nStored memories:\n{fenced(CleanText(listed))}"
     return _ask("decide", instruction or DECIDE_FACT, user, schema=OPERATIONS_SCHEMA, max_tokens=1_000)

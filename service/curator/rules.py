@@ -1,4 +1,4 @@
-"""What becomes of a new text beside a similar old one, when no LLM is asked?
+"""What becomes of a new text next to a similar old one, decided without a model.
 
 The offline decision for pairs of similarity 0.70 to 0.98, and for those above that the guard held back. It works on
 the words alone and returns an action; it writes nothing. When no rule is sure the answer is KEEP_BOTH: two rows that
@@ -47,7 +47,7 @@ class _Side:
 
 SAME_TOPIC = 0.5  # shared content words over all of them (Jaccard): half, as in "morning calls" / "morning meetings"
 SAME_FRAME = 0.75  # the same statement but for a figure, a date or a negation
-MERGE_SIMILARITY = 0.8  # R4.08: phrasings at 0.85 may be one fact, statements at 0.75 may be different
+MERGE_SIMILARITY = 0.8  # phrasings at 0.85 may be one fact, statements at 0.75 may be different
 _MAX_MERGED_WORDS = 5
 _TOKEN = re.compile(r"\S+")
 _SPEAKER = "user"  # "User likes tea" and "I like tea" say the same

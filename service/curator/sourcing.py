@@ -1,4 +1,4 @@
-"""Which message does a model's fact come from, and was it told there as a correction?
+"""The message that a model's fact came from, and whether it was given there as a correction.
 
 A model gives texts. Whose words they are decides whether they can be an echo; the cue before them ("actually", "no, I
 meant") decides whether what they contradict was a mistake. Both are read off the sentence that shares most of the

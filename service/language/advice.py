@@ -1,4 +1,4 @@
-"""What would make this text a better memory? Hints only, nothing is refused (R3.27)."""
+"""Hints on how a text would make a better memory; nothing is refused."""
 
 from __future__ import annotations
 

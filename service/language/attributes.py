@@ -1,4 +1,4 @@
-"""Who does a sentence speak of, what does it say, and does a newer value end the older one?"""
+"""Subject, verb and complement of a sentence, and whether a newer value ends an older one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is a text about, in a few words that can be filtered and counted?
+"""Categories of a text: a few words to filter and count by.
 
 First the taxonomy, by the stems of its words; only where nothing of it fits, the text's own noun phrases, so that a
 rare topic still has a name and the vocabulary stays small.

@@ -1,4 +1,4 @@
-"""Which words are so ordinary that a capital letter at the start of a sentence says nothing?
+"""Words so ordinary that a capital letter at the start of a sentence means nothing.
 
 Written by hand for notes, chat and code talk; compared by English stem, so one form stands for all of its inflections.
 """

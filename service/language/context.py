@@ -1,8 +1,8 @@
-"""What belongs to a turn beside its own words?
+"""The context of a turn: the turns before it, read together with its own text.
 
 An answer is often found by the question before it ("How often do you work out?" "Three times a week."). So a turn of
 a conversation has, apart from its own lexical columns and vector, a context: the turns before it together with its
-own text. Context comes from the same conversation only, and dedup never reads it (A12). Pure.
+own text. Context comes from the same conversation only, and dedup never reads it. Pure.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def embedded(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
 
 
 def affected(turn_index: int) -> range:
-    """Returns the turns whose context holds this turn: all are written anew when it changes or is erased (A12)."""
+    """Returns the turns whose context holds this turn: all are written anew when it changes or is erased."""
     return range(turn_index, turn_index + PRECEDING + 1)
 
 

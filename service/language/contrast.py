@@ -1,4 +1,4 @@
-"""Do two nearly identical texts still say different things?
+"""The guard against merging: finds what two nearly identical texts say differently.
 
 The guard on the dedup short-cut: vectors put "meeting at 3pm" on top of "meeting at 4pm", and "loves coffee" on top of
 "hates coffee". A text that differs here from its neighbour is never dropped unseen; it goes to the decision. The guard
@@ -75,7 +75,7 @@ def keeps_figures(text: str, told: str) -> bool:
 
 
 def same_content_words(a: str, b: str) -> bool:
-    """Returns whether both texts have the same stems, articles aside: the second half of the offline guard (B9)."""
+    """Returns whether both texts have the same stems, articles aside: the second half of the offline guard."""
     return stemmed_words(a) == stemmed_words(b)
 
 

@@ -1,4 +1,4 @@
-"""Which people, places, projects and technologies does a text name?
+"""People, places, projects and technologies named in a text.
 
 Rules only, some tens of microseconds a sentence: the names that this user already has, a list of well-known ones, and
 runs of capitalised words. A pair of capitalised ordinary words is never a person, and dates are never entities.
@@ -15,7 +15,7 @@ from service.language.common_words import is_common
 from service.language.entity_runs import Token
 from service.language.gazetteer import CALENDAR, LONGEST_NAME_WORDS, NAMES
 
-# Singular as stored → key of the `entities` view (R1.03, C30). The first five keys are always there.
+# Singular as stored → key of the `entities` view. The first five keys are always there.
 _VIEW = {
     "tool": "tools",
     "technology": "tools",
@@ -35,7 +35,7 @@ _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class EntitySpan:
-    """A name as it is usually written, its type (lower-case singular, C30) and the half-open span it was read from."""
+    """A name as it is usually written, its type (lower-case singular) and the half-open span it was read from."""
 
     name: str
     type: str
@@ -55,7 +55,7 @@ def find(text: str, *, known: Mapping[str, str] = _NOTHING_KNOWN) -> tuple[Entit
 def grouped(entities: Iterable[EntitySpan]) -> dict[str, list[str]]:
     """Returns the names under the plural keys of the memory view, each name once, in order of first mention.
 
-    Keys outside the five of R1.03 appear only when filled; a free type keeps its name with an s.
+    Keys outside the first five appear only when filled; a free type keeps its name with an s.
     """
     view: dict[str, dict[str, str]] = {key: {} for key in _ALWAYS}
     for entity in entities:

@@ -1,4 +1,4 @@
-"""Which stretches of a sentence look like names?
+"""Stretches of a sentence that look like names.
 
 A run is a stretch of capitalised words ("Zelda Fitzroy", "University of Graz", "FastAPI", "GPT-4o"), cleaned of what
 is capitalised for another reason: the first word of a sentence, weekdays and months, nationalities, headlines.

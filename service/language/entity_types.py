@@ -1,4 +1,4 @@
-"""What does a run of capitalised words name: a person, a place, a technology, …?
+"""Types of capitalised names: person, place, technology, and others.
 
 Evidence in falling order: the list of well-known names, a word inside the run ("Lake", "Inc"), a word beside it
 ("the Zephyr library", "my sister Ines", "works at"), the spelling (FastAPI, GPT-4o, NASA), then the words themselves.

@@ -1,4 +1,4 @@
-"""Which words beside or inside a capitalised name tell what it names?"""
+"""Words beside or inside a capitalised name that tell its type."""
 
 from __future__ import annotations
 

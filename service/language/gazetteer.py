@@ -1,4 +1,4 @@
-"""Which well-known names need no rule to be recognised?
+"""Well-known names that need no rule to be recognised.
 
 Hand-written and small on purpose: names that turn up in notes of people and teams. `NAMES` maps a lower-case name to
 its type and usual spelling. Names that are ordinary words as well ("Go", "Slack", "Nice") count only when capitalised;

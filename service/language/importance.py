@@ -1,15 +1,15 @@
-"""How much does a memory matter?
+"""The importance of a memory, by rules.
 
 Without an LLM the level is
 
     level = clamp(base + stakes + specifics + hedges, 1, 10)        a bare acknowledgement: 1, a trivial edit: 2
 
-- base: by type, inside the typical ranges of R1.06 (Context, or no type: 5)
+- base: by type, inside the documented typical ranges (Context, or no type: 5)
 - stakes: the weights of the matching groups in _STAKES, together at most 4
 - specifics: +1 for a reason, +1 for a figure or a name, and only in texts of at least 4 words
 - hedges: -1 for "maybe", -2 for what calls itself minor or temporary
 
-and value = level / 10 (C01). It ranks and marks what may be cleaned up; it never blocks a store (R4.11).
+and value = level / 10. It ranks and marks what may be cleaned up; it never blocks a store.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _BASE = {
     MemoryType.HABIT: 5,
     MemoryType.CONTEXT: 5,
 }
-_NO_TYPE = 5  # R1.01: default 0.5
+_NO_TYPE = 5  # default 0.5
 _ACKNOWLEDGED, _TRIVIAL = 1, 2
 _MAX_STAKES = 4
 _MIN_WORDS = 4
 
-# Lower edge of each band, inclusive (R1.07).
+# Lower edge of each band, inclusive.
 BANDS = ((0.9, "Critical"), (0.7, "Important"), (0.5, "Standard"), (0.3, "Minor"), (0.0, "Low"))
 
 

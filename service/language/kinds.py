@@ -1,7 +1,7 @@
-"""Which of the seven types is a text, and how sure are we?
+"""The memory type of a text, one of seven, with its confidence.
 
-The order is explicit → `classify` (the published table) → an LLM or its offline stand-in `guess` → UNCLASSIFIED
-(R4.16). With `use_llm` off the third step falls away and unmatched text is Context (R4.23).
+The order is explicit → `classify` (the published table) → an LLM or its offline stand-in `guess` →
+UNCLASSIFIED. With `use_llm` off the third step is skipped and unmatched text is Context.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from collections.abc import Iterable
 
 from service.domain.kinds import Classification, ClassificationSource, MemoryType
 
-EXPLICIT_CONFIDENCE = 0.9  # R4.17
+EXPLICIT_CONFIDENCE = 0.9
 UNCLASSIFIED_UNASKED = Classification(
     MemoryType.CONTEXT, 0.5, ClassificationSource.DEFAULT
-)  # LLM off, or it named no type of ours (C03)
-UNCLASSIFIED_FAILED = Classification(
-    MemoryType.CONTEXT, 0.3, ClassificationSource.DEFAULT
-)  # LLM asked, and it failed (R4.22, C03)
+)  # LLM off, or it named no type of ours
+UNCLASSIFIED_FAILED = Classification(MemoryType.CONTEXT, 0.3, ClassificationSource.DEFAULT)  # LLM asked, and it failed
 
-# R4.18, word for word and without word boundaries. The order of the types breaks ties (G07).
+# The published table, word for word and without word boundaries. The order of the types breaks ties.
 PATTERNS: dict[MemoryType, tuple[str, ...]] = {
     MemoryType.DECISION: (r"decided to", r"chose (\w+) over", r"going with", r"opted for"),
     MemoryType.PATTERN: (r"usually", r"typically", r"tend to", r"often", r"consistently"),
@@ -107,7 +105,7 @@ _CUES: dict[MemoryType, tuple[tuple[int, str], ...]] = {
             r"\b(?:caused by|cause:|because of|the (?:problem|bug|issue|reason|trick|key) (?:is|was)|fix:|solution:"
             r"|workaround)",
         ),
-        (2, r"^(?:fixed|solved|resolved|debugged)\b[^.!?\n]+[.!?]\s+\w"),  # a repair told with its cause (R3.27)
+        (2, r"^(?:fixed|solved|resolved|debugged)\b[^.!?\n]+[.!?]\s+\w"),  # a repair told with its cause
         (1, r"\b(?:fix(?:ed|es)|reduces?|improves?|leads? to|results? in|explains why)\b"),
     ),
 }
@@ -148,14 +146,14 @@ _RULES = tuple(
 
 
 def explicit(type_: MemoryType, confidence: float | None = None) -> Classification:
-    """Returns the caller's own type, with confidence 0.9 unless the caller gives one (R4.17)."""
+    """Returns the caller's own type, with confidence 0.9 unless the caller gives one."""
     return Classification(
         type_, EXPLICIT_CONFIDENCE if confidence is None else confidence, ClassificationSource.EXPLICIT
     )
 
 
 def classify(text: str) -> Classification | None:
-    """Returns the type with the most matching patterns, confidence 0.6 to 0.95 (R4.19); None when nothing matches."""
+    """Returns the type with the most matching patterns, confidence 0.6 to 0.95; None when nothing matches."""
     best = _most((kind, sum(pattern.found_in(text) for pattern in patterns)) for kind, patterns in _TABLE)
     if best is None:
         return None

@@ -1,4 +1,4 @@
-"""Which terms does BM25 see in a text?
+"""The BM25 terms of a text.
 
 One analyser for documents and queries, so both sides always agree:
 
@@ -115,7 +115,7 @@ def lexemes(text: str, *, language: str = "english") -> list[str]:
 
 
 def stemmed_words(text: str, *, language: str = "english") -> frozenset[str]:
-    """Returns the stems that two texts must share to be called the same (B9): all but articles, accents kept."""
+    """Returns the stems that two texts must share to be called the same: all but articles, accents kept."""
     return frozenset(stem for token in _tokens(text) for stem in _read(token, language).stems)
 
 

@@ -1,4 +1,4 @@
-"""Which words say the same, and which the opposite?
+"""Synonyms and opposites.
 
 Small hand-written tables of what people say of themselves and of their systems; opposites only where one excludes the
 other for the same subject (tea and coffee, black and white do not). Both work on stems, so a row covers

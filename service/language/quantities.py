@@ -1,4 +1,4 @@
-"""Which figures, points in time and units does a text hold?
+"""Figures, points in time and units in a text.
 
 Normalised, so that "three dogs" and "3 dogs", "Fridays" and "Friday", "5 km" and "5 kilometres" are equal.
 """

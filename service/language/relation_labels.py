@@ -1,7 +1,7 @@
-"""Which kind of relation does a label mean?
+"""Relation types by the labels that mean them.
 
 Labels come from models and callers in every spelling; walks and filters want one word per meaning. The seven of the
-first system come first (R8.07, C31), then those that are common in what people tell.
+first system come first, then those that are common in what people tell.
 """
 
 from __future__ import annotations

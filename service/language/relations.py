@@ -1,4 +1,4 @@
-"""What does a text plainly say about two of its entities?
+"""Relations between two entities that a text states plainly.
 
 Rules for a handful of patterns, read between two names of one clause: "Ana works at Brightwave", "Ana, who lives in
 Porto", "Ana is married to Tom", "Atlas uses Postgres". Precision before recall: the words between the names must be

@@ -1,4 +1,4 @@
-"""Does a text ask for something to be done or proposed, about the present, or for a time?
+"""Recognises requests for an action, questions about the present, and questions for a time.
 
 Cue lists for English, no parser. Pure.
 

@@ -1,4 +1,4 @@
-"""Where does each sentence of a text begin and end?"""
+"""Cuts a text into sentences."""
 
 from __future__ import annotations
 

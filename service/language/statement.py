@@ -1,4 +1,4 @@
-"""How would the answer to a question be written down? "Where did Ana go in May?" becomes "Ana did go in May".
+"""A question as the statement that answers it: "Where did Ana go in May?" becomes "Ana did go in May".
 
 Stored texts are statements, so the question as a statement lies nearer to them in vector space. Rules for English,
 some microseconds; None where no rule fits. Pure.

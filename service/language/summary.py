@@ -1,10 +1,10 @@
-"""What does a memory say in one line?"""
+"""A memory in one line: its first sentence."""
 
 from __future__ import annotations
 
 from service.language import sentences
 
-MAX_CHARS = 240  # R1.03
+MAX_CHARS = 240
 _ELLIPSIS = "…"
 
 

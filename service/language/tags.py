@@ -1,4 +1,4 @@
-"""How does a tag look once it is ours, and which prefixes does it answer to?"""
+"""The stored form of tags, and their prefixes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DELIMITER = re.compile(f"[{DELIMITERS}]")
 
 
 def normalise(tags: Sequence[str] | str) -> tuple[str, ...]:
-    """Returns the tags stripped, lower-cased, without empty ones and repeats, in the order given (R5.01).
+    """Returns the tags stripped, lower-cased, without empty ones and repeats, in the order given.
 
     Only a single string is split at commas; inside a list a comma belongs to the tag, as its sender wrote it.
     """
@@ -20,7 +20,7 @@ def normalise(tags: Sequence[str] | str) -> tuple[str, ...]:
 
 
 def prefixes(tags: Sequence[str]) -> tuple[str, ...]:
-    """Returns every cumulative prefix of the normalised tags, shortest first, without repeats (R5.02).
+    """Returns every cumulative prefix of the normalised tags, shortest first, without repeats.
 
     `slack:channel:general` gives slack, slack:channel, slack:channel:general; the delimiter stays as written.
     A prefix never ends in a delimiter, so `https://x` gives https and https://x.

@@ -1,4 +1,4 @@
-"""Which categories does the offline annotator know, and which words speak for them?
+"""The categories of the offline annotator, and the words that stand for them.
 
 Open vocabulary stays possible: an LLM may name others, and `categories` adds noun phrases where nothing here fits.
 Words are compared by stem; a phrase of two words counts as one. The order breaks ties.

@@ -1,4 +1,4 @@
-"""How many tokens will a model read in a text? An estimate that needs no tokeniser."""
+"""An estimate of a text's tokens that needs no tokeniser."""
 
 from __future__ import annotations
 

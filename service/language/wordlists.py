@@ -1,4 +1,4 @@
-"""How is a list of words written down in code? As a block of text, one reader for all of them."""
+"""Reads word lists that are written in code as blocks of text."""
 
 from __future__ import annotations
 

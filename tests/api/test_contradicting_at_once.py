@@ -16,7 +16,7 @@ from tests.api.conftest import Tables, with_llm
 from tests.api.conversing import answer, past
 from tests.api.wired import FENCED, NUMBERED, wired
 from tests.conftest import Tenant
-from tests.fakes.http_server import Request
+from tests.fakes.http_server import HttpRequest
 from tests.fakes.openai_server import Content
 
 CITIES = (
@@ -29,7 +29,7 @@ def facts(cities: Sequence[str]) -> set[str]:
     return {f"User lives in {city}" for city in cities}
 
 
-def newest_home(request: Request) -> Content:
+def newest_home(request: HttpRequest) -> Content:
     """A model for which there is one home: the new one takes the place of whatever is shown."""
     said = request.json["messages"][1]["content"]
     if request.json["model"] == "extract":

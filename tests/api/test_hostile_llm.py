@@ -19,7 +19,7 @@ from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known
 from tests.api.wired import FENCED, NUMBERED, Mind, Wire, wired
 from tests.conftest import Tenant
-from tests.fakes.http_server import Answer, Cut, Request
+from tests.fakes.http_server import Cut, HttpAnswer, HttpRequest
 from tests.fakes.openai_server import Content, completion
 
 KNOWN = ["User likes tea", "User owns a boat", "User has a sister named Una"]
@@ -54,8 +54,8 @@ async def told(client: AsyncClient, said: str) -> dict[str, Any]:
     return found
 
 
-def body(text: str | None, **changes: Any) -> Answer:
-    return Answer(body=completion(text, **changes))
+def body(text: str | None, **changes: Any) -> HttpAnswer:
+    return HttpAnswer(body=completion(text, **changes))
 
 
 USELESS = {
@@ -70,11 +70,11 @@ USELESS = {
     "a word": body('{"facts": "none"}'),
     "an object": body("{}"),
     "brackets": body("[" * 20_000),
-    "no JSON at all": Answer(body=b"<html>bad gateway</html>"),
-    "no choices": Answer(body=b'{"choices": []}'),
+    "no JSON at all": HttpAnswer(body=b"<html>bad gateway</html>"),
+    "no choices": HttpAnswer(body=b'{"choices": []}'),
     "filtered": body(None, finish_reason="content_filter"),
-    "refused": Answer(400, b'{"error": {"message": "no", "type": "x", "code": null, "param": null}}'),
-    "cut off": Answer(body=completion("[]"), cut=Cut.IN_BODY),
+    "refused": HttpAnswer(400, b'{"error": {"message": "no", "type": "x", "code": null, "param": null}}'),
+    "cut off": HttpAnswer(body=completion("[]"), cut=Cut.IN_BODY),
 }
 
 
@@ -83,7 +83,7 @@ async def test_an_extraction_that_cannot_be_used_is_made_later(
     wire: Wire,
     tenant: Tenant,
     tables: Tables,
-    useless: Answer,
+    useless: HttpAnswer,
 ) -> None:
     """The messages are kept, the answer is not cached, and the job that comes later stores what the request wanted."""
     client, server = wire.client, wire.server
@@ -260,7 +260,7 @@ async def test_a_verdict_that_would_lose_the_fact_or_another_does_not_count(
 ) -> None:
     client, server = wire.client, wire.server
 
-    def answers(request: Request) -> Content:
+    def answers(request: HttpRequest) -> Content:
         if request.json["model"] == "extract":
             return {"facts": [fact]}
         numbers = {text: number for number, text in NUMBERED.findall(request.json["messages"][1]["content"])}
@@ -382,10 +382,10 @@ async def test_two_facts_that_change_one_memory_do_not_overwrite_each_other(wire
     assert "User sold the boat to Una" in there
 
 
-def _updates(old: str) -> Callable[[Request], Content]:
+def _updates(old: str) -> Callable[[HttpRequest], Content]:
     """Every fact takes the place of this memory."""
 
-    def answers(request: Request) -> Content:
+    def answers(request: HttpRequest) -> Content:
         said = request.json["messages"][1]["content"]
         number = next(number for number, text in NUMBERED.findall(said) if text == old)
         return {"items": [{"event": "UPDATE", "id": number, "data": FENCED.findall(said)[0]}]}

@@ -22,8 +22,8 @@ from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
-from tests.fakes.http_server import Request
-from tests.fakes.openai_server import Chat, OpenAiServer
+from tests.fakes.http_server import HttpRequest
+from tests.fakes.openai_server import ChatScript, OpenAiServer
 
 OLD, NEW = "Prefers morning calls", "Prefers morning meetings"
 UNTYPED = "Zebra crossing painted"
@@ -39,7 +39,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def task_of(request: Request) -> str:
+def task_of(request: HttpRequest) -> str:
     system = request.json["messages"][0]["content"]
     return "annotate" if "rate one note" in system else "classify" if "name the kind" in system else "decide"
 
@@ -47,7 +47,7 @@ def task_of(request: Request) -> str:
 class Provider:
     """The fake server, answering by task; `say(decide=...)` changes an answer."""
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: ChatScript) -> None:
         self.chat = chat
         self.answers = dict(GOOD)
         chat.default(lambda request: self.answers[task_of(request)])
@@ -233,17 +233,17 @@ async def test_kinds_are_checked(client: AsyncClient, provider: Provider, answer
     assert 0 <= result["type_confidence"] <= 1
 
 
-def many(say: Callable[[Chat], None]) -> Callable[[Chat], None]:
+def many(say: Callable[[ChatScript], None]) -> Callable[[ChatScript], None]:
     """The same failure for every call and retry of a request."""
 
-    def script(chat: Chat) -> None:
+    def script(chat: ChatScript) -> None:
         for _ in range(20):
             say(chat)
 
     return script
 
 
-FAILURES: dict[str, Callable[[Chat], None]] = {
+FAILURES: dict[str, Callable[[ChatScript], None]] = {
     "429": many(lambda chat: chat.status(429)),
     "429 for an hour": many(lambda chat: chat.status(429, headers={"Retry-After": "3600"})),
     "500": many(lambda chat: chat.status(500)),

@@ -17,7 +17,7 @@ from service.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
-from tests.fakes.http_server import Answer, HttpServer, Request
+from tests.fakes.http_server import HttpAnswer, HttpRequest, HttpServer
 from tests.fakes.llm import ScriptedLlm
 
 USER = {"user_id": "iris"}
@@ -25,9 +25,9 @@ QUESTION = "what does she drink"
 NOTES = {"She sails.": 0.9, "She drinks tea.": 0.6, "She reads.": 0.3}
 
 
-def rerank(request: Request) -> Answer:
+def rerank(request: HttpRequest) -> HttpAnswer:
     scores = [{"index": at, "score": 1.0 if "tea" in text else 0.1} for at, text in enumerate(request.json["texts"])]
-    return Answer(body=json.dumps(scores).encode())
+    return HttpAnswer(body=json.dumps(scores).encode())
 
 
 @pytest.fixture
@@ -85,9 +85,11 @@ async def test_a_reranker_moves_hits_and_its_score_can_be_recomputed(
     assert "rerank" in found["timings_ms"]
 
 
-@pytest.mark.parametrize("answer", [Answer(500), Answer(delay_s=30), Answer(body=b"?")], ids=["500", "slow", "no JSON"])
+@pytest.mark.parametrize(
+    "answer", [HttpAnswer(500), HttpAnswer(delay_s=30), HttpAnswer(body=b"?")], ids=["500", "slow", "no JSON"]
+)
 async def test_the_fused_order_stands_when_it_fails(
-    notes: AsyncClient, resources: Resources, tenant: Tenant, answer: Answer
+    notes: AsyncClient, resources: Resources, tenant: Tenant, answer: HttpAnswer
 ) -> None:
     with HttpServer(lambda _: answer) as server:
         async with reranking(resources, tenant, f"http://127.0.0.1:{server.port}/", rerank_timeout_s=0.2) as client:

@@ -21,7 +21,7 @@ from service.resources import Resources
 from service.settings import Settings
 from tests.api.conftest import with_llm
 from tests.conftest import Tenant
-from tests.fakes.http_server import Request
+from tests.fakes.http_server import HttpRequest
 from tests.fakes.openai_server import Content, OpenAiServer
 
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
@@ -37,7 +37,7 @@ class Mind:
     facts: Mapping[str, Any] = field(default_factory=dict)
     rulings: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
-    def __call__(self, request: Request) -> Content:
+    def __call__(self, request: HttpRequest) -> Content:
         said = request.json["messages"][1]["content"]
         if request.json["model"] == "extract":
             return {"facts": next((facts for part, facts in self.facts.items() if part in said), [])}
@@ -84,7 +84,7 @@ class Wire:
 async def wired(
     resources: Resources,
     tenant: Tenant,
-    answers: Callable[[Request], Content] | Content,
+    answers: Callable[[HttpRequest], Content] | Content,
     settings: Settings | None = None,
 ) -> AsyncIterator[Wire]:
     """The application with a model that answers this, under these settings."""

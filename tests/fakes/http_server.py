@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """What arrived; header names in lower case."""
 
     method: str
@@ -44,7 +44,7 @@ class Cut(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What goes back, `delay_s` after the request has been read."""
 
     status: int = 200
@@ -71,7 +71,7 @@ def _phrase(status: int) -> str:
 class HttpServer:
     """Answers every request with `answer(request)`; use it with `with` or `async with`."""
 
-    def __init__(self, answer: Callable[[Request], Answer]) -> None:
+    def __init__(self, answer: Callable[[HttpRequest], HttpAnswer]) -> None:
         self._answer = answer
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake server", daemon=True)
@@ -134,7 +134,7 @@ class HttpServer:
         return answer.cut is Cut.NEVER
 
 
-async def _read(reader: asyncio.StreamReader) -> Request:
+async def _read(reader: asyncio.StreamReader) -> HttpRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.split("\r\n")
     method, target, _ = first.split(" ", 2)
@@ -143,4 +143,4 @@ async def _read(reader: asyncio.StreamReader) -> Request:
     }
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     parts = urlsplit(target)
-    return Request(method, parts.path, dict(parse_qsl(parts.query)), headers, body)
+    return HttpRequest(method, parts.path, dict(parse_qsl(parts.query)), headers, body)

@@ -22,30 +22,30 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tests.fakes.http_server import Answer, Cut, HttpServer, Request
+from tests.fakes.http_server import Cut, HttpAnswer, HttpRequest, HttpServer
 
 Content: TypeAlias = str | Mapping[str, Any] | Sequence[Any]
 
 
-class Script:
+class ScriptedPath:
     """What one path answers: the scripted answers in order, then the default. `requests` holds all that came."""
 
     def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self._queue: deque[Answer] = deque()
+        self.requests: list[HttpRequest] = []
+        self._queue: deque[HttpAnswer] = deque()
 
     @property
     def bodies(self) -> list[Any]:
         return [request.json for request in self.requests]
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: HttpRequest) -> HttpAnswer:
         self.requests.append(request)
         return self._queue.popleft() if self._queue else self.unscripted(request)
 
-    def unscripted(self, request: Request) -> Answer:
+    def unscripted(self, request: HttpRequest) -> HttpAnswer:
         return failure(400, message="nothing is scripted")
 
-    def add(self, answer: Answer) -> None:
+    def add(self, answer: HttpAnswer) -> None:
         self._queue.append(answer)
 
     def forget(self) -> None:
@@ -67,46 +67,46 @@ class Script:
 
     def raw(self, body: bytes, *, status: int = 200, delay_s: float = 0.0) -> None:
         """Any bytes at all."""
-        self.add(Answer(status, body, delay_s=delay_s))
+        self.add(HttpAnswer(status, body, delay_s=delay_s))
 
     def drop(self) -> None:
         """The connection ends without an answer."""
-        self.add(Answer(cut=Cut.BEFORE_ANSWER))
+        self.add(HttpAnswer(cut=Cut.BEFORE_ANSWER))
 
     def cut_short(self) -> None:
         """The connection ends in the middle of the body."""
-        self.add(Answer(body=b'{"choices": [], "data": []}', cut=Cut.IN_BODY))
+        self.add(HttpAnswer(body=b'{"choices": [], "data": []}', cut=Cut.IN_BODY))
 
     def hang(self, delay_s: float = 30.0) -> None:
         """The answer comes after `delay_s`, which should be too late."""
-        self.add(Answer(delay_s=delay_s))
+        self.add(HttpAnswer(delay_s=delay_s))
 
 
-class Chat(Script):
+class ChatScript(ScriptedPath):
     """/chat/completions."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._default: Callable[[Request], Content] | None = None
+        self._default: Callable[[HttpRequest], Content] | None = None
 
     def reply(self, content: Content, *, delay_s: float = 0.0, **changes: Any) -> None:
         """The model says `content`; anything but a string is written as JSON. `changes`: see `completion`."""
-        self.add(Answer(body=completion(content, **changes), delay_s=delay_s))
+        self.add(HttpAnswer(body=completion(content, **changes), delay_s=delay_s))
 
     def call_tool(self, name: str, arguments: Content, **changes: Any) -> None:
-        self.add(Answer(body=completion(None, tool=(name, arguments), **changes)))
+        self.add(HttpAnswer(body=completion(None, tool=(name, arguments), **changes)))
 
-    def default(self, answer: Callable[[Request], Content] | Content) -> None:
+    def default(self, answer: Callable[[HttpRequest], Content] | Content) -> None:
         """What the model says when nothing is scripted: always the same, or a function of the request."""
         self._default = answer if callable(answer) else lambda _: answer
 
-    def unscripted(self, request: Request) -> Answer:
+    def unscripted(self, request: HttpRequest) -> HttpAnswer:
         if self._default is None:
             return super().unscripted(request)
-        return Answer(body=completion(self._default(request), model=request.json["model"]))
+        return HttpAnswer(body=completion(self._default(request), model=request.json["model"]))
 
 
-class Embeddings(Script):
+class EmbeddingScript(ScriptedPath):
     """/embeddings: stable directions, or the ones a test places. `dimension` where the request names none."""
 
     def __init__(self, dimension: int) -> None:
@@ -124,13 +124,13 @@ class Embeddings(Script):
 
     def vectors(self, vectors: Sequence[Sequence[float]], *, indices: Sequence[int | None] | None = None) -> None:
         """The next answer holds exactly these."""
-        self.add(Answer(body=embeddings(vectors, indices=indices)))
+        self.add(HttpAnswer(body=embeddings(vectors, indices=indices)))
 
-    def unscripted(self, request: Request) -> Answer:
+    def unscripted(self, request: HttpRequest) -> HttpAnswer:
         body = request.json
         dimension = body.get("dimensions", self.dimension)
         found = [self._placed.get(text) or direction(text, dimension) for text in body["input"]]
-        return Answer(body=embeddings(found, packed=body.get("encoding_format") == "base64"))
+        return HttpAnswer(body=embeddings(found, packed=body.get("encoding_format") == "base64"))
 
 
 class OpenAiServer(HttpServer):
@@ -138,8 +138,8 @@ class OpenAiServer(HttpServer):
 
     def __init__(self, dimension: int = 8) -> None:
         super().__init__(self._route)
-        self.chat = Chat()
-        self.embeddings = Embeddings(dimension)
+        self.chat = ChatScript()
+        self.embeddings = EmbeddingScript(dimension)
 
     @property
     def base_url(self) -> str:
@@ -150,10 +150,10 @@ class OpenAiServer(HttpServer):
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[HttpRequest]:
         return [*self.chat.requests, *self.embeddings.requests]
 
-    def _route(self, request: Request) -> Answer:
+    def _route(self, request: HttpRequest) -> HttpAnswer:
         if request.path.endswith("/chat/completions"):
             return self.chat.answer(request)
         if request.path.endswith("/embeddings"):
@@ -214,7 +214,7 @@ def failure(
     code: str | None = None,
     param: str | None = None,
     message: str = "scripted failure",
-) -> Answer:
+) -> HttpAnswer:
     """The error body of the wire."""
     error = {"message": message, "type": "scripted", "code": code, "param": param}
-    return Answer(status, json.dumps({"error": error}).encode(), headers or {})
+    return HttpAnswer(status, json.dumps({"error": error}).encode(), headers or {})

@@ -42,7 +42,6 @@ class FakeAnswerStore:
 
 
 async def test_the_same_question_is_asked_once_per_tenant() -> None:
-    """R17.11"""
     llm, table = OneReplyLlm(LlmReply('["likes tea"]', usage=TokenUsage(10, 4))), FakeAnswerStore()
     with spending(Limits(max_calls=9, max_tokens=9_000, deadline_s=9)) as budget:
         await CachedLlm(llm, table, ONE).complete(ASK)

@@ -69,7 +69,6 @@ def counting() -> CountingEmbedder:
 
 
 async def test_a_text_is_embedded_once(counting: CountingEmbedder) -> None:
-    """R17.06"""
     cached = CachedEmbedder(counting, entries=10)
     first = await cached.embed(ONE, [TEA, CHESS, TEA])
     again = await cached.embed(ONE, [CHESS, TURIN, TEA])
@@ -110,7 +109,6 @@ async def test_more_texts_than_entries(counting: CountingEmbedder, entries: int)
 
 
 async def test_the_table_answers_after_a_restart(counting: CountingEmbedder) -> None:
-    """R17.06"""
     table = FakeVectorStore()
     await CachedEmbedder(counting, entries=10, store=table).embed(ONE, [TEA])
     after = CachedEmbedder(counting, entries=10, store=table)

@@ -21,7 +21,6 @@ KEYS = {"openai": "sk-o", "anthropic": "sk-a", "google": "g"}
     ],
 )
 def test_a_key_switches_the_llm_on(keys: dict[str, str], expected: str | None) -> None:
-    """R15.10"""
     endpoint = choose_llm(keys=keys)
     assert (endpoint.id if endpoint else None) == expected
 
@@ -48,7 +47,6 @@ def test_an_url_without_a_provider() -> None:
 
 
 def test_a_key_without_a_provider_is_openais() -> None:
-    """R15.05"""
     endpoint = choose_llm(api_key="sk-x", model="gpt-4.1-nano", models={"extract": "gpt-4o", "decide": ""})
     assert endpoint is not None
     assert (endpoint.id, endpoint.api_key) == ("openai:gpt-4.1-nano", "sk-x")
@@ -73,7 +71,6 @@ def test_what_is_missing_is_named(given: dict[str, Any], missing: str) -> None:
 
 
 def test_a_key_never_changes_the_embedder() -> None:
-    """R15.06, A6"""
     assert choose_embedder(keys=KEYS) is None
     assert choose_embedder(provider="local", keys=KEYS) is None
     endpoint = choose_embedder(provider="openai", keys=KEYS)
@@ -87,7 +84,6 @@ def test_anthropic_has_no_embeddings() -> None:
 
 
 def test_the_table() -> None:
-    """R3.22, R15.05, R15.06, R15.08, R18.40"""
     assert set(PRESETS) == {
         "openai", "azure_openai", "anthropic", "google", "ollama", "huggingface", "vllm", "custom",
     }  # fmt: skip

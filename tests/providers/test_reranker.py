@@ -11,18 +11,18 @@ from service.errors import RerankError
 from service.providers.choose import open_reranker
 from service.providers.reranker import MAX_ANSWER_BYTES, MAX_CHARS, HttpReranker
 from service.settings import Settings
-from tests.fakes.http_server import Answer, Cut, HttpServer, Request
+from tests.fakes.http_server import Cut, HttpAnswer, HttpRequest, HttpServer
 
 TEXTS = ["tea", "coffee", "milk"]
 
 
-def answering(body: Any, seen: list[Request] | None = None, **more: Any) -> HttpServer:
+def answering(body: Any, seen: list[HttpRequest] | None = None, **more: Any) -> HttpServer:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
 
-    def answer(request: Request) -> Answer:
+    def answer(request: HttpRequest) -> HttpAnswer:
         if seen is not None:
             seen.append(request)
-        return Answer(body=content, **more)
+        return HttpAnswer(body=content, **more)
 
     return HttpServer(answer)
 
@@ -46,7 +46,7 @@ APIS = [
 
 @pytest.mark.parametrize(("api", "body", "fields"), APIS)
 async def test_each_api(api: str, body: Any, fields: set[str]) -> None:
-    seen: list[Request] = []
+    seen: list[HttpRequest] = []
     with answering(body, seen) as server:
         found = await ask(server, api, model=None if api == "tei" else "rank-1", api_key="secret")
     assert found == [0.4, 0.9, 0.1]
@@ -123,7 +123,7 @@ async def test_nobody_there() -> None:
 
 
 async def test_a_text_is_cut() -> None:
-    seen: list[Request] = []
+    seen: list[HttpRequest] = []
     with answering([{"index": 0, "score": 0.5}], seen) as server:
         reranker = HttpReranker(f"http://127.0.0.1:{server.port}/")
         await reranker.relevance("q", ["x" * 50_000])

@@ -35,7 +35,6 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 
 def test_delays_double() -> None:
-    """R16.08"""
     limited = CallFailed(FailureReason.RATE_LIMIT)
     assert [RetryPolicy().delay_s(limited, attempt) for attempt in range(3)] == [1.0, 2.0, 4.0]
     assert RetryPolicy().delay_s(CallFailed(FailureReason.RATE_LIMIT, retry_after_s=0.5), 2) == 0.5
@@ -77,7 +76,6 @@ def failing(*reasons: CallFailed | float) -> tuple[Callable[[], Awaitable[str]],
 
 
 async def test_three_retries_then_success() -> None:
-    """R16.08"""
     call, tried = failing(*[CallFailed(FailureReason.RATE_LIMIT)] * 3)
     assert await run(call, RetryPolicy(base_delay_s=0.02), deadline_s=5) == "done"
     gaps = [later - earlier for earlier, later in pairwise(tried)]
@@ -93,7 +91,6 @@ async def test_the_fourth_failure_is_raised() -> None:
 
 
 async def test_other_failures_are_raised_at_once() -> None:
-    """R16.08"""
     call, tried = failing(CallFailed(FailureReason.REFUSED, status=400))
     with pytest.raises(CallFailed):
         await run(call, RetryPolicy(base_delay_s=0.001), deadline_s=5)

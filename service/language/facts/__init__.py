@@ -1,4 +1,4 @@
-"""What does a conversation tell, and what does a stored memory say, read by rules alone?"""
+"""Facts of conversations and of stored memories, read by rules alone."""
 
 from __future__ import annotations
 

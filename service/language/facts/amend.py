@@ -1,4 +1,4 @@
-"""How does "I meant Thursday" change what was said before it?
+"""Corrections such as "I meant Thursday", applied to what was said before.
 
 A correction is mostly no sentence: it gives the right value and leaves it to the hearer to see what it replaces. What
 is of the same kind gives way: a day to a day, a relative to a relative, a name to a name, else the object of the verb.

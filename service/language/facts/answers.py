@@ -1,4 +1,4 @@
-"""What does a short reply say, given the question before it?
+"""Short replies, completed by the question before them.
 
 "Berlin" says nothing, "Where do you live?" - "Berlin" does. What an assistant claims about the user counts only when
 the user confirms it in the next turn; what the user denies becomes a denial.

@@ -1,4 +1,4 @@
-"""What does a line of a list go on with?
+"""Lines of a list, each read with the heading in front of it.
 
 "My goals:" and "I'm allergic to:" are read in front of each line behind them that opens with a dash or a number.
 """

@@ -1,4 +1,4 @@
-"""Which news about one thing changes another sentence about it?
+"""News about a thing that changes another sentence about it.
 
 "The appointment was moved to Friday", "the landlord raised my rent to 1100", "got a new phone", "runs twice a week"
 beside "runs every morning": the sentences share few words, and what changed is the value.

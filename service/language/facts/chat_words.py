@@ -1,4 +1,4 @@
-"""Which words do people leave half typed, and what are they in full?
+"""Words that people shorten in chats, and their full forms.
 
 "wudnt", "b4", "2moro", "gf": a table for what stands alone, and rules for the figures and letters ("2", "4", "r", "an")
 whose neighbours tell what is meant.

@@ -1,4 +1,4 @@
-"""What does an assistant's turn claim about the user, put into the user's mouth?
+"""Claims about the user in an assistant's turn, put into the first person.
 
 "So you are a nurse, right?" claims "I am a nurse"; an offer ("would you like me to ...") claims nothing.
 """

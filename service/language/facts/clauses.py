@@ -1,4 +1,4 @@
-"""Which stretches of a message make one statement each?
+"""Cuts a message into stretches that make one statement each.
 
 "I'm Alice, I work at Acme and live in Rome, can you help?" has four: three statements and a question. A clause that
 shares its subject with the one before says so. What is quoted, code, or a link is blanked out first, character by

@@ -1,4 +1,4 @@
-"""What does a new fact do to an older one: nothing, repeat it, refine it, end it?
+"""Compares a new fact with an older one: the same, finer, newer, or its end.
 
 Attribute by attribute, for two facts read from text. None means that these rules have no opinion and the words
 alone must decide; APART that both stand side by side.

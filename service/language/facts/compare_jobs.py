@@ -1,4 +1,4 @@
-"""What does news about somebody's work do to what is known of it?
+"""Compares news about somebody's work with what is known of it.
 
 "Works in tech" becomes "works at Google as a senior engineer", a new employer ends the old one, a promotion keeps the
 employer.

@@ -1,4 +1,4 @@
-"""What does a new value of one attribute do to an older one? A rule for each kind of attribute."""
+"""Compares two values of one attribute, with a rule for each kind of attribute."""
 
 from __future__ import annotations
 

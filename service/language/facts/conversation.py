@@ -1,4 +1,4 @@
-"""What does a conversation tell about its user?
+"""Extracts the facts of a conversation about its user.
 
 Turn by turn: the user's clauses, and the assistant's claims where the user confirms them. What is said later corrects
 what was said before.

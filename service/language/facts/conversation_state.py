@@ -1,4 +1,4 @@
-"""What has a conversation told so far, and what does the next clause change about it?"""
+"""What a conversation has stated so far, and how the next clause changes it."""
 
 from __future__ import annotations
 

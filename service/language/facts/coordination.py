@@ -1,4 +1,4 @@
-"""Which verbs behind "and" or a comma share the subject of the verb before them?
+"""Verbs behind "and" or a comma that share the subject of the verb before them.
 
 "I work at Acme and live in Rome" says two things of the speaker; "I love rock and roll" one.
 """

@@ -1,4 +1,4 @@
-"""Which words at the edge of a sentence are no part of its statement, and what do they tell about it?
+"""Words at the edge of a sentence that are no part of its statement, and what they say about it.
 
 "Oh, actually, I think I live ..." opens with an interjection, a correction and a doubt.
 """

@@ -1,4 +1,4 @@
-"""Does a turn merely repeat what was just recalled to it?
+"""Detects turns that merely repeat what was just recalled.
 
 An agent that says its context back would store it again, and again. What adds a name, a figure, a denial or a content
 word of its own is no echo.

@@ -1,4 +1,4 @@
-"""What is over when somebody "dropped out of", "came off", "got rid of" or "left" something?
+"""What has ended when somebody "dropped out of", "came off", "got rid of" or "left" something.
 
 The verb says that something ended, its object says what. Read off the sentence; whether a stored memory claims that
 very thing is for `compare`.

@@ -1,4 +1,4 @@
-"""What is one thing that a conversation tells about somebody?"""
+"""One fact that a conversation states about somebody."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Polarity = Literal["positive", "negative"]
 CONFIDENCE: Mapping[Certainty, float] = MappingProxyType(
     {"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50}
 )
-"""The number behind each label (R3.18)."""
+"""The number behind each label."""
 
 USER = "user"
 
@@ -52,5 +52,5 @@ class StatedFact:
 
     @property
     def confidence(self) -> float:
-        """The certainty as a number, 0..1 (R3.18)."""
+        """The certainty as a number, 0..1."""
         return CONFIDENCE[self.certainty]

@@ -1,4 +1,4 @@
-"""What does a question or a request give away about its author?
+"""Facts implied by a question or a request.
 
 "What should I cook for my wife Ann, as a vegetarian?" asks, and tells that the author is vegetarian and has a wife
 named Ann.

@@ -1,4 +1,4 @@
-"""What does a statement tell about somebody's work: which role, where, in which field, and is it new or over?"""
+"""Statements about somebody's work: role, employer, field, and whether it is new or over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is "tea, coffee and rain" three facts or one?
+"""Cuts a list such as "tea, coffee and rain" into one fact each.
 
 Three, where each part stands by itself as a thing liked, spoken, used. One, where parts belong together ("fish and
 chips"), share a word ("Thai and Indian food"), or something behind the last applies to all ("... in the morning").

@@ -1,4 +1,4 @@
-"""How does "I moved to Oslo with my wife" read when somebody else tells it?
+"""Turns the first person into the third: "I moved to Oslo with my wife" as somebody else would report it.
 
 "User moved to Oslo with their wife": pronouns of the speaker are resolved and the verbs behind them agree. Word by
 word, no parser. The speaker's possessions are "their" behind the speaker's name, else "User's".

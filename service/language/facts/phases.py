@@ -1,4 +1,4 @@
-"""When and whether does a fact hold?"""
+"""Phases of a fact: planned, present, past, and whether it is undecided."""
 
 from __future__ import annotations
 

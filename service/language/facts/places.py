@@ -1,4 +1,4 @@
-"""Do two names of places mean the same, and does one lie in the other?
+"""Compares names of places: the same one, or one inside the other.
 
 A short list: the short names people use, and large cities with their countries.
 """

@@ -1,4 +1,4 @@
-"""Whom does "she" mean, and what is the subject of a clause that leaves it out?"""
+"""Resolves pronouns, and the subject of a clause that leaves it out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which statement does a question leave open?
+"""The statement that a question leaves open.
 
 "What time do you usually get up?" is "I usually get up at ...", "What kind of music are you into?" is "I am into ...".
 """

@@ -1,4 +1,4 @@
-"""Which facts does a text hold: a stored memory read back, and one clause of a conversation?"""
+"""Reads the facts of one text: a stored memory, or a clause of a conversation."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _OWN_NOUNS = (
 
 
 def tag(text: str, parsed: Statement, *, lasting: bool) -> TemporalTag:
-    """Returns whether a statement speaks of now, of what was or of what will be (R3.19), by words and tense.
+    """Returns whether a statement speaks of now, of what was or of what will be, by words and tense.
 
     `lasting`: it gives an attribute, so that "moved to Oslo" tells where somebody lives.
     """

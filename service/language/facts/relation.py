@@ -1,4 +1,4 @@
-"""What can a new fact be to an older one?"""
+"""How a new fact relates to an older one."""
 
 from __future__ import annotations
 

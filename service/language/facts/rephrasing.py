@@ -1,4 +1,4 @@
-"""How would a roundabout statement be said straight on?
+"""Rephrases roundabout statements as plain ones.
 
 "Neither my wife nor I drink coffee", "Things I can't eat: shellfish", "What I love about Rome is the light", "The kids
 are at camp": English has a few ways to say "I ..." and "My ..." without beginning so.

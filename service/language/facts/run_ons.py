@@ -1,4 +1,4 @@
-"""Where does a sentence without stops begin anew?
+"""Finds where a new statement begins in a sentence without stops.
 
 "we don't have a car we just use the bikes" is two statements, "I love the car we bought" one: behind a noun "we bought"
 says which car. A verb with an object of its own, or a form of "be" with something behind it, starts a statement.

@@ -1,4 +1,4 @@
-"""Is what a clause states worth keeping?
+"""Decides whether a statement is worth keeping.
 
 Moods, passing moments, promises, and sentences that point at something outside themselves ("I love it") are not; of
 other people and things only what the user is concerned with.

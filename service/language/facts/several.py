@@ -1,4 +1,4 @@
-"""Does one clause say several things?
+"""Cuts a clause that says several things.
 
 "I am 29, married and a nurse", "my sister, who is a vet, lives in Rome", "I have a cat and two dogs", "so is my wife".
 """

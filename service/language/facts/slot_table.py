@@ -1,4 +1,4 @@
-"""Which verb, with what behind it, gives which attribute?
+"""The table of verbs, and what follows them, by attribute.
 
 The group "v" (or "w") is the value; without one it is all that follows the verb. Rows are tried in order.
 """

@@ -1,4 +1,4 @@
-"""Which attribute of its subject does a statement give, and which value?
+"""The attribute of its subject that a statement gives, and the value.
 
 A table of verbs and of what follows them. SINGLE holds the attributes that have one value at a time, where a newer
 value ends the older; all others gather. What no row reads has no slot, and is still a fact.

@@ -1,4 +1,4 @@
-"""How would a message read if its author had not typed it on a phone?
+"""Writes out messages that were typed on a phone.
 
 "im 34 n hes 7, my moms bday is may 3, i luv cookin": left-out apostrophes and chat spellings are written out, so that
 no other rule need know them. Offsets of the mended text lead back to the message as it was written.

@@ -1,4 +1,4 @@
-"""Is a clause meant as a statement at all?
+"""Recognises clauses that are not meant as statements.
 
 Small talk, requests to the assistant, instructions to whoever reads the text and suppositions are not, whatever words
 they use.

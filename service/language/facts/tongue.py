@@ -1,4 +1,4 @@
-"""Is a sentence English, the one language that the rules read?
+"""Recognises English, the one language that the rules read.
 
 "Me llamo Ana" holds an English "me", "Mieszkam w Krakowie i mam kota" an "i": read as English they give nonsense. What
 is no English stays a turn, and no fact is made of it.

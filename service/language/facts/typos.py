@@ -1,4 +1,4 @@
-"""Which word did a slip of the finger mean?
+"""Corrects slips of the finger.
 
 "becuase", "langauge", "aprenticeship": of the words that the rules read by, the one whose letters only changed places
 or are doubled where they should not be. Other slips are a table: one letter makes "feather" a father.

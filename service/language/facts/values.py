@@ -1,4 +1,4 @@
-"""Are two values of one attribute the same, one finer than the other, or two different ones?"""
+"""Compares two values of one attribute: the same, one finer than the other, or different."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is an English verb inflected, and which form of which verb is a word?
+"""Inflection of English verbs, and recognition of their forms.
 
 A list of the verbs people use of themselves, and the irregular forms. Inflecting works for any word ("grok" gives
 "groks"); recognising needs the list, so that "rain" behind "and" is not taken for a verb.

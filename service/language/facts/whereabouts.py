@@ -1,4 +1,4 @@
-"""Which place does "there" mean, and what is it to be "at ASML now"?
+"""Resolves "there", and reads what it is to be "at ASML now".
 
 "What's the weather in Oslo? I'm going there on Friday." A place is the last one named; nobody's memory is helped by
 "goes there". Who left one employer or town in the same breath is at the next one to work or to live.

@@ -1,4 +1,4 @@
-"""How does the user want to be answered from now on?
+"""How the user wants to be answered from now on.
 
 "Please always answer in German", "keep it short", "no emojis": lasting wishes about the conversation, told as what
 the user wants. An order for this one answer is none.

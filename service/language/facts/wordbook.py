@@ -1,4 +1,4 @@
-"""Which nouns name a trade, a relative, an animal, a food, an illness?
+"""Nouns that name a trade, a relative, an animal, a food, an illness.
 
 Lists for the slots; a role is also known by its ending ("-ologist", "-ician").
 """

@@ -1,4 +1,4 @@
-"""Which parts of a text are secret or personal, and what does it look like without them?"""
+"""Detection and redaction of secrets and personal data in texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which numbers name a card, a bank account or a person: cards, IBANs, social security numbers?"""
+"""Card numbers, IBANs and social security numbers."""
 
 from __future__ import annotations
 

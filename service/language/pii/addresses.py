@@ -1,4 +1,4 @@
-"""Where can a person or a machine be reached on the net: e-mail and IP addresses?"""
+"""E-mail and IP addresses."""
 
 from __future__ import annotations
 

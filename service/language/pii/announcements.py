@@ -1,4 +1,4 @@
-"""Does the text announce a secret that nobody can cut out?
+"""Texts that announce a secret which cannot be cut out.
 
 "My password" and "the api key is" give notice of a value that is not there, or not where we would find it. Such a text
 is rejected. "I reset my password" and "password manager" only speak of one and pass.

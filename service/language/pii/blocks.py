@@ -1,4 +1,4 @@
-"""Which larger pieces are secret as a whole: private keys, addresses with credentials, secret manifests?"""
+"""Larger pieces that are secret as a whole: private keys, addresses with credentials, secret manifests."""
 
 from __future__ import annotations
 

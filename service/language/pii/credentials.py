@@ -1,4 +1,4 @@
-"""Which values are secret only because of the words around them: passwords, and keys of no known vendor?
+"""Values that are secret only because of the words around them: passwords, keys of no known vendor.
 
 A credential word comes first (names.py). What follows decides: a separator (`=`, `:`, "is", `value="`, `--token `)
 and a value. How much the value must look like a secret depends on how clear the word is. After "password" nearly

@@ -1,4 +1,4 @@
-"""What is a finding, and what happens where two of them overlap?
+"""A finding, and how overlapping findings are merged.
 
 Detectors know nothing of each other, so one stretch of text is often claimed twice: the e-mail inside a connection
 string, the digits of a card read as a phone number. Overlapping findings become one span over all of them, under the

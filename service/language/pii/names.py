@@ -1,4 +1,4 @@
-"""Which words announce a secret, and how surely?
+"""Words that announce a secret, and how strongly.
 
 `db_password`, `ClearTextPassword`, "API key" and `oktaKey` do; `password_policy`, `max_tokens`, `primaryKey`,
 "tokenizer" and "monkey" do not. A name is judged as a whole identifier: the part before and the part after the

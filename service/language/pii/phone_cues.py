@@ -1,4 +1,4 @@
-"""Do the words around some digits say that they are a telephone number, or that they are something else?
+"""Words around digits that make them a telephone number, or something else.
 
 "Fax:", "call me at", "... mobile" on the one side; "order number", "... ms" on the other. Cues must stand right before
 or right after the digits: a text that merely mentions a phone somewhere proves nothing.

@@ -1,4 +1,4 @@
-"""Which digits can be dialled?
+"""Telephone numbers.
 
 Three degrees of proof. An international number, or the American 3-3-4, shows it by its form. A national number with
 its trunk zero counts when the numbering plan of some country agrees (phonenumbers knows them). Everything shorter

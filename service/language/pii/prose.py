@@ -1,4 +1,4 @@
-"""Is the plain word after "password is" the password, or does the sentence just go on?
+"""Tells whether the plain word after "password is" is the password, or prose that goes on.
 
 "My password is sunshine" gives one away, "the password is too short" does not. A word list and a little grammar decide:
 a secret of plain words stands alone or in a row without any function word, and ends where the clause ends.

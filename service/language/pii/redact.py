@@ -1,4 +1,4 @@
-"""What of a text may be stored?
+"""Redacts texts and JSON values before they are stored.
 
 `find` says where secrets and personal numbers stand, `redact` puts `[REDACTED:LABEL]` in their place and is the only
 maker of CleanText. A text without findings comes back byte for byte. All of it is CPU work without I/O: about 0.2 ms

@@ -1,4 +1,4 @@
-"""Which strings are keys by their own shape, whoever wrote them and wherever they stand?
+"""Keys recognised by their own shape, whatever stands around them.
 
 Vendors print a prefix on their tokens so that leaks can be found; the table lists prefix, alphabet and least length
 as the vendors' pages give them, with the minimum a little short so that a truncated paste is caught too. A candidate

@@ -1,4 +1,4 @@
-"""Does this string look like a secret, or like the name of one?
+"""Tells strings that look like a secret from those that look like the name of one.
 
 Code and prose mention credentials far more often than they contain one: `password = get_password()`, `token: str`,
 `api_key=<your-key>`. These predicates tell the value from the reference, the type, the placeholder and the mask.

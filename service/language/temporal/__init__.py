@@ -1,4 +1,4 @@
-"""When does a text speak of, until when does it hold, and which stretch of time does a question ask for?"""
+"""Times in texts: those a text names, until when it holds, and the window a question asks for."""
 
 from __future__ import annotations
 

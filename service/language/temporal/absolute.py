@@ -1,4 +1,4 @@
-"""Which day, month, quarter, season or decade does a calendar name stand for?
+"""Days, months, quarters, seasons and decades by their calendar names.
 
 "March 5, 2024", "the fifth of May", "June 3-5", "last March", "Q3 2024", "summer of 2019", "the 1990s".
 """

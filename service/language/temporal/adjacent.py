@@ -1,4 +1,4 @@
-"""Which time is told by where it lies beside another one?
+"""Times named by their place beside another one.
 
 "the same week last year", "this time two years ago", "the Sunday before last", "two Fridays ago", "Friday week"; and of
 "the week after Easter", "the night before May 3", "the Friday before Christmas" the first half, which `join` makes one

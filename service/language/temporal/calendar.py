@@ -1,4 +1,4 @@
-"""Which days belong to a week, a quarter, a season, and which of two years is meant?
+"""Days of a week, a quarter, a season, and the choice between two years.
 
 Pure arithmetic on naive local datetimes; intervals are half-open. Raises ValueError or OverflowError for a day
 that does not exist or lies beyond year 9999; callers drop such an expression.

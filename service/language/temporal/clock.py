@@ -1,4 +1,4 @@
-"""Which time of day is named?
+"""Times of day.
 
 "3pm", "15:30", "at 9", "noon", "half past 3", "this morning", "last night", "tomorrow evening" (with its day).
 A bare hour is weak: it needs a day or a range beside it. Without am or pm, 1 to 6 o'clock is the afternoon and

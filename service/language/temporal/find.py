@@ -1,4 +1,4 @@
-"""Which times does a text name, and when are they?"""
+"""Finds the times that a text names."""
 
 from __future__ import annotations
 

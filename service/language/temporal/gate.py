@@ -1,4 +1,4 @@
-"""Is there any word of time in this text, and in which stretches of it?
+"""The quick test for words of time in a text, and the stretches that hold them.
 
 The gate is one linear walk over words and numbers, each looked up once. It errs on the side of looking: a false
 alarm costs the rules some hundred microseconds, a miss costs the expression.

@@ -1,4 +1,4 @@
-"""On which day does a holiday fall?
+"""Dates of holidays.
 
 The holidays a US-English note-taker names, Easter by the Gregorian computus (Butcher's algorithm). A bare name counts
 only behind a preposition or "last", "next", "this", or with a year: a Christmas tree is no date. "Easter weekend" and

@@ -1,4 +1,4 @@
-"""What do "since", "until", "by", "end of", "week of" make of the time that follows them?
+""" "Since", "until", "by", "end of" and "week of", applied to the time that follows them.
 
 Ends are meant as people mean them: "until Friday", "by March 3" and "through May" take in the whole of it;
 "before Friday" stops where it starts, and so does "until next week". "After 2012" starts when 2012 is over; "after

@@ -1,4 +1,4 @@
-"""Which date or year do digits stand for?
+"""Dates and years written in digits.
 
 "2024-03-05", "3/4/2024" (month first, as en-US; day first when the first number is above 12 or the separator is a
 dot), "2014-2018", "in 2021", "on 6/4", and years in words. Digits are more often no date: each rule says what must

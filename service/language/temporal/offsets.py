@@ -1,4 +1,4 @@
-"""Which time lies so many units away from now?
+"""Times that lie so many units away from now.
 
 "2 weeks ago", "in half an hour", "three days from now", "the next three days", "within a month". Days and longer units
 are counted on the local calendar, hours and minutes in real time. What somebody does "in 52 minutes" is how long it

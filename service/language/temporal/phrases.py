@@ -1,4 +1,4 @@
-"""How do pieces that stand together become one expression?
+"""Joins neighbouring pieces into one expression.
 
 "Tue" + "May 9" + "at" + "3pm" is one moment, "from May" + "to June 2020" one range, "until" + "Friday" an end.
 Three passes over the pieces: join a day with its hours, join two ends to a range, apply the words in front.

@@ -1,4 +1,4 @@
-"""What is a piece of a temporal expression, and against what is it read?"""
+"""A piece of a temporal expression, and the context it is read in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When does a range begin and end that is told by its two ends?
+"""Ranges named by their two ends.
 
 "from May to June 2020", "3-5pm", "between Monday and Friday", "from March to the end of June", "from May to today".
 The ends lend each other the year, the week, am or pm; the last unit belongs to the range.

@@ -1,4 +1,4 @@
-"""What does the Microsoft recogniser read in a sentence that our own rules left words of time over in?
+"""The Microsoft recogniser, for sentences in which our own rules leave words of time unread.
 
 Second step only: a call takes some 10 ms and its rules have gaps and bugs, so every result passes a filter, and any
 exception means "nothing found". The package takes 0.6 s and 30 MB to load; it is imported at the first use.

@@ -1,4 +1,4 @@
-"""What recurs, and what lasts?
+"""Recurring times and durations.
 
 Sets ("every Monday", "twice a week", "on Sundays") and durations ("for two weeks") name no point in time: their
 pieces have no bounds.

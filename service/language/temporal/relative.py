@@ -1,4 +1,4 @@
-"""Which time does an expression name that counts from now?
+"""Expressions that count from now.
 
 "tomorrow", "last week", "the week after next", "later this month"; for "2 weeks ago" and its likes see offsets.py.
 Weeks start on Monday; "last Friday" is the Friday of the week before, "next Friday" that of the week to come.

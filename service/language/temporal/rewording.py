@@ -1,4 +1,4 @@
-"""Which times in a question are told in fewer words than our rules read? The same in words that they do read."""
+"""Rewrites short forms of times in questions into words that the rules read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pieces of temporal expressions stand in a sentence?"""
+"""Finds the pieces of temporal expressions in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a fact speak of now, of what was, or of what will be?"""
+"""Whether a fact speaks of the present, the past or the future."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a sentence look back or ahead?
+"""Whether a sentence looks back or ahead.
 
 A date without a year has two readings ("Friday": the last or the next one). The verb nearest before it decides,
 then any other verb, then words that only plans use ("meeting", "deadline"). Cue lists, no parser: a wrong guess moves

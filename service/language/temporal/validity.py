@@ -1,6 +1,6 @@
-"""Is a statement durable or bound to a time, and when does that time end?
+"""Whether a statement is durable or bound to a time, and when that time ends.
 
-The offline mirror of the annotating model (R4.12). A statement is temporal when it speaks in the present or of what
+The offline mirror of the annotating model. A statement is temporal when it speaks in the present or of what
 is to come, and names a time that is not over: an appointment, a deadline, "this week", "until March 3". A record of
 what happened, a habit, a preference and an open-ended start ("since May", "from next month") stay persistent.
 """

@@ -1,4 +1,4 @@
-"""Which week does a number name?
+"""Weeks named by a number.
 
 "week 12", "calendar week 12 of 2024", "KW 12", "W12/2024", "2024-W12", "2024-W12-3" (its Wednesday), "the 12th week
 of 2024", "weeks 12 to 14", "KW 51 bis 2". Weeks are those of ISO 8601: from Monday, the first holds the year's first

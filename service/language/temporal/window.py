@@ -1,4 +1,4 @@
-"""Which stretch of time does a question about memory ask for?
+"""The stretch of time that a question about memory asks for.
 
 Questions look back: "in May" is the latest May that has begun, "on Friday" the last Friday, unless the tense says
 otherwise ("what am I doing on Friday").

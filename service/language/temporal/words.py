@@ -1,4 +1,4 @@
-"""Which words carry time, and what do they count?
+"""Words of time, and what they count.
 
 Everything is matched on lower-cased English text. Fragments are plain regular expressions without capturing groups,
 so that rules can put them into groups of their own.

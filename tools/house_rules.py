@@ -1,0 +1,102 @@
+"""House rules that ruff does not know, checked over the whole tree by `make lint`; standard library only.
+
+- no identifier of an outside document (a letter and a number in brackets, a requirement's number, "issue 4");
+- no class name defined twice in service, bench and tests;
+- no module docstring whose first paragraph is a question;
+- no import alias that tells two things apart; the customary ones are listed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("service", "tests", "bench", "migrations", "docs", "tools", "README.md", "Makefile", "pyproject.toml")
+TEXTS = frozenset({".py", ".sql", ".md", ".toml", ".ini", ".mako", ""})
+
+CODES = re.compile(
+    r"\((?:[A-G]\d{1,2}|R\d{1,2}\.\d{1,2})\b"  # (A9), (R7.16, ...
+    r"|\bR\d{1,2}\.\d{2}\b"  # R7.16
+    r"|\b[ABCEG]\d{1,2}, [A-GR]\d"  # B6, B7
+    r"|^\s*(?:#|--|\"\"\")\s*(?:[ABCEG]\d{1,2}|D\d)\b[:;,. ]"  # a comment that opens with one
+    r"|\bissue \d+\b|\btest_[a-gr]\d+_",
+)
+NO_CODE = re.compile(r"\(A/B|\(F1\b")
+"""Vocabulary that only looks like one."""
+
+ALIASES = frozenset(
+    {
+        ("numpy", "np"),
+        ("hypothesis.strategies", "st"),
+        ("sqlalchemy", "sa"),
+    }
+)
+
+
+def files() -> list[Path]:
+    """The files of the tree that git knows."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *FOLDERS],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    return [ROOT / name for name in listed if Path(name).suffix in TEXTS and (ROOT / name).is_file()]
+
+
+def codes(file: Path) -> Iterator[str]:
+    """Lines that name an outside document's identifier."""
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        found = CODES.search(line)
+        if found and not NO_CODE.match(line, found.start()):
+            yield f"{file.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+
+
+def questions(file: Path, tree: ast.Module) -> Iterator[str]:
+    """The module docstring, when its first paragraph ends with a question mark."""
+    paragraph = (ast.get_docstring(tree) or "").split("\n\n")[0]
+    if paragraph.rstrip().endswith("?"):
+        yield f"{file.relative_to(ROOT)}:1: {paragraph[:80]}"
+
+
+def aliases(file: Path, tree: ast.Module) -> Iterator[str]:
+    """Imports under another name."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for each in node.names:
+                if each.asname not in (None, each.name) and (prefix + each.name, each.asname) not in ALIASES:
+                    yield f"{file.relative_to(ROOT)}:{node.lineno}: {prefix}{each.name} as {each.asname}"
+
+
+def main() -> int:
+    """Prints every offence by rule; returns 1 when there is one."""
+    found: dict[str, list[str]] = defaultdict(list)
+    classes: dict[str, list[str]] = defaultdict(list)
+    for file in files():
+        found["identifiers of outside documents"] += codes(file)
+        if file.suffix == ".py":
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            found["docstrings that ask"] += questions(file, tree)
+            found["import aliases"] += aliases(file, tree)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef) and file.relative_to(ROOT).parts[0] in ("service", "bench", "tests"):
+                    classes[node.name].append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    found["class names defined twice"] = [
+        f"{name}: {', '.join(places)}" for name, places in sorted(classes.items()) if len(places) > 1
+    ]
+    for rule, lines in found.items():
+        if lines:
+            print(f"{rule}: {len(lines)}", *("" if "--count" in sys.argv else f"\n  {line}" for line in lines), sep="")
+    return int(any(found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
