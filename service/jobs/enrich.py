@@ -20,7 +20,7 @@ from service.db.graph import edges, entity_links, entity_relations
 from service.db.graph.entity_links import EntityMention
 from service.db.graph.entity_relations import ExtractedRelation
 from service.db.memories import enrichment
-from service.db.memories.enrichment import Enriched, Subject
+from service.db.memories.enrichment import Enriched, MemoryToEnrich
 from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, display_name, key, type_name
 from service.domain.fact import NamedRelation
 from service.domain.job import Job
@@ -51,7 +51,7 @@ class EnrichmentInput:
     """A memory as it was read, with what surrounds it. `near`: the memories it is SIMILAR_TO with the similarity."""
 
     job: Job
-    subject: Subject
+    subject: MemoryToEnrich
     graph: bool
     near: Mapping[UUID, float]
 
@@ -117,7 +117,7 @@ async def _read(
     session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], res: Resources
 ) -> list[EnrichmentInput]:
     settings = res.settings
-    there = await enrichment.subjects(session, workspace_id, list(jobs), window_s=settings.occurred_before_window_s)
+    there = await enrichment.inputs(session, workspace_id, list(jobs), window_s=settings.occurred_before_window_s)
     found = []
     for memory_id, job in jobs.items():
         if (subject := there.get(memory_id)) is not None:

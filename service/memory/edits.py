@@ -129,7 +129,9 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
 async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
     """Stores what contradicts out of sight until a person accepts it; what it contradicts stays as it is."""
     deletes = [
-        reviews.Change("DELETE", each.target.id) for each, _ in ready if each.action is Action.DELETE and each.target
+        reviews.ProposedChange("DELETE", each.target.id)
+        for each, _ in ready
+        if each.action is Action.DELETE and each.target
     ]
     outcomes = []
     for edit, draft in ready:
@@ -137,7 +139,7 @@ async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
             outcomes.append(await in_place(context, draft, edit))
         if edit.action not in (Action.ADD, Action.UPDATE):
             continue
-        changes = [reviews.Change("UPDATE", edit.target.id)] if edit.target else []
+        changes = [reviews.ProposedChange("UPDATE", edit.target.id)] if edit.target else []
         changes, deletes = [*changes, *deletes], []
         if not changes:
             outcomes.append(await in_place(context, draft, edit))
@@ -146,9 +148,11 @@ async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
     return outcomes
 
 
-async def _flagged(context: EditContext, draft: Draft, edit: Edit, changes: Sequence[reviews.Change]) -> Outcome:
+async def _flagged(
+    context: EditContext, draft: Draft, edit: Edit, changes: Sequence[reviews.ProposedChange]
+) -> Outcome:
     new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW), warnings=(*draft.warnings, FLAGGED))
-    pending = await reviews.waiting_with(context.session, draft.scope, _final_hash(draft))
+    pending = await reviews.flagged_with(context.session, draft.scope, _final_hash(draft))
     if pending is not None:
         await write.keep_evidence(context.session, draft.scope, pending, draft.evidence)
         again = replace(new, dedup=Dedup(DedupAction.DUPLICATE_EXACT, pending, 1.0))

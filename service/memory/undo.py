@@ -53,7 +53,7 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
         raise missing()
     async with write_transaction(found.scope, res, request) as session:
         await undo.lock(session, workspace_id, decision_id, found.ruling_id)
-        group = await decisions.together(session, workspace_id, found)
+        group = await decisions.of_ruling(session, workspace_id, found)
         if not group:
             raise missing()  # purged meanwhile
         ours = [each for each in group if each.history_id is not None and each.memory_id is not None]
@@ -85,7 +85,7 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
         taken_over = each.verdict.get("action") == decisions.TAKEN_OVER
         if (was is None) != taken_over:
             raise Conflict(ERASED if was is None else CHANGED, field="id")
-        if not await undo.stands(session, workspace_id, each.memory_id, each.history_id):
+        if not await undo.is_current(session, workspace_id, each.memory_id, each.history_id):
             raise Conflict(ERASED if was is None else CHANGED, field="id")
         entry = None
         if was is None:
@@ -94,7 +94,7 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
             await deletion.delete_memories(session, workspace_id, [each.memory_id], generation=res.generation)
         else:
             entry = await _restore(session, workspace_id, each, was, res, now)
-        await undo.mark(session, workspace_id, each.id, entry, now=now)
+        await undo.mark_undone(session, workspace_id, each.id, entry, now=now)
 
 
 async def _restore(
@@ -130,7 +130,7 @@ async def _bring_back(
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     memory_id, then = taken.memory_id, taken.before or ""
-    await undo.bring_back(session, workspace_id, memory_id, taken.history_id)
+    await undo.recreate(session, workspace_id, memory_id, taken.history_id)
     await undo.restore(session, workspace_id, memory_id, taken.history_id, then, generation=res.generation, now=now)
     await reviews.reopen(session, workspace_id, memory_id)
     change = Change(memory_id, Action.ADD, taken.scope, None, then)
@@ -141,7 +141,7 @@ async def _bring_back(
 
 async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> list[NewJob]:
     """What the memory still waited for when it was changed; its jobs of then found another text."""
-    no_vector, not_enriched = await undo.waits_for(session, workspace_id, memory_id)
+    no_vector, not_enriched = await undo.lacks(session, workspace_id, memory_id)
     return write.follow_up(memory_id, res, embed=no_vector, enrich=not_enriched)
 
 

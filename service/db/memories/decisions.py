@@ -19,7 +19,7 @@ from service.db.engine import Session
 from service.domain.scope import Scope
 
 TAKEN_OVER = "taken_over"
-"""Recorded as the action when a review moved the text of a flagged memory into another one and removed the first."""
+"""The recorded action of a flagged memory whose text a review moved into another memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class StoredDecision:
 
 
 # Entries of history are found by their memory (ix_memory_history_memory): their key begins with a time.
-SHOWN = """
+DECISION = """
     SELECT d.id, d.memory_id, d.source, d.model, d.prompt_sha256, d.candidates, d.reply, d.verdict, d.state,
            d.created_at, d.user_id, d.agent_id, d.run_id, d.event, d.ruling_id, d.history_id, d.undone_at,
            h.old_memory AS before, h.new_memory AS after
@@ -55,13 +55,13 @@ SHOWN = """
 """
 
 JSON = {"candidates": JSONB(), "verdict": JSONB()}
-ONE = text(f"{SHOWN} WHERE d.workspace_id = :workspace AND d.id = :id").columns(**JSON)
+ONE = text(f"{DECISION} WHERE d.workspace_id = :workspace AND d.id = :id").columns(**JSON)
 OF_MEMORY = text(
-    f"{SHOWN} WHERE d.workspace_id = :workspace AND d.memory_id = :id ORDER BY d.created_at, d.id LIMIT :limit"
+    f"{DECISION} WHERE d.workspace_id = :workspace AND d.memory_id = :id ORDER BY d.created_at, d.id LIMIT :limit"
 ).columns(**JSON)
 # ix_decision_ruling
 OF_RULING = text(
-    f"{SHOWN} WHERE d.workspace_id = :workspace AND d.ruling_id = :id ORDER BY d.created_at, d.id"
+    f"{DECISION} WHERE d.workspace_id = :workspace AND d.ruling_id = :id ORDER BY d.created_at, d.id"
 ).columns(**JSON)
 
 
@@ -76,8 +76,8 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, li
     return [_decided(workspace_id, row) for row in rows]
 
 
-async def together(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:
-    """The decision with the others of its ruling, in their order, as they are now; nothing when they are purged."""
+async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:
+    """The decision with those of the same ruling_id, in their order, as they are now; empty when they were purged."""
     if decided.ruling_id is None:
         now = await get(session, workspace_id, decided.id)
         return [] if now is None else [now]

@@ -1,8 +1,7 @@
-"""What do jobs read of a memory, and how do they add to it?
+"""What jobs read of memories and add to them: vectors, and summaries with entities.
 
-Two writers: the vector of a text, and its summary with entities. Both check under the row lock that the text is still
-the one they worked on (its hash), so a text changed meanwhile never gets what was made from the old one. Neither
-changes `version`: an If-Match of the moment before stays good.
+Both writes check under the row lock that the text still has the hash it had when it was read, so a changed text never
+gets what was made from the old one. Neither changes `version`: an If-Match of the moment before stays valid.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from service.domain.text import CleanText
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class PrecedingMemory:
     """The memory that happened just before another."""
 
     id: UUID
@@ -33,11 +32,9 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """The part of a memory that enrichment works on; `hash` tells later whether the text is still this one.
-
-    `is_turn`: it is what somebody said, word by word. `graph_enabled`: the workspace's own choice, if it made one.
-    """
+class MemoryToEnrich:
+    """What jobs read of a memory. `is_turn`: the text is a message as it was said. `graph_enabled`: the setting of the
+    workspace, if it has one."""
 
     id: UUID
     text: CleanText
@@ -49,11 +46,11 @@ class Subject:
     run_id: str | None = None
     version: int = 1
     is_turn: bool = False
-    before: Before | None = None
+    before: PrecedingMemory | None = None
     graph_enabled: bool | None = None
 
 
-SUBJECTS = text("""
+INPUTS = text("""
     SELECT m.id, m.content, m.hash, m.user_id, m.channel, m."timestamp", m.agent_id, m.run_id, m.version,
            m.role IS NOT NULL AS is_turn,
            (SELECT CAST(w.settings ->> 'graph_enabled' AS boolean) FROM workspace w
@@ -61,11 +58,11 @@ SUBJECTS = text("""
     FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 """)
 
-# The memory before is among the last LATELY of its user, agent or run: by ix_memory_user, _agent or _run. Turns of one
-# request may share a moment; then their places in the conversation tell which came first. A statement per owner: one
-# for all three cost four times the planning.
-LATELY = 20
-BEFORE = f"""
+# The preceding memory is among the RECENT last ones of its user, agent or run, by ix_memory_user, _agent or _run. Turns
+# of one request may share a moment; then their turn_index tells which came first. A statement per owner: one for all
+# three cost four times the planning.
+RECENT = 20
+PRECEDING = f"""
     SELECT m.id AS memory_id, p.id, p."timestamp" FROM memory m CROSS JOIN LATERAL (
         SELECT l.id, l."timestamp" FROM (
             SELECT a.id, a.user_id, a.agent_id, a.run_id, a.channel, a.archived, a."timestamp", a.conversation_id,
@@ -73,7 +70,7 @@ BEFORE = f"""
             FROM memory a
             WHERE a.workspace_id = :workspace AND a.{{owner}} = m.{{owner}}
               AND (a.created_at, a.id) < (m.created_at, m.id)
-            ORDER BY a.created_at DESC, a.id DESC LIMIT {LATELY}
+            ORDER BY a.created_at DESC, a.id DESC LIMIT {RECENT}
         ) l
         WHERE l.user_id IS NOT DISTINCT FROM m.user_id AND l.agent_id IS NOT DISTINCT FROM m.agent_id
           AND l.run_id IS NOT DISTINCT FROM m.run_id AND l.channel = m.channel AND NOT l.archived
@@ -84,10 +81,10 @@ BEFORE = f"""
     ) p
     WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 """  # noqa: S608 - our own parts
-BEFORE_OF = {owner: text(BEFORE.format(owner=owner)) for owner in ("user_id", "agent_id", "run_id")}
-"""By what the scope is known by: its user, else its agent, else its run."""
+PRECEDING_BY_OWNER = {owner: text(PRECEDING.format(owner=owner)) for owner in ("user_id", "agent_id", "run_id")}
+"""By the first of user, agent and run that the memory has."""
 
-OWN_VECTOR = text("""
+TEXT_VECTOR = text("""
     SELECT embedding FROM memory_vector
     WHERE workspace_id = :workspace AND memory_id = :id AND generation = :generation AND kind = 'text'
 """).columns(embedding=Half())
@@ -99,7 +96,7 @@ UNEMBEDDED = text("""
     ORDER BY id
 """)
 
-# Rows are locked in the order of their ids, as everywhere (design, One write path).
+# Rows are locked by ascending id, as everywhere.
 STORE_VECTORS = text("""
     WITH made AS (
         SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:hashes AS text[]), CAST(:vectors AS text[]))
@@ -124,9 +121,9 @@ STORE_VECTORS = text("""
     RETURNING memory.id
 """)
 
-# First all locks in the order of the ids, on the memories and on those they are to be tied to. This holds up whoever
-# changes a text: he locks the row for update (snapshots.py). Then the rows whose text is still the one that
-# was read; both sides of the join are in the order of the ids.
+# First all locks by ascending id, on the memories and on those they are to be linked to; a change of a text waits for
+# them, because it locks the row FOR UPDATE (history.snapshot). Then the rows whose text is still the one that was read;
+# both sides of the join are in the order of the ids.
 ENRICH = text("""
     WITH found AS (
         SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:hashes AS text[]), CAST(:summaries AS text[]),
@@ -148,14 +145,14 @@ COUNT_ATTEMPT = text("""
 """)
 
 
-async def subjects(
+async def inputs(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, window_s: float
-) -> dict[UUID, Subject]:
-    """The memories to enrich that are there, each with the one before it, at most `window_s` seconds."""
-    rows = await direct.fetch(session, SUBJECTS, {"workspace": workspace_id, "ids": list(ids)})
+) -> dict[UUID, MemoryToEnrich]:
+    """The existing memories among `ids`, each with the one before it, at most `window_s` seconds earlier."""
+    rows = await direct.fetch(session, INPUTS, {"workspace": workspace_id, "ids": list(ids)})
     before = await _before(session, workspace_id, rows, window_s) if window_s > 0 else {}
     return {
-        row.id: Subject(
+        row.id: MemoryToEnrich(
             id=row.id,
             text=CleanText(row.content),
             hash=row.hash,
@@ -173,24 +170,26 @@ async def subjects(
     }
 
 
-async def _before(session: Session, workspace_id: UUID, rows: Sequence[Row], window_s: float) -> dict[UUID, Before]:
+async def _before(
+    session: Session, workspace_id: UUID, rows: Sequence[Row], window_s: float
+) -> dict[UUID, PrecedingMemory]:
     by_owner: dict[str, list[UUID]] = {}
     for row in rows:
-        owner = next((name for name in BEFORE_OF if getattr(row, name) is not None), None)
+        owner = next((name for name in PRECEDING_BY_OWNER if getattr(row, name) is not None), None)
         if owner is not None:
             by_owner.setdefault(owner, []).append(row.id)
-    found: dict[UUID, Before] = {}
+    found: dict[UUID, PrecedingMemory] = {}
     for owner, ids in by_owner.items():
         values = {"workspace": workspace_id, "ids": ids, "window_s": window_s}
-        for row in await direct.fetch(session, BEFORE_OF[owner], values):
-            found[row.memory_id] = Before(row.id, row.timestamp)
+        for row in await direct.fetch(session, PRECEDING_BY_OWNER[owner], values):
+            found[row.memory_id] = PrecedingMemory(row.id, row.timestamp)
     return found
 
 
 async def neighbours(
     session: Session,
     workspace_id: UUID,
-    found: Subject,
+    memory: MemoryToEnrich,
     *,
     generation: int,
     similarity: Callable[[float], float],
@@ -199,29 +198,30 @@ async def neighbours(
     now: datetime,
 ) -> list[tuple[UUID, float]]:
     """The nearest live memories of its scope and channel with their similarity; none while it has no vector."""
-    values = {"workspace": workspace_id, "id": found.id, "generation": generation}
-    vector = await session.scalar(OWN_VECTOR, values)
+    values = {"workspace": workspace_id, "id": memory.id, "generation": generation}
+    vector = await session.scalar(TEXT_VECTOR, values)
     if vector is None:
         return []
-    scope = Scope(workspace_id, found.user_id, found.agent_id, found.run_id, found.channel)
+    scope = Scope(workspace_id, memory.user_id, memory.agent_id, memory.run_id, memory.channel)
     rows = visibility.live("m") & visibility.alive("m", now)
     target = nearest.Target(scopes.exactly("v", scope), rows, generation)
     near = await nearest.find(
         session, target, np.asarray(vector, dtype=np.float32), limit=limit + 1, exact_rows=exact_rows
     )
-    return [(each.id, similarity(each.cosine)) for each in near if each.id != found.id][:limit]
+    return [(each.id, similarity(each.cosine)) for each in near if each.id != memory.id][:limit]
 
 
-async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[Subject]:
+async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
     """Those among `ids` that have no vector of their own yet, ascending by id."""
     rows = await session.execute(UNEMBEDDED, {"workspace": workspace_id, "ids": list(ids)})
-    return [Subject(row[0], CleanText(row[1]), *row[2:]) for row in rows]
+    return [MemoryToEnrich(row[0], CleanText(row[1]), *row[2:]) for row in rows]
 
 
 async def store_vectors(
-    session: Session, workspace_id: UUID, vectors: Mapping[Subject, str], *, generation: int
+    session: Session, workspace_id: UUID, vectors: Mapping[MemoryToEnrich, str], *, generation: int
 ) -> int:
-    """How many memories got their vector (as pgvector's text); placeholders go, changed or deleted texts are left."""
+    """Stores vectors, in pgvector's text form, and deletes placeholders; returns how many. Memories that are gone, or
+    whose text has changed, get none."""
     rows = await session.scalars(
         STORE_VECTORS,
         {
@@ -237,7 +237,7 @@ async def store_vectors(
 
 @dataclass(frozen=True, slots=True)
 class Enriched:
-    """What a memory gets, if its text is still the one with this `hash`. `attempts` counts the one that found it."""
+    """What enrichment found for the text with this `hash`. `attempts` includes the one that found it."""
 
     id: UUID
     hash: str
@@ -248,8 +248,8 @@ class Enriched:
 async def enrich(
     session: Session, workspace_id: UUID, found: Sequence[Enriched], *, ends: Collection[UUID], now: datetime
 ) -> dict[UUID, str]:
-    """Locks the memories and the `ends` they are to be tied to, and gives summary and time to those whose text has not
-    changed; returns the hash of all that are there."""
+    """Locks the memories and the `ends` they are to be linked to, and stores summaries where the text has not changed;
+    returns the hashes of all that exist."""
     ordered = sorted(found, key=lambda each: each.id)
     values = {
         "workspace": workspace_id,
@@ -264,5 +264,5 @@ async def enrich(
 
 
 async def count_attempt(session: Session, workspace_id: UUID, memory_id: UUID, attempts: int) -> None:
-    """Shows in the memory that enrichment was tried `attempts` times (3 at most, R1.03)."""
+    """Stores that enrichment was tried `attempts` times, 3 at most."""
     await direct.fetch(session, COUNT_ATTEMPT, {"workspace": workspace_id, "id": memory_id, "attempts": attempts})

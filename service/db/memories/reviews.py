@@ -1,7 +1,7 @@
-"""Which memories wait for a person's word?
+"""Reviews: memories that are flagged until a person accepts or rejects them.
 
-A flagged memory is archived and `review_status` is set: the first keeps it out of deduplication, the second out of
-every read. The row in `review` says what its acceptance would change.
+A flagged memory is archived and has a `review_status`: the first keeps it out of deduplication, the second out of every
+read. Its row in `review` holds what acceptance would change.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from uuid_utils.compat import uuid7
 
 from service.db import scopes
 from service.db.engine import Session
+from service.db.memories import sources
 from service.db.tables import MemoryRow, ReviewRow
 from service.domain.scope import Scope
 
-State = Literal["pending", "accepted", "rejected"]
-Verb = Literal["UPDATE", "DELETE"]
+ReviewState = Literal["pending", "accepted", "rejected"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What acceptance does to a memory: give it the flagged text, or archive it."""
+class ProposedChange:
+    """What acceptance does to a memory: UPDATE gives it the flagged text, DELETE archives it."""
 
-    verb: Verb
+    verb: Literal["UPDATE", "DELETE"]
     target_id: UUID
 
 
@@ -36,14 +36,14 @@ class Change:
 class Review:
     id: UUID
     memory_id: UUID
-    changes: tuple[Change, ...]
-    state: State
+    changes: tuple[ProposedChange, ...]
+    state: ReviewState
     created_at: datetime
     resolved_at: datetime | None
 
 
-async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: Sequence[Change]) -> UUID:
-    """Takes a new memory out of sight and returns the review's id."""
+async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: Sequence[ProposedChange]) -> UUID:
+    """Archives and flags a new memory; returns the id of its review."""
     here = MemoryRow.workspace_id == workspace_id, MemoryRow.id == memory_id
     await session.execute(update(MemoryRow).where(*here).values(archived=True, review_status="flagged"))
     review_id: UUID = uuid7()
@@ -57,11 +57,11 @@ async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: S
     return review_id
 
 
-async def waiting_with(session: Session, scope: Scope, wanted: str) -> UUID | None:
+async def flagged_with(session: Session, scope: Scope, text_hash: str) -> UUID | None:
     """The flagged memory of exactly this scope with this hash. Uses ix_memory_hash."""
     here = scopes.exactly("memory", scope).clause
     found: UUID | None = await session.scalar(
-        select(MemoryRow.id).where(here, MemoryRow.hash == wanted, MemoryRow.review_status == "flagged").limit(1)
+        select(MemoryRow.id).where(here, MemoryRow.hash == text_hash, MemoryRow.review_status == "flagged").limit(1)
     )
     return found
 
@@ -84,13 +84,13 @@ async def page(
 
 
 async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bool = False) -> Review | None:
-    """One review in whatever state; `lock` keeps others from resolving it."""
+    """A review in any state; `lock` keeps others from resolving it."""
     query = select(*COLUMNS).where(ReviewRow.workspace_id == workspace_id, ReviewRow.id == review_id)
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _review(row)
 
 
-async def resolve(session: Session, workspace_id: UUID, review_id: UUID, state: State, *, now: datetime) -> None:
+async def resolve(session: Session, workspace_id: UUID, review_id: UUID, state: ReviewState, *, now: datetime) -> None:
     here = ReviewRow.workspace_id == workspace_id, ReviewRow.id == review_id
     await session.execute(update(ReviewRow).where(*here).values(state=state, resolved_at=now))
 
@@ -101,29 +101,23 @@ REOPEN = text("""
         AND m.id = r.memory_id AND m.review_status = 'flagged'
 """)
 
-MOVE_VECTOR = text("""
+COPY_VECTOR = text("""
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
     SELECT workspace_id, :target, generation, kind, user_id, agent_id, run_id, channel, embedding FROM memory_vector
     WHERE workspace_id = :workspace AND memory_id = :id AND kind <> 'context'
 """)
 
-MOVE_SOURCES = text("""
-    INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
-    SELECT workspace_id, :target, turn_id, start, "end" FROM memory_source
-    WHERE workspace_id = :workspace AND memory_id = :id ON CONFLICT DO NOTHING
-""")
-
 
 async def reopen(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
-    """After an undo: what is flagged again waits again."""
+    """After an undo: the review of a memory that is flagged again is pending again."""
     await session.execute(REOPEN, {"workspace": workspace_id, "id": memory_id})
 
 
 async def hand_over(session: Session, workspace_id: UUID, memory_id: UUID, target: UUID) -> None:
-    """Gives another memory the vectors and sources of this one."""
+    """Copies vectors and sources of a memory to another one."""
     values = {"workspace": workspace_id, "id": memory_id, "target": target}
-    await session.execute(MOVE_VECTOR, values)
-    await session.execute(MOVE_SOURCES, values)
+    await session.execute(COPY_VECTOR, values)
+    await sources.copy(session, workspace_id, memory_id, target)
 
 
 COLUMNS = (
@@ -137,5 +131,5 @@ COLUMNS = (
 
 
 def _review(row: Any) -> Review:
-    changes = tuple(Change(each["verb"], UUID(each["target_id"])) for each in row.changes)
+    changes = tuple(ProposedChange(each["verb"], UUID(each["target_id"])) for each in row.changes)
     return Review(row.id, row.memory_id, changes, row.state, row.created_at, row.resolved_at)

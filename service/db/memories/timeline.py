@@ -1,7 +1,7 @@
-"""What happened when, whatever kind of memory keeps it?
+"""The timeline: memories, turns, strategies and goals in one order of time.
 
-No table of its own: what the four tables hold is read in one order, each by its own ORDER BY and LIMIT, so that nothing
-can be on the timeline that is no longer anywhere else. A turn that is kept as a memory too stands there as a turn.
+It has no table of its own: the four tables are read together, each with its own ORDER BY and LIMIT, so nothing can stay
+on the timeline that was deleted elsewhere. A turn that is a memory as well appears as a turn.
 """
 
 from __future__ import annotations
@@ -23,27 +23,25 @@ from service.domain.query import Window
 from service.domain.scope import Scope
 from service.domain.timeline import EventKind, TimelineEvent
 
-Place = tuple[datetime, UUID]
-
-SUMMARY: Final = 240
-"""Characters of a text that has no summary."""
+MAX_CHARS: Final = 240
+"""Of a text that has no summary."""
 
 COLUMNS: Final = "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata)"
 
-# ix_memory_user, _agent or _run cut the scope (ix_turn_…, ix_strategy_…, ix_goal_… the others); the time is a filter
-# and the sort takes the first few.
-READ: Final[Mapping[EventKind, tuple[str, str, str]]] = {
+# By kind: the time, the alias, and the SELECT. ix_memory_user, _agent or _run (ix_turn_…, ix_strategy_…, ix_goal_…)
+# find the rows of the scope; the time is a filter.
+EVENTS: Final[Mapping[EventKind, tuple[str, str, str]]] = {
     EventKind.SEMANTIC: (
         'm."timestamp"',
         "m",
-        f"""SELECT m.id, m."timestamp", left(coalesce(m.metadata ->> 'summary', m.content), {SUMMARY}), m.importance,
+        f"""SELECT m.id, m."timestamp", left(coalesce(m.metadata ->> 'summary', m.content), {MAX_CHARS}), m.importance,
                 coalesce(s.access_count, 0), s.last_accessed, m.channel, m.archived, m.metadata
             FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id""",  # noqa: S608
     ),
     EventKind.EPISODIC: (
         't."timestamp"',
         "t",
-        f"""SELECT t.id, t."timestamp", left(t.content, {SUMMARY}), 0.5, 0, CAST(NULL AS timestamptz), t.channel,
+        f"""SELECT t.id, t."timestamp", left(t.content, {MAX_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), t.channel,
                 t.archived, t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
                                                              'turn_index', t.turn_index)
             FROM turn t""",  # noqa: S608
@@ -51,14 +49,14 @@ READ: Final[Mapping[EventKind, tuple[str, str, str]]] = {
     EventKind.PROCEDURAL: (
         "w.created_at",
         "w",
-        f"""SELECT w.id, w.created_at, left(w.description, {SUMMARY}), 0.5, w.success_count + w.failure_count,
+        f"""SELECT w.id, w.created_at, left(w.description, {MAX_CHARS}), 0.5, w.success_count + w.failure_count,
                 w.last_used_at, w.channel, false, jsonb_build_object('tool_sequence', w.tool_sequence)
             FROM strategy w""",  # noqa: S608
     ),
     EventKind.GOAL: (
         "g.created_at",
         "g",
-        f"""SELECT g.id, g.created_at, left(g.description, {SUMMARY}), 0.5, 0, CAST(NULL AS timestamptz), g.channel,
+        f"""SELECT g.id, g.created_at, left(g.description, {MAX_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), g.channel,
                 false, jsonb_build_object('status', g.status, 'priority', g.priority)
             FROM goal g""",  # noqa: S608
     ),
@@ -72,7 +70,7 @@ async def page(
     window: Window,
     *,
     include_archived: bool,
-    after: Place | None,
+    after: tuple[datetime, UUID] | None,
     limit: int,
     now: datetime,
 ) -> Sequence[TimelineEvent]:
@@ -80,7 +78,7 @@ async def page(
     parts, values = [], {"limit": limit}
     for kind in EventKind:
         if kind in kinds:
-            moment, alias, select = READ[kind]
+            moment, alias, select = EVENTS[kind]
             rows = _rows(kind, alias, moment, scope, window, after, include_archived=include_archived, now=now)
             order = f"ORDER BY {moment} DESC, {alias}.id DESC LIMIT :limit"
             part = f"({select} WHERE {rows.sql} {order}) part {COLUMNS}"
@@ -100,7 +98,7 @@ def _rows(
     moment: str,
     scope: Scope,
     window: Window,
-    after: Place | None,
+    after: tuple[datetime, UUID] | None,
     *,
     include_archived: bool,
     now: datetime,
