@@ -1,4 +1,4 @@
-"""Measures how much evidence a bundle of recall holds, beside plain search cut at the same token budget.
+"""Measures how much evidence a bundle of recall holds, compared with plain search cut at the same token budget.
 
     python -m bench.recall PATH --bundle [--budget 2000] [--ids FILE] [--url URL --key KEY]
 
@@ -29,7 +29,7 @@ SEARCH_TEXTS: Mapping[str, Callable[[dict[str, Any]], str]] = {
 }
 RECALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "bundle": {},
-    "bundle, 1 turn around": {"around": 1},
+    "bundle, 1 turn before and after": {"around": 1},
     "bundle, 3 of a conversation": {"per_conversation": 3},
     "bundle, both": {"per_conversation": 3, "around": 1},
 }

@@ -52,13 +52,13 @@ def documents(same: Numbers, other: Numbers, chance: Numbers) -> list[Anchor]:
 
 
 def queries(answers: Numbers, related: Numbers, verbatim: Numbers, chance: Numbers) -> list[Anchor]:
-    """Returns the knots for a question and a stored text; `verbatim`: a text asked for in its own words."""
+    """Returns the knots for a question and a stored text; `verbatim`: a text queried verbatim."""
     return [
         _floor(chance),
         _at(chance, 50, 0.20, "half of the chance pairs lie below"),
         Anchor((balance(related, chance), 0.50), "as large a share of subjects lies below as of chance pairs above"),
         _at(answers, 50, 0.75, "half of the answers lie above"),
-        _at(verbatim, 10, 0.98, "9 in 10 texts asked for in their own words lie above"),
+        _at(verbatim, 10, 0.98, "9 in 10 texts queried verbatim lie above"),
         Anchor((1.0, 1.0), "the same vector"),
     ]
 
@@ -105,11 +105,11 @@ async def fit_queries(embedder: LocalEmbedder, path: Path) -> list[Anchor]:
     """Returns the fitted knots of questions and texts, labelled `answer` or `related`."""
     rows = read_questions(path)
     texts = await pairs.vectors(embedder, [CleanText(row["text"]) for row in rows])
-    asked = np.array([await embedder.embed_query(CleanText(row["query"])) for row in rows])
+    query_vectors = np.array([await embedder.embed_query(CleanText(row["query"])) for row in rows])
     quoted = np.array([await embedder.embed_query(CleanText(row["text"])) for row in rows])
-    found, labels = np.sum(asked * texts, axis=1), np.array([row["label"] for row in rows])
+    found, labels = np.sum(query_vectors * texts, axis=1), np.array([row["label"] for row in rows])
     verbatim = np.sum(quoted * texts, axis=1)
-    return queries(found[labels == "answer"], found[labels == "related"], verbatim, _between_rows(asked, texts))
+    return queries(found[labels == "answer"], found[labels == "related"], verbatim, _between_rows(query_vectors, texts))
 
 
 async def fit(labelled_pairs: Path, questions: Path) -> str:

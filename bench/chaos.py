@@ -99,9 +99,9 @@ async def _under_load(load: Load, chance: random.Random) -> None:
     await asyncio.sleep(chance.uniform(*CALM_S))
 
 
-async def _back(service: Service, family: ServiceProcesses, part: Part, old: int) -> None:
+async def _back(service: Service, processes: ServiceProcesses, part: Part, old: int) -> None:
     deadline = time.monotonic() + BACK_S
-    while family.pid(part) in (None, old) or not await asyncio.to_thread(is_ready, service.url):
+    while processes.pid(part) in (None, old) or not await asyncio.to_thread(is_ready, service.url):
         if time.monotonic() > deadline:
             raise SystemExit(f"{part} did not come back within {BACK_S:.0f} s:\n{service.log[-4000:]}")
         await asyncio.sleep(0.05)

@@ -15,7 +15,7 @@ import asyncpg  # type: ignore[import-untyped]
 from bench.chaos_writes import AnswerRecord
 
 ANSWERED = """
-SELECT m.id AS asked, memory.content,
+SELECT m.id AS memory_id, memory.content,
     (SELECT count(*) FROM memory_history h WHERE h.memory_id = m.id AND h.event = 'ADD') AS adds,
     (SELECT count(*) FROM audit_log a WHERE a.affected_ids @> ARRAY[m.id] AND a.operation = 'store') AS audits,
     (SELECT count(*) FROM job j WHERE j.memory_id = m.id AND j.kind = 'enrich') AS jobs,
@@ -102,11 +102,11 @@ async def answers(database: str, record: AnswerRecord) -> list[str]:
         copies = {row["content"]: row["copies"] for row in await connection.fetch(COPIES, list(sent))}
     for row in answered:
         if row["content"] is None:
-            wrong.append(f"acknowledged memory {row['asked']} is lost")
-        elif row["content"] != record.added[row["asked"]]:
-            wrong.append(f"acknowledged memory {row['asked']} has another text")
+            wrong.append(f"acknowledged memory {row['memory_id']} is lost")
+        elif row["content"] != record.added[row["memory_id"]]:
+            wrong.append(f"acknowledged memory {row['memory_id']} has another text")
         else:
-            wrong += [f"memory {row['asked']} has {row[part]} {part}" for part in ONCE if row[part] != 1]
+            wrong += [f"memory {row['memory_id']} has {row[part]} {part}" for part in ONCE if row[part] != 1]
     wrong += [f"stored {count} times: {text}" for text, count in copies.items() if count > 1]
     wrong += [f"sent with a key and not stored: {text}" for text in record.keyed if text not in copies]
     return wrong

@@ -108,18 +108,18 @@ async def measure(url: str, key: str, nodes: int, rounds: int) -> str:
     ]
     for depth in (1, 2, 3):
         for name, start in (("a node", some), ("the hub", lambda: 0)):
-            asked = [f"/v1/entities/graph?ids={uuid_of(start())}&depth={depth}" for _ in range(rounds)]
-            questions.append((f"entities, {depth} hops from {name}", asked))
+            paths = [f"/v1/entities/graph?ids={uuid_of(start())}&depth={depth}" for _ in range(rounds)]
+            questions.append((f"entities, {depth} hops from {name}", paths))
     paths = [f"/v1/entities/path?source_id={uuid_of(some())}&target_id={uuid_of(some())}" for _ in range(rounds)]
     questions.append(("shortest path", paths))
     for depth in (1, 2, 3):
         for name, start in (("one", some), ("the hub", lambda: 0)):
-            asked = [f"/v1/memories/{uuid_of(start(), 'm')}/related?depth={depth}" for _ in range(rounds)]
-            questions.append((f"memories, {depth} hops from {name}", asked))
+            paths = [f"/v1/memories/{uuid_of(start(), 'm')}/related?depth={depth}" for _ in range(rounds)]
+            questions.append((f"memories, {depth} hops from {name}", paths))
     rows = []
-    for name, asked in questions:
-        await measured(client, asked[: max(3, rounds // 10)])
-        pace = await measured(client, asked)
+    for name, paths in questions:
+        await measured(client, paths[: max(3, rounds // 10)])
+        pace = await measured(client, paths)
         rows.append((name, pace.p50_ms, pace.p95_ms, pace.p99_ms))
     await client.close()
     return table(("ms", "p50", "p95", "p99"), rows)

@@ -138,23 +138,22 @@ def _checked(answer: HttpAnswer) -> HttpAnswer:
     return answer
 
 
-def report(asked: Sequence[QueryResult]) -> str:
+def report(results: Sequence[QueryResult]) -> str:
     """Returns recall and MRR over all questions and by category, then the latencies."""
-    counted = [one for one in asked if one.evidence]
+    counted = [one for one in results if one.evidence]
     groups = {"all": counted} | {name: [one for one in counted if one.category == name] for name in _names(counted)}
     rows = [
         [name, len(group), *(f"{mean(one.recall(cut) for one in group):.3f}" for cut in CUTS), _mrr(group)]
         for name, group in groups.items()
     ]
     found = table(["questions", "n", *(f"recall@{cut}" for cut in CUTS), "MRR"], rows)
-    p50, p95, p99 = (percentile([one.ms for one in asked], share) for share in (0.50, 0.95, 0.99))
-    return (
-        f"{found}\n\nsearch, one client: p50 {p50:.1f} ms, p95 {p95:.1f} ms, p99 {p99:.1f} ms ({len(asked)} questions)"
-    )
+    p50, p95, p99 = (percentile([one.ms for one in results], share) for share in (0.50, 0.95, 0.99))
+    latencies = f"p50 {p50:.1f} ms, p95 {p95:.1f} ms, p99 {p99:.1f} ms ({len(results)} questions)"
+    return f"{found}\n\nsearch, one client: {latencies}"
 
 
-def _names(asked: Sequence[QueryResult]) -> list[str]:
-    return sorted({one.category for one in asked})
+def _names(results: Sequence[QueryResult]) -> list[str]:
+    return sorted({one.category for one in results})
 
 
 def _mrr(group: Sequence[QueryResult]) -> str:
@@ -166,9 +165,9 @@ async def measure(service: Service, path: Path, *, captions: bool) -> str:
     conversations, questions = read(path)
     client = Client(service.url, service.key, timeout_s=120)
     turns, loaded = await load_all(service, client, conversations, captions=captions)
-    asked = [await ask(client, question, turns.get(question["conversation_id"], {})) for question in questions]
+    results = [await ask(client, question, turns.get(question["conversation_id"], {})) for question in questions]
     await client.close()
-    return f"{loaded}\n\n{report(asked)}"
+    return f"{loaded}\n\n{report(results)}"
 
 
 async def load_all(

@@ -1,4 +1,4 @@
-"""Measures stores per second and their latency, beside the bare writing of their rows.
+"""Measures stores per second and their latency, compared with writing their rows directly.
 
     python -m bench.stores [--stores 320] [--runs 3] [--url URL --key KEY [--database URL]]
 

@@ -64,12 +64,12 @@ class ServiceProcesses:
         found: dict[Part, float] = {}
         for part in PARTS:
             pid = self.pid(part)
-            family = [] if pid is None else [pid, *(children(pid) if part == "postgres" else ())]
-            found[part] = sum(_cpu_s(each, with_dead=each == pid) for each in family)
+            processes = [] if pid is None else [pid, *(children(pid) if part == "postgres" else ())]
+            found[part] = sum(_cpu_s(each, with_dead=each == pid) for each in processes)
         return found
 
     def database_url(self) -> str:
-        """Returns the superuser's URL, from Postgres' own file (line 4 port, line 5 socket folder)."""
+        """Returns the superuser's URL, from its postmaster.pid (line 4 port, line 5 socket folder)."""
         lines = (self.cluster / "postmaster.pid").read_text().splitlines()
         return f"postgresql://postgres@/loxodon?host={quote(lines[4], safe='')}&port={lines[3]}"
 
@@ -119,7 +119,7 @@ def started(*, env: Mapping[str, str] = NOTHING, patient: bool = False) -> Itera
     with tempfile.TemporaryDirectory(prefix="loxodon-bench-", ignore_cleanup_errors=True) as folder:
         data_dir, port, key = Path(folder) / "data", free_port(), "lox_" + secrets.token_urlsafe(32)
         log = Path(folder) / "log"
-        own = {"DATA_DIR": str(data_dir), "PORT": str(port), "BOOTSTRAP_API_KEY": key}
+        settings = {"DATA_DIR": str(data_dir), "PORT": str(port), "BOOTSTRAP_API_KEY": key}
         with log.open("wb") as out:
             process = subprocess.Popen(
                 [
@@ -130,16 +130,16 @@ def started(*, env: Mapping[str, str] = NOTHING, patient: bool = False) -> Itera
                     str(os.getpid()),
                 ],
                 cwd=ROOT,
-                env=_clean_environment() | {PREFIX + name: value for name, value in own.items()} | dict(env),
+                env=_clean_environment() | {PREFIX + name: value for name, value in settings.items()} | dict(env),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
-        family = ServiceProcesses(process.pid, data_dir / "postgres", log)
+        processes = ServiceProcesses(process.pid, data_dir / "postgres", log)
         url = f"http://127.0.0.1:{port}"
         try:
             _wait_until_ready(process, url, log)
-            yield Service(url, key, family.database_url(), family)
+            yield Service(url, key, processes.database_url(), processes)
         finally:
             _stop(process)
 
@@ -151,8 +151,8 @@ def free_port() -> int:
 
 
 def _clean_environment() -> dict[str, str]:
-    ours = set(UNPREFIXED.values())
-    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) and name not in ours}
+    variables = set(UNPREFIXED.values())
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) and name not in variables}
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

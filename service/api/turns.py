@@ -86,14 +86,14 @@ async def search_turns(
     if (q is None) == (query is None) or not (q or query or "").strip():
         raise InvalidInput("q: give the question as q (or as query).", field="q")
     text = await clean_words(q or query or "", "q", res)
-    one: UUID | None = None
+    only: UUID | None = None
     if conversation_id is not None:
         async with res.db.read(who.workspace_id) as session:
-            one = (await find(session, scope, conversation_id)).id
+            only = (await find(session, scope, conversation_id)).id
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
-    wanted = Turns(scope, since, conversation_id=one, channels=tuple(channels or ()))
+    wanted = Turns(scope, since, conversation_id=only, channels=tuple(channels or ()))
     async with in_time(res, request):
         hits, warnings = await search(wanted, text, limit, res)
-    said = [hit.turn for hit in hits]
-    note("turns/search", scope, said, query=text, kind="episodic", channels=channels or (), limit=limit)
+    found = [hit.turn for hit in hits]
+    note("turns/search", scope, found, query=text, kind="episodic", channels=channels or (), limit=limit)
     return TurnSearchResponse(results=[turn_search_hit(each) for each in hits], warnings=list(warnings))

@@ -61,12 +61,12 @@ async def explain_memory(
         changes = await history.of_memory(session, who.workspace_id, wanted)
         if not changes:
             raise missing()
-        there = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
+        memory = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
         quotes = await sources.quotes(session, who.workspace_id, wanted, limit=limit)
         decided = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
     return ExplainMemoryResponse(
         id=wanted,
-        memory=there.text if there else None,
+        memory=memory.text if memory else None,
         sources=[
             MemorySourceItem(
                 conversation_id=each.conversation_id,

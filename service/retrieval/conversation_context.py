@@ -50,7 +50,7 @@ async def context(
     hits: Sequence[Hit] = ()
     warnings: tuple[str, ...] = ()
     if text:
-        # memories of the whole user or agent, not of this conversation alone
+        # memories of the whole user or agent, not only of this conversation
         wide = scope if scope.user_id is None and scope.agent_id is None else replace(scope, run_id=None)
         found = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking), res)
         hits, warnings = found.hits, found.warnings

@@ -94,7 +94,7 @@ class _Filters(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class AddedTexts:
-    """Texts that are embedded as notes, beside the query, and what each technique did."""
+    """Texts that are embedded as notes, in addition to the query, and what each technique did."""
 
     texts: tuple[CleanText, ...]
     used: dict[str, TechniqueUse]

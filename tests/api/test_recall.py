@@ -15,7 +15,7 @@ from tests.fakes.embedder import AngleEmbedder
 
 QUERY = "Where does Alice want to live?"
 EMBEDDED_QUERY = "Where does want to live?"
-"""What search embeds of it: the name of the user distinguishes nothing among her own facts."""
+"""What search embeds of it: the name of the user distinguishes nothing among the facts about that user."""
 
 
 async def recalled(client: AsyncClient, query: str = QUERY, **fields: Any) -> dict[str, Any]:

@@ -42,10 +42,10 @@ async def notes(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
 
 @asynccontextmanager
 async def reranking(resources: Resources, tenant: Tenant, url: str, **settings: Any) -> AsyncIterator[AsyncClient]:
-    own = resources.settings.model_copy(update={"rerank_provider": "http", "rerank_url": url, **settings})
-    reranker = HttpReranker(url, timeout_s=own.rerank_timeout_s)
+    changed = resources.settings.model_copy(update={"rerank_provider": "http", "rerank_url": url, **settings})
+    reranker = HttpReranker(url, timeout_s=changed.rerank_timeout_s)
     async with (
-        serving(replace(resources, settings=own, reranker=reranker)) as app,
+        serving(replace(resources, settings=changed, reranker=reranker)) as app,
         client_of(app, tenant.key) as client,
     ):
         yield client
@@ -114,9 +114,12 @@ USELESS: list[Any] = [None, "no", {"scores": []}, {"scores": [{"id": 9, "score":
 async def test_the_language_model_as_a_reranker(
     notes: AsyncClient, resources: Resources, tenant: Tenant, reply: Any
 ) -> None:
-    own = resources.settings.model_copy(update={"rerank_provider": "llm"})
+    changed = resources.settings.model_copy(update={"rerank_provider": "llm"})
     llm = ScriptedLlm(rerank=reply)
-    async with serving(replace(resources, settings=own, llm=llm)) as app, client_of(app, tenant.key) as client:
+    async with (
+        serving(replace(resources, settings=changed, llm=llm)) as app,
+        client_of(app, tenant.key) as client,
+    ):
         found = await search(client, rerank=True)
     assert memories(found)[0] == ("She drinks tea." if reply == GOOD else "She sails.")
     assert bool(found["warnings"]) == (reply != GOOD)

@@ -54,9 +54,9 @@ async def test_the_model_that_decided_is_named_and_later_changes_follow(resource
         assert [each["quote"] for each in found["sources"]] == ["I live in Porto", "I moved to Lisbon"]
         assert {(each["start"], each["end"]) for each in found["sources"]} == {(None, None)}
         await client.delete(f"/v1/memories/{result['id']}")
-        gone = await why(client, result["id"])
-        assert gone["memory"] is None
-        assert [each["event"] for each in gone["changes"]] == ["ADD", "UPDATE", "DELETE"]
+        deleted = await why(client, result["id"])
+        assert deleted["memory"] is None
+        assert [each["event"] for each in deleted["changes"]] == ["ADD", "UPDATE", "DELETE"]
 
 
 async def test_a_note_has_no_source_and_other_tenants_see_nothing(

@@ -61,11 +61,11 @@ def test_facts_without_a_time_are_stored_one_by_one() -> None:
 
 @pytest.mark.parametrize(("name", "turns", "questions"), [("sessions", 178, 122), ("preferences", 278, 135)])
 def test_the_evidence_of_the_shipped_sets_exists(name: str, turns: int, questions: int) -> None:
-    conversations, asked = read(Path(__file__).parents[1] / "corpora" / f"{name}.jsonl")
+    conversations, loaded_questions = read(Path(__file__).parents[1] / "corpora" / f"{name}.jsonl")
     known = {(each["id"], turn["id"]) for each in conversations for part in each["sessions"] for turn in part["turns"]}
-    assert (len(known), len(asked)) == (turns, questions)
-    assert all((each["conversation_id"], turn) in known for each in asked for turn in each["evidence"])
-    assert {each["held_out"] for each in asked} == {False, True}
+    assert (len(known), len(loaded_questions)) == (turns, questions)
+    assert all((each["conversation_id"], turn) in known for each in loaded_questions for turn in each["evidence"])
+    assert {each["held_out"] for each in loaded_questions} == {False, True}
 
 
 def _answer(write: Write, event: str = "ADD") -> dict[str, object]:

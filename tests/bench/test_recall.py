@@ -39,7 +39,7 @@ def test_ndcg(ranks: tuple[int, ...], evidence: int, gain: float) -> None:
 
 
 def test_the_report_has_a_table_for_each_category() -> None:
-    asked = [QueryResult("a", 1, (1,), 5.0), QueryResult("b", 2, (3,), 9.0)]
-    text = recall.report({"one way": asked, "another": asked})
+    results = [QueryResult("a", 1, (1,), 5.0), QueryResult("b", 2, (3,), 9.0)]
+    text = recall.report({"one variant": results, "another": results})
     assert [part.splitlines()[0].split("  ")[0] for part in text.split("\n\n")] == ["all (2)", "a (1)", "b (1)"]
     assert text.count("another") == 3

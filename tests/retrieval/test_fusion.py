@@ -95,8 +95,8 @@ def test_one_weak_word_in_common_is_no_full_match() -> None:
 
 
 def test_a_memory_without_context_is_its_own_context() -> None:
-    alone, turn = Signals("alone", 4.0, None, 0.6, None), Signals("turn", 4.0, 4.0, 0.6, 0.6)
-    first, second = fusion.fuse([alone, turn, FAR], Asking(4, 4))[:2]
+    note, turn = Signals("note", 4.0, None, 0.6, None), Signals("turn", 4.0, 4.0, 0.6, 0.6)
+    first, second = fusion.fuse([note, turn, FAR], Asking(4, 4))[:2]
     assert first.score == second.score
 
 
@@ -184,8 +184,8 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
     candidates: list[Signals], relevance: dict[Hashable, float], weight: float, diversity: float
 ) -> None:
     ranked = fusion.fuse(candidates, Asking(9, 9))
-    odd = np.array([float(hash(hit.key) % 2) for hit in ranked])
-    spread = fusion.spread_out(ranked, lambda at: np.maximum(odd, odd[at]), diversity, limit=6, deep=3)
+    groups = np.array([float(hash(hit.key) % 2) for hit in ranked])
+    spread = fusion.spread_out(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, deep=3)
     for found in (fusion.blend(ranked, relevance, weight), spread, fusion.blend(spread, relevance, weight)):
         assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
         for hit in found:
@@ -212,9 +212,9 @@ def test_what_repeats_a_hit_gives_way() -> None:
 
 
 def test_without_explain_there_are_no_terms() -> None:
-    told, quiet = (fusion.fuse(near_by(3), Asking(2, 2), explain=explain) for explain in (True, False))
-    assert [hit.score for hit in told] == [hit.score for hit in quiet]
-    assert [len(hit.terms) for hit in quiet] == [0, 0, 0]
+    explained, plain = (fusion.fuse(near_by(3), Asking(2, 2), explain=explain) for explain in (True, False))
+    assert [hit.score for hit in explained] == [hit.score for hit in plain]
+    assert [len(hit.terms) for hit in plain] == [0, 0, 0]
 
 
 def test_an_entity_and_nothing_else() -> None:

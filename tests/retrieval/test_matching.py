@@ -19,16 +19,16 @@ def parse(text: str) -> ParsedQuery:
     return query_parsing.parse(text, NOW, ZoneInfo("UTC"), SPEAKERS)
 
 
-def time_match(asked: QueryTime | None, at: datetime, *mentions: Mention) -> float:
+def time_match(query_time: QueryTime | None, at: datetime, *mentions: Mention) -> float:
     """The match of a memory of this time that mentions these times."""
-    return float(matching.time_match(asked, [at], [mentions])[0])
+    return float(matching.time_match(query_time, [at], [mentions])[0])
 
 
 def test_a_rare_name_is_matched_in_full() -> None:
-    asked = parse("status of ZX-4471")
-    rarity = {term: 0.5 for group in asked.exact_terms for term in group} | {"zx-4471": 1.0}
-    assert matching.exact_match(asked.exact_terms, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
-    assert matching.exact_match(asked.exact_terms, {"zx", "4472", "zx-4472"}, rarity) == 0.0
+    query = parse("status of ZX-4471")
+    rarity = {term: 0.5 for group in query.exact_terms for term in group} | {"zx-4471": 1.0}
+    assert matching.exact_match(query.exact_terms, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
+    assert matching.exact_match(query.exact_terms, {"zx", "4472", "zx-4472"}, rarity) == 0.0
     assert matching.exact_match(parse("where do I work").exact_terms, {"work"}, rarity) == 0.0
 
 
@@ -48,32 +48,32 @@ def test_speaker_match(text: str, speaker: str | None, role: str, match: float) 
 
 
 def test_a_date_with_a_year_matches_only_that_date() -> None:
-    asked = parse("What did Ines do on 3 May 2023?").time
-    assert asked is not None
-    assert (asked.begins_at, asked.any_year) == (datetime(2023, 5, 3, tzinfo=UTC), False)
+    query_time = parse("What did Ines do on 3 May 2023?").time
+    assert query_time is not None
+    assert (query_time.begins_at, query_time.any_year) == (datetime(2023, 5, 3, tzinfo=UTC), False)
     at = datetime(2023, 5, 3, 18, tzinfo=UTC)
-    fits = [time_match(asked, at + timedelta(days=days)) for days in (0, 3, 30, -3)]
-    assert fits[0] == 1.0
-    assert 1 > fits[1] > 0.5 > fits[3] > fits[2]
-    assert time_match(asked, at.replace(year=2024)) < 0.01
+    scores = [time_match(query_time, at + timedelta(days=days)) for days in (0, 3, 30, -3)]
+    assert scores[0] == 1.0
+    assert 1 > scores[1] > 0.5 > scores[3] > scores[2]
+    assert time_match(query_time, at.replace(year=2024)) < 0.01
 
 
 def test_a_month_without_a_year_matches_every_year_the_latest_best() -> None:
-    asked = parse("What did Ines do last May?").time
-    assert asked is not None
+    query_time = parse("What did Ines do last May?").time
+    assert query_time is not None
     latest, older, other = (datetime(*day, tzinfo=UTC) for day in ((2026, 5, 9), (2021, 5, 9), (2021, 9, 9)))
-    assert time_match(asked, latest) == 1.0
-    assert time_match(asked, older) == matching.OTHER_YEAR
-    assert time_match(asked, other) < 0.01
+    assert time_match(query_time, latest) == 1.0
+    assert time_match(query_time, older) == matching.OTHER_YEAR
+    assert time_match(query_time, other) < 0.01
 
 
 def test_words_relative_to_now_do_not_spoil_a_date() -> None:
-    asked = parse("Where did we dance last Saturday before June 7, 2023?").time
-    assert asked is not None
-    assert asked.ends_at is not None
-    assert asked.ends_at.year == 2023
-    near, far = datetime(2023, 6, 3, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
-    assert time_match(asked, near) > time_match(asked, far) >= 0.5
+    query_time = parse("Where did we dance last Saturday before June 7, 2023?").time
+    assert query_time is not None
+    assert query_time.ends_at is not None
+    assert query_time.ends_at.year == 2023
+    close, far = datetime(2023, 6, 3, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
+    assert time_match(query_time, close) > time_match(query_time, far) >= 0.5
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_words_relative_to_now_do_not_spoil_a_date() -> None:
 )
 def test_a_time_mentioned_in_the_memory_counts(days: tuple[int | None, int], fits: bool) -> None:
     day = datetime(2023, 5, 3, tzinfo=UTC)
-    asked = QueryTime(day, day + timedelta(days=1))
+    query_time = QueryTime(day, day + timedelta(days=1))
     begins, ends = (None if off is None else day + timedelta(days=off) for off in days)
     mention = Mention("then", 0, 4, "date", begins, ends)
-    assert (time_match(asked, day + timedelta(days=200), mention) == 1.0) is fits
+    assert (time_match(query_time, day + timedelta(days=200), mention) == 1.0) is fits
 
 
 def test_29_february_matches_other_years_too() -> None:
-    asked = QueryTime(datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), any_year=True)
-    assert time_match(asked, datetime(2022, 2, 28, 12, tzinfo=UTC)) == matching.OTHER_YEAR
+    query_time = QueryTime(datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), any_year=True)
+    assert time_match(query_time, datetime(2022, 2, 28, 12, tzinfo=UTC)) == matching.OTHER_YEAR
 
 
 def test_without_a_time_nothing_matches() -> None:

@@ -1,4 +1,4 @@
-"""Query parsing: speakers, exact and rare terms, times, and what is asked for."""
+"""Query parsing: speakers, exact and rare terms, times, and what is parsed for."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_a_speaker_of_that_name_stays_a_condition() -> None:
     ],
 )
 def test_for_a_living_means_for_work(text: str, embed: str) -> None:
-    asked = query_parsing.parse(text, NOW, ZONE)
-    assert asked.embedding_text == embed
-    assert ("work" in asked.terms) == ("work" in embed)
+    parsed = query_parsing.parse(text, NOW, ZONE)
+    assert parsed.embedding_text == embed
+    assert ("work" in parsed.terms) == ("work" in embed)
     assert query_parsing.without_names(text, []) == embed
 
 
@@ -159,9 +159,9 @@ def test_role_of_the_speaker_asked_for(text: str, role: str | None) -> None:
     ],
 )
 def test_a_relative_year_is_a_year(text: str, any_year: bool) -> None:
-    asked = parse(text).time
-    assert asked is not None
-    assert asked.any_year is any_year
+    parsed = parse(text).time
+    assert parsed is not None
+    assert parsed.any_year is any_year
 
 
 @pytest.mark.parametrize(

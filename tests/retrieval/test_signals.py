@@ -80,8 +80,8 @@ def measures(found: list[Row], wanted: frozenset[str]) -> Measures:
     return Measures(**columns | {name: np.array(columns[name], dtype=np.float64) for name in numbers})
 
 
-def alone(row: Row, scene: Scene) -> Signals:
-    """One candidate, by the rules as they are told in docs/retrieval.md."""
+def one_candidate(row: Row, scene: Scene) -> Signals:
+    """One candidate, by the rules in docs/retrieval.md."""
     read = scene.read
     held = {term for term, number in scene.terms.items() if number in row["terms"]}
     if scene.span is not None:
@@ -158,7 +158,7 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
     scene = replace(scene, span=signals.span(read, columns))
     asked = signals.asked(scene)
     fused = fusion.fuse(signals.of(columns, scene), asked, fusion=method)
-    wanted = fusion.fuse([alone(row, scene) for row in found], asked, fusion=method)
+    wanted = fusion.fuse([one_candidate(row, scene) for row in found], asked, fusion=method)
     assert [hit.key for hit in fused] == [hit.key for hit in wanted]
     for hit, other in zip(fused, wanted, strict=True):
         assert hit.score == pytest.approx(other.score, abs=1e-9)

@@ -1,4 +1,4 @@
-"""What recall reads beside its hits: context windows of turns, entities that the query names, and their relations."""
+"""What recall reads in addition to its hits: turns around them, entities named in the query, and their relations."""
 
 from __future__ import annotations
 
