@@ -15,7 +15,6 @@ from service.api import (
     channels,
     conversations,
     decisions,
-    docs,
     entities,
     entity_graph,
     errors,
@@ -30,7 +29,6 @@ from service.api import (
     reference,
     relations,
     reviews,
-    revising,
     scopes,
     search,
     store,
@@ -61,7 +59,6 @@ PARTS = (
     bulk,
     store,
     memories,
-    revising,
     forgetting,
     relations,
     recall,
@@ -123,7 +120,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     for part in PARTS:
         app.include_router(part.router)
     openapi.install(app)
-    docs.install(app)
+    openapi.serve_page(app)
     return app
 
 

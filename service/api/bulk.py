@@ -23,9 +23,9 @@ from service.api.change_models import (
     PatchMemoryInput,
 )
 from service.api.deps import Deleter, Reader, ResourcesOf, Writer
+from service.api.memories import revision, shown
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.reads import NoteOf
-from service.api.revising import revision, shown
 from service.api.store_models import BatchItemError
 from service.api.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
 from service.db.idempotency import Replay

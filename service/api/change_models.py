@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
@@ -24,25 +24,8 @@ from service.api.schemas import (
     refuse_reserved,
 )
 from service.api.store_models import BatchItemError
-from service.domain.relation import RelationType
 from service.domain.text import is_blank
 
-RelationName = Literal[
-    "OCCURRED_BEFORE",
-    "SIMILAR_TO",
-    "EXEMPLIFIES",
-    "INVALIDATED_BY",
-    "DERIVED_FROM",
-    "PREFERS_OVER",
-    "EVOLVED_INTO",
-    "SUPERSEDES",
-    "PROMOTED_FROM",
-    "RELATES_TO",
-    "LEADS_TO",
-    "CONTRADICTS",
-    "REINFORCES",
-    "PART_OF",
-]
 NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
 """What a PATCH may set to null: it is empty afterwards."""
 
@@ -140,32 +123,6 @@ class PromoteMemoryRequest(RequestModel):
     )
 
 
-class CreateRelationRequest(RequestModel):
-    """An edge from the memory of the path to `target_id`."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"target_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", "type": "DERIVED_FROM"}]}
-    )
-
-    target_id: Id = Field(
-        examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"], description="UUID of the memory that the edge leads to"
-    )
-    type: RelationName = Field(
-        examples=["DERIVED_FROM"],
-        description="Read from the path's memory to the target: this one is DERIVED_FROM that one",
-    )
-    strength: Unit = Field(1.0, description="0..1")
-    properties: Metadata = Field(default_factory=dict, description="Whatever you like to keep with the edge")
-    t_valid: Time | None = Field(None, description="First moment it holds; left out: always did")
-    t_invalid: Time | None = Field(None, description="First moment it no longer holds; left out: it goes on")
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
-            raise ValueError("t_valid: must lie before t_invalid")
-        return self
-
-
 class MemoryIdsRequest(RequestModel):
     """Ids of memories; one that is no UUID is simply not found."""
 
@@ -217,46 +174,6 @@ class PromotedMemoryResponse(MemoryResponse):
     """The memory in `_global`."""
 
     promoted_from: Id = Field(description="UUID of the original, which stays in its channel")
-
-
-class RelationResponse(ResponseModel):
-    """An edge between two memories, seen from the one that was asked about."""
-
-    source_id: Id = Field(description="UUID of the memory that the edge begins at")
-    target_id: Id = Field(description="UUID of the memory that it leads to")
-    type: RelationType = Field(description="Read from source to target")
-    strength: float = Field(description="0..1")
-    properties: dict[str, Any] = Field(description="Yours; of an edge that came by itself what drew it")
-    t_valid: Time | None = Field(description="First moment it holds; null: always did")
-    t_invalid: Time | None = Field(description="First moment it no longer holds; null: it goes on")
-    created_at: Time | None = Field(description="When the edge was made; null: not known")
-    direction: Literal["out", "in"] = Field(
-        description="Seen from the memory that was asked about: out leads away from it, in towards it"
-    )
-
-
-class RelationPage(ResponseModel):
-    """The strongest first."""
-
-    results: list[RelationResponse] = Field(description="At most `limit` edges")
-    next_cursor: OnePage = None
-
-
-class RelatedMemoryItem(MemoryResponse):
-    """A memory that a walk came to."""
-
-    depth: int = Field(description="Edges from the memory that was asked about: 1..3")
-    relation: RelationResponse = Field(description="The edge by which the walk came, seen from the memory before it")
-
-
-class RelatedMemoryPage(ResponseModel):
-    """The nearest first, then the strongest."""
-
-    results: list[RelatedMemoryItem] = Field(description="At most `limit` memories, each once")
-    truncated: bool = Field(
-        description="true: a memory had more than its 50 strongest edges, or more memories were found than `limit`"
-    )
-    next_cursor: OnePage = None
 
 
 class MemoriesByIdResponse(ResponseModel):

@@ -11,7 +11,7 @@ from pydantic import Field
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
 from service.api.memory_models import MemoryResponse, memory_response
-from service.api.preconditions import OWN
+from service.api.preconditions import IN_SCOPE
 from service.api.schemas import Id, OnePage, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.memories import decisions, history
@@ -75,7 +75,7 @@ class UndoDecisionResponse(ResponseModel):
     summary="Every decision about a memory, with its evidence",
     response_model=DecisionPage,
     responses=errors.documented(401, 403, 404, 503),
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def get_memory_decisions(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000

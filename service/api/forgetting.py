@@ -10,7 +10,7 @@ from pydantic import Field
 from service.api import errors, operations
 from service.api.change_models import DeletedMemoryResponse
 from service.api.deps import Admin, AgentId, CallerOf, ChannelName, Deleter, ResourcesOf, RunId, UserId, scope_of
-from service.api.preconditions import OWN, ExpectedOf
+from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.schemas import DeletedCountResponse, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.erasure.deletion import Extent
@@ -102,7 +102,7 @@ async def delete_memories(
     summary="Delete a memory for good",
     response_model=DeletedMemoryResponse | PurgeReceiptResponse,
     responses=errors.documented(401, 403, 404, 412, 503),
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def delete_memory(
     id: str,

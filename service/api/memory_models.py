@@ -15,36 +15,15 @@ from service.api.schemas import (
     OfUser,
     OnePage,
     ResponseModel,
+    TemporalDetails,
     Time,
+    temporal_details,
 )
 from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import ClassificationSource, MemoryType
 from service.domain.memory import HistoryEntry, Memory
-from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.language import entities, importance
-
-
-class TimeMention(ResponseModel):
-    """A temporal expression in the text."""
-
-    text: str = Field(description="As it stands there", examples=["last week"])
-    start: int = Field(description="Its first character, from 0", examples=[12])
-    end: int = Field(description="The character after its last one", examples=[21])
-    kind: str = Field(description="date, time, datetime, range, duration or set", examples=["range"])
-    begins_at: Time | None = Field(None, description="What it means, half-open; null where it is open")
-    ends_at: Time | None = Field(
-        None, description="The end of it, the same moment as begins_at for an instant; null where it is open"
-    )
-
-
-class TemporalDetails(ResponseModel):
-    """When a text speaks of."""
-
-    type: TemporalType = Field(description="temporal: it counts until valid_until", examples=["persistent"])
-    valid_until: Time | None = Field(None, description="With type temporal: it counts until then; else null")
-    tag: TemporalTag | None = Field(None, description="Whether it speaks of now, of what was or will be; null: unset")
-    mentions: list[TimeMention] = Field(default_factory=list, description="In the order of the text")
 
 
 class MemoryResponse(ResponseModel):
@@ -214,26 +193,6 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "updated_at": found.updated_at,
         "expires_at": found.expires_at,
     }
-
-
-def temporal_details(found: Temporal) -> TemporalDetails:
-    return TemporalDetails(
-        type=found.type,
-        valid_until=found.valid_until,
-        tag=found.tag,
-        mentions=[time_mention(each) for each in found.mentions],
-    )
-
-
-def time_mention(found: Mention) -> TimeMention:
-    return TimeMention(
-        text=found.text,
-        start=found.start,
-        end=found.end,
-        kind=found.kind,
-        begins_at=found.begins_at,
-        ends_at=found.ends_at,
-    )
 
 
 def history_item(found: HistoryEntry) -> MemoryHistoryItem:

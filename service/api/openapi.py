@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
 
 from service.api.errors import Problem, documented
 
@@ -85,3 +90,28 @@ def _complete(operation: dict[str, Any]) -> None:
     }
     for status, answer in documented(*(status for status, comes in brought.items() if comes)).items():
         answers.setdefault(str(status), answer)
+
+
+ASSETS = "/docs/assets"
+
+
+def serve_page(app: FastAPI) -> None:
+    """Adds /docs. The package is only located, not imported: it would bring an application class of its own."""
+    app.mount(ASSETS, StaticFiles(directory=_assets()), name="docs")
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return get_swagger_ui_html(
+            openapi_url=str(app.openapi_url),
+            title=app.title,
+            swagger_js_url=f"{ASSETS}/swagger-ui-bundle.js",
+            swagger_css_url=f"{ASSETS}/swagger-ui.css",
+            swagger_favicon_url=f"{ASSETS}/favicon.png",
+        )
+
+
+def _assets() -> Path:
+    found = find_spec("fastapi_offline")
+    assert found is not None, "fastapi-offline is pinned in requirements/"
+    assert found.origin is not None, "it is an ordinary package"
+    return Path(found.origin).parent / "static"

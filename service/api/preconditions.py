@@ -67,4 +67,4 @@ def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], mis
     return Depends(check)
 
 
-OWN = [in_scope(memories.get, missing)]
+IN_SCOPE = [in_scope(memories.get, missing)]

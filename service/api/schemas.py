@@ -21,6 +21,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
 from service.errors import InvalidInput
 
@@ -193,3 +194,48 @@ def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
     if not np.isfinite(length) or length < 1e-6:
         raise InvalidInput("embedding: must have a finite length above zero.", field="embedding")
     return found
+
+
+# -- the times that a text names ---------------------------------------------------------------------------------------
+
+
+class TimeMention(ResponseModel):
+    """A temporal expression in the text."""
+
+    text: str = Field(description="As it stands there", examples=["last week"])
+    start: int = Field(description="Its first character, from 0", examples=[12])
+    end: int = Field(description="The character after its last one", examples=[21])
+    kind: str = Field(description="date, time, datetime, range, duration or set", examples=["range"])
+    begins_at: Time | None = Field(None, description="What it means, half-open; null where it is open")
+    ends_at: Time | None = Field(
+        None, description="The end of it, the same moment as begins_at for an instant; null where it is open"
+    )
+
+
+class TemporalDetails(ResponseModel):
+    """When a text speaks of."""
+
+    type: TemporalType = Field(description="temporal: it counts until valid_until", examples=["persistent"])
+    valid_until: Time | None = Field(None, description="With type temporal: it counts until then; else null")
+    tag: TemporalTag | None = Field(None, description="Whether it speaks of now, of what was or will be; null: unset")
+    mentions: list[TimeMention] = Field(default_factory=list, description="In the order of the text")
+
+
+def temporal_details(found: Temporal) -> TemporalDetails:
+    return TemporalDetails(
+        type=found.type,
+        valid_until=found.valid_until,
+        tag=found.tag,
+        mentions=[time_mention(each) for each in found.mentions],
+    )
+
+
+def time_mention(found: Mention) -> TimeMention:
+    return TimeMention(
+        text=found.text,
+        start=found.start,
+        end=found.end,
+        kind=found.kind,
+        begins_at=found.begins_at,
+        ends_at=found.ends_at,
+    )

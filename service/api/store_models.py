@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api.filters import FilterIn
-from service.api.memory_models import TemporalDetails, temporal_details
 from service.api.schemas import (
     MAX_TAGS,
     MAX_TEXT,
@@ -22,11 +21,13 @@ from service.api.schemas import (
     ResponseModel,
     ScopeFields,
     Tag,
+    TemporalDetails,
     Time,
     TypeName,
     Unit,
     Zone,
     refuse_reserved,
+    temporal_details,
 )
 from service.domain.decision import Action, Evidence
 from service.domain.draft import DedupAction, Draft, EmbeddingStatus

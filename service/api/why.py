@@ -11,7 +11,7 @@ from service.api import errors
 from service.api.decisions import DecisionResponse, shown
 from service.api.deps import Reader, ResourcesOf
 from service.api.memory_models import MemoryHistoryItem, history_item
-from service.api.preconditions import OWN
+from service.api.preconditions import IN_SCOPE
 from service.api.schemas import Id, ResponseModel, Time
 from service.db.memories import decisions, history, memories, sources
 from service.memory.transactions import memory_id, missing
@@ -50,7 +50,7 @@ class ExplainMemoryResponse(ResponseModel):
     summary="Where a memory comes from and what became of it",
     response_model=ExplainMemoryResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
-    dependencies=OWN,
+    dependencies=IN_SCOPE,
 )
 async def explain_memory(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
