@@ -31,7 +31,7 @@ hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile("same")
 
-# Not the local model's 384, which the tests of the whole service use: so every run covers two (A10).
+# Not the local model's 384, which the tests of the whole service use: so every run covers two.
 DIMENSION = int(os.environ.get("LOXODON_TEST_DIM", "768"))
 
 

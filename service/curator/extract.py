@@ -19,7 +19,7 @@ from service.domain.fact import Fact, NamedRelation
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 from service.errors import LlmError
-from service.language import facts as offline
+from service.language import facts
 from service.language.facts import talk
 from service.language.facts.fact import CONFIDENCE
 from service.language.facts.tongue import is_english
@@ -97,7 +97,7 @@ def _odd(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
 
 def by_rules(said: Sequence[SourceMessage]) -> Extracted:
     """The offline extraction."""
-    messages = [offline.Message(each.role, each.text, each.name) for each in said]
+    messages = [facts.Message(each.role, each.text, each.name) for each in said]
     found = tuple(
         Fact(
             text=CleanText(each.text),
@@ -108,7 +108,7 @@ def by_rules(said: Sequence[SourceMessage]) -> Extracted:
             start=each.start,
             end=each.end,
         )
-        for each in offline.extract(messages)
+        for each in facts.extract(messages)
     )
     if any(each.by_assistant for each in said):  # the user confirms a claim in the assistant's words
         found = sourcing.placed(found, said)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.language import entity_words as words
+from service.language import entity_words
 from service.language.common_words import FUNCTION_WORDS, is_common
 from service.language.gazetteer import CALENDAR, FIRST_NAMES, LONGEST_NAME_WORDS, NAMES, PLAIN_CAPITALS
 
@@ -71,7 +71,11 @@ def is_headline(sentence: list[Token]) -> bool:
         return False
     raised = [token for token in sentence if token.text[0].isupper() and not token.initial and len(token.text) > 1]
     return (
-        sum(is_common(t.text) and t.lower not in words.LAST_WORDS and t.lower not in words.TITLES for t in raised) > 1
+        sum(
+            is_common(t.text) and t.lower not in entity_words.LAST_WORDS and t.lower not in entity_words.TITLES
+            for t in raised
+        )
+        > 1
     )
 
 
@@ -92,7 +96,7 @@ def _run_end(sentence: list[Token], index: int, *, headline: bool) -> int:
         token = sentence[end]
         if end > index and (sentence[end - 1].possessive or not _joins(sentence[end - 1], token)):
             break
-        if headline and is_common(token.text) and token.lower not in words.LAST_WORDS:
+        if headline and is_common(token.text) and token.lower not in entity_words.LAST_WORDS:
             break
         if token.capital:
             end += 1
@@ -105,12 +109,12 @@ def _run_end(sentence: list[Token], index: int, *, headline: bool) -> int:
 
 def _joins(before: Token, token: Token) -> bool:
     """A full stop inside a name belongs to a title or an initial: "Dr. Meyer", "J. Doe"."""
-    return token.gap != ". " or before.lower in words.TITLES or len(before.text) == 1
+    return token.gap != ". " or before.lower in entity_words.TITLES or len(before.text) == 1
 
 
 def _connects(sentence: list[Token], index: int) -> bool:
     """ "of" and its like continue a name when a capital follows, "the" allowed between: "Lord of the Rings"."""
-    if sentence[index].lower not in words.CONNECTORS or sentence[index - 1].lower in CALENDAR:
+    if sentence[index].lower not in entity_words.CONNECTORS or sentence[index - 1].lower in CALENDAR:
         return False
     rest = sentence[index + 1 : index + 3]
     rest = rest[1:] if rest and rest[0].lower == "the" else rest[:1]
@@ -129,22 +133,22 @@ def _cleaned(sentence: list[Token], start: int, end: int, *, headline: bool) -> 
 
 def _strip_first(sentence: list[Token], start: int, end: int) -> bool:
     token = sentence[start]
-    if _listed(sentence, start, end) or (token.lower in words.FIRST_WORDS and end - start > 1):
+    if _listed(sentence, start, end) or (token.lower in entity_words.FIRST_WORDS and end - start > 1):
         return False
     if token.lower in CONNECTORS_AND_FUNCTIONS or token.lower in CALENDAR:
         return True
-    if end - start > 1 and token.lower in words.TITLES:
+    if end - start > 1 and token.lower in entity_words.TITLES:
         return True
     if token.lower in PLAIN_CAPITALS:
-        return end - start == 1 or sentence[end - 1].lower not in words.LAST_WORDS
+        return end - start == 1 or sentence[end - 1].lower not in entity_words.LAST_WORDS
     if not token.initial or token.lower in FIRST_NAMES:
         return False
-    if end - start == 2 and sentence[end - 1].lower in words.LAST_WORDS:  # "Green Street", but "Call Acme Corp"
+    if end - start == 2 and sentence[end - 1].lower in entity_words.LAST_WORDS:  # "Green Street", but "Call Acme Corp"
         return False
-    return is_common(token.text) or token.lower in words.NOUNS or token.lower.endswith(_ORDINARY_ENDINGS)
+    return is_common(token.text) or token.lower in entity_words.NOUNS or token.lower.endswith(_ORDINARY_ENDINGS)
 
 
-CONNECTORS_AND_FUNCTIONS = FUNCTION_WORDS | words.CONNECTORS
+CONNECTORS_AND_FUNCTIONS = FUNCTION_WORDS | entity_words.CONNECTORS
 
 
 def _is_plain(token: Token) -> bool:
@@ -173,7 +177,7 @@ def _is_lone_noise(sentence: list[Token], index: int, *, headline: bool) -> bool
     if token.lower in FIRST_NAMES:
         return token.initial and is_common(token.text) and not _is_subject(sentence, index + 1)
     if is_common(token.text):
-        return not (index and sentence[index - 1].lower in words.NAMING | words.TITLES)
+        return not (index and sentence[index - 1].lower in entity_words.NAMING | entity_words.TITLES)
     opening = token.initial and not token.possessive and not _is_subject(sentence, index + 1)
     return headline or opening
 
@@ -182,7 +186,7 @@ def _is_subject(sentence: list[Token], end: int) -> bool:
     if end >= len(sentence):
         return False
     following = sentence[end]
-    if following.lower in words.AUXILIARIES or following.lower in words.PERSON_AFTER:
+    if following.lower in entity_words.AUXILIARIES or following.lower in entity_words.PERSON_AFTER:
         return following.gap == " "
     if following.lower == "and":
         return sentence[end + 1].capital if end + 1 < len(sentence) else False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from service.language import entity_words as words
+from service.language import entity_words
 from service.language.common_words import is_common
 from service.language.entity_runs import Token
 from service.language.gazetteer import FIRST_NAMES, NAMES, KnownName
@@ -53,8 +53,9 @@ def _listed_type(known: KnownName, run: list[Token], before: str, after: str) ->
 
 def _acts(before: str, after: str) -> bool:
     last = before.split()[-1:]
-    return after in words.PERSON_AFTER or any(
-        word in words.PERSON_BEFORE or word in words.TITLES or words.NOUNS.get(word) == "person" for word in last
+    return after in entity_words.PERSON_AFTER or any(
+        word in entity_words.PERSON_BEFORE or word in entity_words.TITLES or entity_words.NOUNS.get(word) == "person"
+        for word in last
     )
 
 
@@ -62,10 +63,10 @@ def _inside(run: list[Token]) -> str | None:
     if len(run) < 2:
         return None
     first, last = run[0].lower, run[-1].lower
-    if first in words.FIRST_WORDS:
-        return words.FIRST_WORDS[first]
-    if last in words.LAST_WORDS and not (last in ("park", "max", "co") and first in FIRST_NAMES):
-        return words.LAST_WORDS[last]
+    if first in entity_words.FIRST_WORDS:
+        return entity_words.FIRST_WORDS[first]
+    if last in entity_words.LAST_WORDS and not (last in ("park", "max", "co") and first in FIRST_NAMES):
+        return entity_words.LAST_WORDS[last]
     kinds = [known.type for token in run if (known := NAMES.get(token.lower)) and token.lower not in FIRST_NAMES]
     if first in FIRST_NAMES and not all(is_common(token.text) for token in run[1:]):
         return "person"
@@ -78,16 +79,16 @@ def _beside(run: list[Token], before: str, after: str) -> str | None:
     """The noun or verb next to the name; the nearest word speaks first."""
     tail = before.split()
     last = tail[-1] if tail else ""
-    if last in words.NAMING and len(tail) > 1:
-        nouns = (words.NOUNS[word] for word in reversed(tail[:-1]) if word in words.NOUNS)
+    if last in entity_words.NAMING and len(tail) > 1:
+        nouns = (entity_words.NOUNS[word] for word in reversed(tail[:-1]) if word in entity_words.NOUNS)
         return next(nouns, "person" if last == "named" else None)  # "a beagle named Biscuit"
-    if last in words.TITLES:
+    if last in entity_words.TITLES:
         return "person"
     is_first_name = run[0].lower in FIRST_NAMES
-    if after in words.NOUNS and words.NOUNS[after] != "person" and not is_first_name:
-        return words.NOUNS[after]
-    if last in words.NOUNS and (not is_first_name or words.NOUNS[last] == "person"):
-        return words.NOUNS[last]
+    if after in entity_words.NOUNS and entity_words.NOUNS[after] != "person" and not is_first_name:
+        return entity_words.NOUNS[after]
+    if last in entity_words.NOUNS and (not is_first_name or entity_words.NOUNS[last] == "person"):
+        return entity_words.NOUNS[last]
     if is_first_name:
         return "person"
     for pattern, kind in _PHRASES:
@@ -98,9 +99,9 @@ def _beside(run: list[Token], before: str, after: str) -> str | None:
 
 
 _PHRASES = (
-    (words.WORK_BEFORE, "organization"),
-    (words.TECHNOLOGY_BEFORE, "technology"),
-    (words.PLACE_BEFORE, "location"),
+    (entity_words.WORK_BEFORE, "organization"),
+    (entity_words.TECHNOLOGY_BEFORE, "technology"),
+    (entity_words.PLACE_BEFORE, "location"),
 )
 
 
@@ -130,6 +131,6 @@ def _by_words(run: list[Token], before: str, after: str) -> str:
     ordinary = [is_common(token.text) for token in run]
     if 2 <= len(run) <= 3 and not any(ordinary):
         return "organization" if before.endswith(("at ", "the ")) else "person"
-    if len(run) == 1 and not ordinary[0] and after in words.AUXILIARIES:
+    if len(run) == 1 and not ordinary[0] and after in entity_words.AUXILIARIES:
         return "concept"
     return "organization" if before.endswith("at ") else "concept"

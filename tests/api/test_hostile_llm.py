@@ -19,7 +19,7 @@ from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known
 from tests.api.wired import FENCED, NUMBERED, Mind, Wire, wired
 from tests.conftest import Tenant
-from tests.fakes.http_server import Cut, HttpAnswer, HttpRequest
+from tests.fakes.http_server import Cut, HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import Content, completion
 
 KNOWN = ["User likes tea", "User owns a boat", "User has a sister named Una"]
@@ -54,8 +54,8 @@ async def told(client: AsyncClient, said: str) -> dict[str, Any]:
     return found
 
 
-def body(text: str | None, **changes: Any) -> HttpAnswer:
-    return HttpAnswer(body=completion(text, **changes))
+def body(text: str | None, **changes: Any) -> ScriptedAnswer:
+    return ScriptedAnswer(body=completion(text, **changes))
 
 
 USELESS = {
@@ -70,11 +70,11 @@ USELESS = {
     "a word": body('{"facts": "none"}'),
     "an object": body("{}"),
     "brackets": body("[" * 20_000),
-    "no JSON at all": HttpAnswer(body=b"<html>bad gateway</html>"),
-    "no choices": HttpAnswer(body=b'{"choices": []}'),
+    "no JSON at all": ScriptedAnswer(body=b"<html>bad gateway</html>"),
+    "no choices": ScriptedAnswer(body=b'{"choices": []}'),
     "filtered": body(None, finish_reason="content_filter"),
-    "refused": HttpAnswer(400, b'{"error": {"message": "no", "type": "x", "code": null, "param": null}}'),
-    "cut off": HttpAnswer(body=completion("[]"), cut=Cut.IN_BODY),
+    "refused": ScriptedAnswer(400, b'{"error": {"message": "no", "type": "x", "code": null, "param": null}}'),
+    "cut off": ScriptedAnswer(body=completion("[]"), cut=Cut.IN_BODY),
 }
 
 
@@ -83,7 +83,7 @@ async def test_an_extraction_that_cannot_be_used_is_made_later(
     wire: Wire,
     tenant: Tenant,
     tables: Tables,
-    useless: HttpAnswer,
+    useless: ScriptedAnswer,
 ) -> None:
     """The messages are kept, the answer is not cached, and the job that comes later stores what the request wanted."""
     client, server = wire.client, wire.server

@@ -17,7 +17,7 @@ from service.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
-from tests.fakes.http_server import HttpAnswer, HttpRequest, HttpServer
+from tests.fakes.http_server import HttpRequest, HttpServer, ScriptedAnswer
 from tests.fakes.llm import ScriptedLlm
 
 USER = {"user_id": "iris"}
@@ -25,9 +25,9 @@ QUESTION = "what does she drink"
 NOTES = {"She sails.": 0.9, "She drinks tea.": 0.6, "She reads.": 0.3}
 
 
-def rerank(request: HttpRequest) -> HttpAnswer:
+def rerank(request: HttpRequest) -> ScriptedAnswer:
     scores = [{"index": at, "score": 1.0 if "tea" in text else 0.1} for at, text in enumerate(request.json["texts"])]
-    return HttpAnswer(body=json.dumps(scores).encode())
+    return ScriptedAnswer(body=json.dumps(scores).encode())
 
 
 @pytest.fixture
@@ -86,10 +86,12 @@ async def test_a_reranker_moves_hits_and_its_score_can_be_recomputed(
 
 
 @pytest.mark.parametrize(
-    "answer", [HttpAnswer(500), HttpAnswer(delay_s=30), HttpAnswer(body=b"?")], ids=["500", "slow", "no JSON"]
+    "answer",
+    [ScriptedAnswer(500), ScriptedAnswer(delay_s=30), ScriptedAnswer(body=b"?")],
+    ids=["500", "slow", "no JSON"],
 )
 async def test_the_fused_order_stands_when_it_fails(
-    notes: AsyncClient, resources: Resources, tenant: Tenant, answer: HttpAnswer
+    notes: AsyncClient, resources: Resources, tenant: Tenant, answer: ScriptedAnswer
 ) -> None:
     with HttpServer(lambda _: answer) as server:
         async with reranking(resources, tenant, f"http://127.0.0.1:{server.port}/", rerank_timeout_s=0.2) as client:

@@ -44,7 +44,7 @@ class Cut(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class ScriptedAnswer:
     """What goes back, `delay_s` after the request has been read."""
 
     status: int = 200
@@ -71,7 +71,7 @@ def _phrase(status: int) -> str:
 class HttpServer:
     """Answers every request with `answer(request)`; use it with `with` or `async with`."""
 
-    def __init__(self, answer: Callable[[HttpRequest], HttpAnswer]) -> None:
+    def __init__(self, answer: Callable[[HttpRequest], ScriptedAnswer]) -> None:
         self._answer = answer
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake server", daemon=True)

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tests.fakes.http_server import Cut, HttpAnswer, HttpRequest, HttpServer
+from tests.fakes.http_server import Cut, HttpRequest, HttpServer, ScriptedAnswer
 
 Content: TypeAlias = str | Mapping[str, Any] | Sequence[Any]
 
@@ -32,20 +32,20 @@ class ScriptedPath:
 
     def __init__(self) -> None:
         self.requests: list[HttpRequest] = []
-        self._queue: deque[HttpAnswer] = deque()
+        self._queue: deque[ScriptedAnswer] = deque()
 
     @property
     def bodies(self) -> list[Any]:
         return [request.json for request in self.requests]
 
-    def answer(self, request: HttpRequest) -> HttpAnswer:
+    def answer(self, request: HttpRequest) -> ScriptedAnswer:
         self.requests.append(request)
         return self._queue.popleft() if self._queue else self.unscripted(request)
 
-    def unscripted(self, request: HttpRequest) -> HttpAnswer:
+    def unscripted(self, request: HttpRequest) -> ScriptedAnswer:
         return failure(400, message="nothing is scripted")
 
-    def add(self, answer: HttpAnswer) -> None:
+    def add(self, answer: ScriptedAnswer) -> None:
         self._queue.append(answer)
 
     def forget(self) -> None:
@@ -67,19 +67,19 @@ class ScriptedPath:
 
     def raw(self, body: bytes, *, status: int = 200, delay_s: float = 0.0) -> None:
         """Any bytes at all."""
-        self.add(HttpAnswer(status, body, delay_s=delay_s))
+        self.add(ScriptedAnswer(status, body, delay_s=delay_s))
 
     def drop(self) -> None:
         """The connection ends without an answer."""
-        self.add(HttpAnswer(cut=Cut.BEFORE_ANSWER))
+        self.add(ScriptedAnswer(cut=Cut.BEFORE_ANSWER))
 
     def cut_short(self) -> None:
         """The connection ends in the middle of the body."""
-        self.add(HttpAnswer(body=b'{"choices": [], "data": []}', cut=Cut.IN_BODY))
+        self.add(ScriptedAnswer(body=b'{"choices": [], "data": []}', cut=Cut.IN_BODY))
 
     def hang(self, delay_s: float = 30.0) -> None:
         """The answer comes after `delay_s`, which should be too late."""
-        self.add(HttpAnswer(delay_s=delay_s))
+        self.add(ScriptedAnswer(delay_s=delay_s))
 
 
 class ChatScript(ScriptedPath):
@@ -91,19 +91,19 @@ class ChatScript(ScriptedPath):
 
     def reply(self, content: Content, *, delay_s: float = 0.0, **changes: Any) -> None:
         """The model says `content`; anything but a string is written as JSON. `changes`: see `completion`."""
-        self.add(HttpAnswer(body=completion(content, **changes), delay_s=delay_s))
+        self.add(ScriptedAnswer(body=completion(content, **changes), delay_s=delay_s))
 
     def call_tool(self, name: str, arguments: Content, **changes: Any) -> None:
-        self.add(HttpAnswer(body=completion(None, tool=(name, arguments), **changes)))
+        self.add(ScriptedAnswer(body=completion(None, tool=(name, arguments), **changes)))
 
     def default(self, answer: Callable[[HttpRequest], Content] | Content) -> None:
         """What the model says when nothing is scripted: always the same, or a function of the request."""
         self._default = answer if callable(answer) else lambda _: answer
 
-    def unscripted(self, request: HttpRequest) -> HttpAnswer:
+    def unscripted(self, request: HttpRequest) -> ScriptedAnswer:
         if self._default is None:
             return super().unscripted(request)
-        return HttpAnswer(body=completion(self._default(request), model=request.json["model"]))
+        return ScriptedAnswer(body=completion(self._default(request), model=request.json["model"]))
 
 
 class EmbeddingScript(ScriptedPath):
@@ -124,13 +124,13 @@ class EmbeddingScript(ScriptedPath):
 
     def vectors(self, vectors: Sequence[Sequence[float]], *, indices: Sequence[int | None] | None = None) -> None:
         """The next answer holds exactly these."""
-        self.add(HttpAnswer(body=embeddings(vectors, indices=indices)))
+        self.add(ScriptedAnswer(body=embeddings(vectors, indices=indices)))
 
-    def unscripted(self, request: HttpRequest) -> HttpAnswer:
+    def unscripted(self, request: HttpRequest) -> ScriptedAnswer:
         body = request.json
         dimension = body.get("dimensions", self.dimension)
         found = [self._placed.get(text) or direction(text, dimension) for text in body["input"]]
-        return HttpAnswer(body=embeddings(found, packed=body.get("encoding_format") == "base64"))
+        return ScriptedAnswer(body=embeddings(found, packed=body.get("encoding_format") == "base64"))
 
 
 class OpenAiServer(HttpServer):
@@ -153,7 +153,7 @@ class OpenAiServer(HttpServer):
     def requests(self) -> list[HttpRequest]:
         return [*self.chat.requests, *self.embeddings.requests]
 
-    def _route(self, request: HttpRequest) -> HttpAnswer:
+    def _route(self, request: HttpRequest) -> ScriptedAnswer:
         if request.path.endswith("/chat/completions"):
             return self.chat.answer(request)
         if request.path.endswith("/embeddings"):
@@ -214,7 +214,7 @@ def failure(
     code: str | None = None,
     param: str | None = None,
     message: str = "scripted failure",
-) -> HttpAnswer:
+) -> ScriptedAnswer:
     """The error body of the wire."""
     error = {"message": message, "type": "scripted", "code": code, "param": param}
-    return HttpAnswer(status, json.dumps({"error": error}).encode(), headers or {})
+    return ScriptedAnswer(status, json.dumps({"error": error}).encode(), headers or {})

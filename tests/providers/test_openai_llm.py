@@ -15,7 +15,7 @@ from service.providers.openai_llm import OpenAiLlm, response_format
 from service.providers.presets import PRESETS, Endpoint, JsonMode, choose_llm
 from service.providers.protocols import LlmRequest, TokenUsage, ToolCall, ToolSpec
 from service.providers.retry import RetryPolicy
-from tests.fakes.http_server import Cut, HttpAnswer
+from tests.fakes.http_server import Cut, ScriptedAnswer
 from tests.fakes.openai_server import OpenAiServer, failure
 
 SCHEMA = {"type": "object", "properties": {"facts": {"type": "array"}}}
@@ -109,7 +109,7 @@ async def test_a_redirect_is_followed(server: OpenAiServer, open_llm: Open) -> N
     with OpenAiServer() as elsewhere:
         elsewhere.chat.default("fine")
         for _ in range(2):
-            server.chat.add(HttpAnswer(307, headers={"location": f"{elsewhere.base_url}/chat/completions"}))
+            server.chat.add(ScriptedAnswer(307, headers={"location": f"{elsewhere.base_url}/chat/completions"}))
         llm = open_llm()
         assert [(await llm.complete(ASK)).text, (await llm.complete(ASK)).text] == ["fine", "fine"]
         request = elsewhere.chat.requests[0]
@@ -238,14 +238,14 @@ async def test_no_choices(server: OpenAiServer, open_llm: Open) -> None:
         failure(408),
         failure(500),
         failure(529),
-        HttpAnswer(cut=Cut.BEFORE_ANSWER),
-        HttpAnswer(cut=Cut.IN_BODY),
-        HttpAnswer(body=b"<html>bad gateway</html>"),
-        HttpAnswer(body=b'{"error": {"message": "overloaded"}}'),
-        HttpAnswer(body=b'{"choices": [{"mess'),
+        ScriptedAnswer(cut=Cut.BEFORE_ANSWER),
+        ScriptedAnswer(cut=Cut.IN_BODY),
+        ScriptedAnswer(body=b"<html>bad gateway</html>"),
+        ScriptedAnswer(body=b'{"error": {"message": "overloaded"}}'),
+        ScriptedAnswer(body=b'{"choices": [{"mess'),
     ],
 )
-async def test_passing_troubles_are_retried(server: OpenAiServer, open_llm: Open, trouble: HttpAnswer) -> None:
+async def test_passing_troubles_are_retried(server: OpenAiServer, open_llm: Open, trouble: ScriptedAnswer) -> None:
     server.chat.add(trouble)
     server.chat.reply("fine")
     assert (await open_llm().complete(ASK)).text == "fine"

@@ -11,7 +11,7 @@ from service.errors import RerankError
 from service.providers.choose import open_reranker
 from service.providers.reranker import MAX_ANSWER_BYTES, MAX_CHARS, HttpReranker
 from service.settings import Settings
-from tests.fakes.http_server import Cut, HttpAnswer, HttpRequest, HttpServer
+from tests.fakes.http_server import Cut, HttpRequest, HttpServer, ScriptedAnswer
 
 TEXTS = ["tea", "coffee", "milk"]
 
@@ -19,10 +19,10 @@ TEXTS = ["tea", "coffee", "milk"]
 def answering(body: Any, seen: list[HttpRequest] | None = None, **more: Any) -> HttpServer:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
 
-    def answer(request: HttpRequest) -> HttpAnswer:
+    def answer(request: HttpRequest) -> ScriptedAnswer:
         if seen is not None:
             seen.append(request)
-        return HttpAnswer(body=content, **more)
+        return ScriptedAnswer(body=content, **more)
 
     return HttpServer(answer)
 

@@ -6,7 +6,7 @@ that does not exist or lies beyond year 9999; callers drop such an expression.
 
 from __future__ import annotations
 
-import calendar as gregorian
+from calendar import monthrange
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -40,7 +40,7 @@ def add_months(moment: datetime, months: int) -> datetime:
     """The same day `months` later, cut to the month's length (January 31 + 1 = February 28 or 29)."""
     index = moment.year * 12 + moment.month - 1 + months
     year, month = divmod(index, 12)
-    last = gregorian.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else 28
+    last = monthrange(year, month + 1)[1] if 1 <= year <= 9999 else 28
     return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
 
 

@@ -12,13 +12,12 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
-from service.language.temporal import calendar, tense
+from service.language.temporal import calendar, tense, words
 from service.language.temporal.calendar import Lean
 from service.language.temporal.find import mentions
 from service.language.temporal.gate import may_have_time
 from service.language.temporal.rewording import reworded
 from service.language.temporal.words import MONTH, NUMBER, WEEKDAY, WEEKDAYS
-from service.language.temporal.words import day as day_of_month
 
 Window = tuple[datetime | None, datetime | None]
 
@@ -85,7 +84,7 @@ def _nth_weekday(query: str, reference: datetime, zone: ZoneInfo) -> Window | No
     first = begins.astimezone(zone)
     first += timedelta(days=(WEEKDAYS.index(asked["day"].lower()) - first.weekday()) % 7)
     days = [day for week in range(-((first - ends) // _WEEK)) if (day := first + week * _WEEK).astimezone(UTC) < ends]
-    place = -1 if asked["nth"].lower() == "last" else day_of_month(asked["nth"].lower()) - 1
+    place = -1 if asked["nth"].lower() == "last" else words.day(asked["nth"].lower()) - 1
     if not -1 <= place < len(days):
         return None
     return days[place].astimezone(UTC), (days[place] + timedelta(days=1)).astimezone(UTC)
