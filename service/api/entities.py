@@ -1,15 +1,16 @@
-"""Entities over HTTP: the names that memories speak of, made and changed by hand, found, and merged."""
+"""Entities over HTTP: created, changed, found, deleted and merged."""
 
 from __future__ import annotations
 
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from service.api import cursors, errors
 from service.api.deps import (
     AgentId,
+    CallerOf,
     ChannelName,
     Deleter,
     Reader,
@@ -18,6 +19,7 @@ from service.api.deps import (
     ScopeOf,
     UserId,
     Writer,
+    optional_scope,
     scope_of,
 )
 from service.api.entity_models import (
@@ -34,7 +36,7 @@ from service.api.entity_models import (
     entity_response,
 )
 from service.api.limits import LIMITED
-from service.api.preconditions import ExpectedOf
+from service.api.preconditions import ExpectedOf, uuid_of
 from service.api.reads import CountsOf, NoteOf
 from service.api.schemas import Channel, embedding_vector
 from service.api.writes import WriteOf, answer, send
@@ -43,10 +45,9 @@ from service.db.graph.entities import EntityMatch, EntityScope
 from service.domain.access import Caller
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
 from service.domain.request import StoredAnswer
-from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import EmbeddingError, InvalidInput
-from service.memory import entity as verbs
+from service.memory import entity
 from service.memory.entity import MergeOutcome
 from service.pipeline.pii import clean_words
 from service.providers.protocols import Vector
@@ -54,25 +55,41 @@ from service.resources import Resources
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"])
 
-LIKELY = 0.5
-"""Below this similarity an entity that only its vector found is not shown (R7.02 reads the same bound)."""
+MIN_SIMILARITY = 0.5
+"""Below it, an entity that was found only by its vector is not shown."""
 
 
-def some_scope(
-    who: Caller, user_id: str | None, agent_id: str | None, run_id: str | None, channel: str | None
-) -> Scope | None:
-    """The scope of a call that needs none: ids that were given, or the key's; None for the whole workspace."""
-    if not any((user_id, agent_id, run_id, who.user_id, who.agent_id, who.run_id)):
-        return None
-    return scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+async def _visibility(
+    who: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> EntityScope:
+    """An entity is found by its id in any channel; only ids that are given restrict it."""
+    if not any((user_id, agent_id, run_id)):
+        return EntityScope(who.workspace_id, None)
+    scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return EntityScope(who.workspace_id, scope, any_channel=channel is None)
 
 
-def entity_id(given: str) -> UUID:
-    """The id; NotFound for anything that is no UUID."""
-    try:
-        return UUID(given)
-    except ValueError:
-        raise verbs.missing() from None
+VisibleOf = Annotated[EntityScope, Depends(_visibility)]
+"""Which entities a request for given ids may see."""
+
+
+async def _scope_visibility(
+    who: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> EntityScope:
+    scope = optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return EntityScope(who.workspace_id, scope if any((scope.user_id, scope.agent_id, scope.run_id)) else None)
+
+
+ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
+"""Which entities a request for a name may see: those of the scope, or of the whole workspace when there is none."""
 
 
 @router.post(
@@ -83,7 +100,7 @@ def entity_id(given: str) -> UUID:
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf) -> EntityPage:
-    """By name. With agent_id or run_id those that its memories name."""
+    """By name. With agent_id or run_id only entities that memories of that agent or run mention."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
@@ -98,7 +115,7 @@ async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf
 @router.put(
     "",
     operation_id="upsert_entity",
-    summary="Make an entity, or add to the one of this name",
+    summary="Create an entity, or add to the one with this name",
     response_model=EntityResponse,
     responses={
         201: {"model": EntityResponse, "description": "It is new"},
@@ -112,15 +129,17 @@ async def upsert_entity(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Told apart by user and channel; the name counts in any case, aliases are looked at first."""
+    """Entities are distinguished by user, channel and name, whatever its case; an alias matches too."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     owner = EntityOwner(who.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
-    wish = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
-    return send(_made(await verbs.upsert(owner, wish, vector, res, write.answered_by(_made), expected=expected)))
+    new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
+    return send(
+        _upserted(await entity.upsert(owner, new, vector, res, write.answered_by(_upserted), expected=expected))
+    )
 
 
-def _made(found: tuple[Entity, bool]) -> StoredAnswer:
+def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
     return answer(201 if found[1] else 200, entity_response(found[0]))
 
 
@@ -141,42 +160,41 @@ async def search_entities(
     counts: CountsOf,
     q: Annotated[
         str,
-        Query(min_length=1, max_length=1_000, description="A name or other words", examples=["acme"]),
+        Query(min_length=1, max_length=1_000, description="A name or a description", examples=["acme"]),
     ],
-    type: Annotated[str | None, Query(max_length=50, description="Such as person or project")] = None,
+    type: Annotated[str | None, Query(max_length=50, description="Only this type, such as person or project")] = None,
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 10,
     top_k: Annotated[int | None, Query(ge=1, le=100, description="The same as limit")] = None,
 ) -> EntitySearchResponse:
-    """A name or alias that is, begins with or holds the words; and what a caller described in other words."""
+    """Entities whose name or alias equals, starts with or contains the query, and those similar to it by their name and
+    description."""
     if not q.strip():
         raise InvalidInput("q: must not be blank.", field="q")
     if top_k is not None and "limit" in request.query_params:
         raise InvalidInput("limit: give limit or top_k, not both.", field="limit")
     limit = top_k or limit
-    question = await clean_words(q, "q", res)
-    vector, warnings = await _vector_of(who, question, res)
+    query = await clean_words(q, "q", res)
+    vector, warnings = await _embed_query(who, query, res)
     kind = type_name(type) if type else None
     async with res.db.begin(who.workspace_id) as session:
         seen = EntityScope(who.workspace_id, scope, channels=tuple(channels or ()))
-        found = await entities.search(
-            session, seen, question, vector, kind=kind, generation=res.generation, limit=limit
-        )
+        found = await entities.search(session, seen, query, vector, kind=kind, generation=res.generation, limit=limit)
         hits = _ranked(found, res)[:limit]
         ids = [each.id for each in hits]
         if counts:
             await entities.count_read(session, who.workspace_id, ids, now=res.clock())
     by_id = {each.entity.id: each.entity for each in found}
     shown = [by_id[each] for each in ids]
-    note("entities/search", scope, shown, query=question, kind="entity", channels=channels or (), limit=limit)
+    note("entities/search", scope, shown, query=query, kind="entity", channels=channels or (), limit=limit)
     return EntitySearchResponse(results=hits, warnings=warnings)
 
 
-async def _vector_of(who: Caller, question: CleanText, res: Resources) -> tuple[Vector | None, list[str]]:
+async def _embed_query(who: Caller, query: CleanText, res: Resources) -> tuple[Vector | None, list[str]]:
     try:
-        return await res.embedder.embed_query(who.workspace_id, question), []
+        return await res.embedder.embed_query(who.workspace_id, query), []
     except EmbeddingError:
-        return None, ["embedding_unavailable: only names were looked at."]
+        return None, ["embedding_unavailable: only names were searched."]
 
 
 def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
@@ -184,7 +202,7 @@ def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
     for each in found:
         similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
         score = max(each.fit, similarity or 0.0)
-        if each.fit > 0 or score >= LIKELY:
+        if each.fit > 0 or score >= MIN_SIMILARITY:
             hits.append(EntitySearchHit(**entity_fields(each.entity), score=score, similarity=similarity))
     return sorted(hits, key=lambda hit: (-hit.score, -hit.mentions, hit.name))
 
@@ -200,24 +218,20 @@ async def get_entity(
     id: str,
     who: Reader,
     res: ResourcesOf,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
+    seen: VisibleOf,
 ) -> Response:
-    """Ids of a scope are not needed; ones that are given must be its own."""
-    seen = named_seen(who, user_id, agent_id, run_id, channel)
+    """Ids of a scope are optional; one that is given must be the entity's."""
     async with res.db.read(who.workspace_id) as session:
-        found = await entities.get(session, seen, entity_id(id))
+        found = await entities.get(session, seen, uuid_of(id, entity.missing))
     if found is None:
-        raise verbs.missing()
+        raise entity.missing()
     return send(answer(200, entity_response(found)))
 
 
 @router.delete(
     "/{id}",
     operation_id="delete_entity",
-    summary="Take an entity away",
+    summary="Delete an entity",
     response_model=DeletedEntityResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 412, 503),
 )
@@ -227,16 +241,13 @@ async def delete_entity(
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
+    seen: VisibleOf,
 ) -> Response:
-    """With its aliases, relations and mentions. The memories stay, and a later text can name it again."""
-    wanted = entity_id(id)
-    await be_seen(res, named_seen(who, user_id, agent_id, run_id, channel), [wanted])
+    """With its aliases, relations and mentions. The memories stay, and a later text can create it again."""
+    wanted = uuid_of(id, entity.missing)
+    await require_visible(res, seen, [wanted])
     context = write.answered_by(_removed)
-    return send(_removed(await verbs.remove(who.workspace_id, wanted, res, context, expected=expected)))
+    return send(_removed(await entity.remove(who.workspace_id, wanted, res, context, expected=expected)))
 
 
 def _removed(found: Entity) -> StoredAnswer:
@@ -246,27 +257,29 @@ def _removed(found: Entity) -> StoredAnswer:
 @router.post(
     "/merge",
     operation_id="merge_entities",
-    summary="Make one entity part of another",
+    summary="Merge one entity into another",
     response_model=EntityMergeResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
 )
 async def merge_entities(body: MergeEntitiesRequest, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
-    """The source's names become aliases of the target, its mentions and relations go over to it; a relation that the
-    target has already is not doubled. Can be taken back with the id of the answer."""
+    """The source's names become aliases of the target, and its mentions and relations move over; a relation that the
+    target already has is not duplicated. The id in the answer undoes the merge."""
     context = write.answered_by(_merged)
-    return send(_merged(await verbs.merge(who.workspace_id, body.source_id, body.target_id, res, context)))
+    return send(_merged(await entity.merge(who.workspace_id, body.source_id, body.target_id, res, context)))
 
 
 @router.post(
     "/merges/{id}/undo",
     operation_id="undo_entity_merge",
-    summary="Make two entities of one again",
+    summary="Undo a merge of entities",
     response_model=EntityMergeResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
 async def undo_entity_merge(id: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
-    """Names, mentions and relations as they were, as far as what they lead to is still there. Again is fine."""
-    return send(_merged(await verbs.unmerge(who.workspace_id, entity_id(id), res, write.answered_by(_merged))))
+    """Restores names, mentions and relations as far as their other ends still exist. Repeating it changes nothing."""
+    return send(
+        _merged(await entity.unmerge(who.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_merged)))
+    )
 
 
 def _merged(found: MergeOutcome) -> StoredAnswer:
@@ -284,22 +297,14 @@ def _merged(found: MergeOutcome) -> StoredAnswer:
     return answer(200, body)
 
 
-def named_seen(
-    who: Caller, user_id: str | None, agent_id: str | None, run_id: str | None, channel: str | None
-) -> EntityScope:
-    """By id an entity is found in any channel; only ids that are given narrow it."""
-    if not any((user_id, agent_id, run_id)):
-        return EntityScope(who.workspace_id, None)
-    scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
-    return EntityScope(who.workspace_id, scope, any_channel=channel is None)
-
-
-async def be_seen(res: Resources, seen: EntityScope, ids: list[UUID], *, field: str = "id") -> dict[UUID, Entity]:
-    """These entities; NotFound when one is not there, or not of the scope that was named."""
+async def require_visible(
+    res: Resources, seen: EntityScope, ids: list[UUID], *, field: str = "id"
+) -> dict[UUID, Entity]:
+    """The entities; raises NotFound when one does not exist or is outside the scope."""
     async with res.db.read(seen.workspace_id) as session:
         found = await entities.get_many(session, seen, ids)
     if set(ids) - found.keys():
-        raise verbs.missing(field)
+        raise entity.missing(field)
     return found
 
 

@@ -1,4 +1,4 @@
-"""What leads from an entity to others, over HTTP: relations, neighbourhoods and shortest ways."""
+"""Relations of entities over HTTP: listed, created, deleted; neighbourhoods and shortest paths."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
 from service.api import cursors, errors
-from service.api.deps import AgentId, ChannelName, Reader, ResourcesOf, RunId, UserId, Writer
-from service.api.entities import be_seen, named_seen, some_scope
+from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.entities import ScopeVisibleOf, VisibleOf, require_visible
 from service.api.entity_models import (
     CreateEntityRelationRequest,
     EntityGraphNode,
@@ -27,7 +27,7 @@ from service.api.entity_models import (
 from service.api.narrowing import split
 from service.api.reads import CountsOf
 from service.api.schemas import DeletedCountResponse, Time
-from service.api.writes import WriteOf, answer, send
+from service.api.writes import WriteOf, answer, deleted, send
 from service.db.engine import Session
 from service.db.graph import entities, entity_relations, entity_walks
 from service.db.graph.entities import EntityScope
@@ -36,18 +36,33 @@ from service.domain.entity import EntityRelation
 from service.domain.request import StoredAnswer
 from service.errors import InvalidInput, NotFound
 from service.language.relation_labels import normalise
-from service.memory import entity as verbs
+from service.memory import entity
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"])
 
-LONGEST_PATH = 6
-MOST_STARTS, MOST_TYPES = 50, 20
+MAX_PATH_EDGES = 6
+MAX_STARTS, MAX_TYPES = 50, 20
 DEFAULT_NODES = 100
-EVIDENCE = 5  # memories shown per relation
+MAX_EVIDENCE = 5
+"""Memories that are shown per relation."""
 
-Types = Annotated[list[str] | None, Query(description="Repeatable, or one comma-separated list; any spelling")]
-ValidAt = Annotated[Time | None, Query(description="Relations that hold at this moment; default now")]
-AllTimes = Annotated[bool, Query(description="Also relations that do not hold at that moment")]
+
+async def _conditions(
+    res: ResourcesOf,
+    types: Annotated[
+        list[str] | None, Query(description="Repeatable, or one comma-separated list; any spelling")
+    ] = None,
+    valid_at: Annotated[Time | None, Query(description="Relations that are valid at this moment; default now")] = None,
+    include_invalid: Annotated[bool, Query(description="Also relations that are not valid at that moment")] = False,
+) -> EdgeFilter:
+    found = tuple(dict.fromkeys(normalise(part) for part in split(types, "types")))
+    if "" in found or len(found) > MAX_TYPES:
+        raise InvalidInput(f"types: at most {MAX_TYPES}, each with a letter.", field="types")
+    return EdgeFilter(None if include_invalid else valid_at or res.clock(), found)
+
+
+EdgeFilterOf = Annotated[EdgeFilter, Depends(_conditions)]
+"""Which relations a request follows."""
 
 
 @router.get(
@@ -62,26 +77,19 @@ async def list_entity_relations(
     who: Reader,
     res: ResourcesOf,
     counts: CountsOf,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
-    types: Types = None,
-    valid_at: ValidAt = None,
-    include_invalid: AllTimes = False,
+    seen: ScopeVisibleOf,
+    edges: EdgeFilterOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> EntityRelationPage:
-    """Both directions, the strongest first. Without ids of a scope: of whoever is called so in the workspace."""
-    seen = EntityScope(who.workspace_id, some_scope(who, user_id, agent_id, run_id, channel))
+    """Both directions, strongest first. Without ids of a scope: of every entity with this name in the workspace."""
     after = cursors.unpack(cursor, _place) if cursor else None
     async with res.db.begin(who.workspace_id) as session:
         named = await entities.by_name(session, seen, name) or await _by_id(session, seen, name)
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
         ids = [each.id for each in named]
-        way = EdgeFilter(None if include_invalid else valid_at or res.clock(), _types(types))
-        found = await entity_relations.page(session, who.workspace_id, ids, way, after=after, limit=limit + 1)
+        found = await entity_relations.page(session, who.workspace_id, ids, edges, after=after, limit=limit + 1)
         page, last = cursors.cut(found, limit)
         relations = await _shown(session, who.workspace_id, [each for each, _ in page])
         if counts:
@@ -97,22 +105,23 @@ async def list_entity_relations(
 @router.post(
     "/relations",
     operation_id="create_entity_relation",
-    summary="Tie an entity to another",
+    summary="Relate an entity to another",
     status_code=201,
     response_model=EntityRelationResponse,
     responses={
-        200: {"model": EntityRelationResponse, "description": "It was there and has the new values"},
+        200: {"model": EntityRelationResponse, "description": "It existed and takes the new values"},
         **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
     },
 )
 async def create_entity_relation(
     body: CreateEntityRelationRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Read from source to target: Alice works_at Acme. One per pair and type: again takes the new values."""
-    both = await be_seen(res, EntityScope(who.workspace_id, None), [body.source_id], field="source_id")
-    both |= await be_seen(res, EntityScope(who.workspace_id, None), [body.target_id], field="target_id")
+    """Read from source to target: Alice works_at Acme. There is one per pair and type; repeating it takes the new
+    values."""
+    both = await require_visible(res, EntityScope(who.workspace_id, None), [body.source_id], field="source_id")
+    both |= await require_visible(res, EntityScope(who.workspace_id, None), [body.target_id], field="target_id")
     names = {each.id: each.name for each in both.values()}
-    asked = EntityRelation(
+    new = EntityRelation(
         UUID(int=0),
         body.source_id,
         body.type,
@@ -125,7 +134,7 @@ async def create_entity_relation(
         body.t_invalid,
     )
     shown = partial(_related, names=names)
-    return send(shown(await verbs.relate(who.workspace_id, asked, res, write.answered_by(shown))))
+    return send(shown(await entity.relate(who.workspace_id, new, res, write.answered_by(shown))))
 
 
 def _related(found: tuple[EntityRelation, bool], names: Mapping[UUID, str]) -> StoredAnswer:
@@ -135,7 +144,7 @@ def _related(found: tuple[EntityRelation, bool], names: Mapping[UUID, str]) -> S
 @router.delete(
     "/relations",
     operation_id="delete_entity_relation",
-    summary="Untie an entity from another",
+    summary="Delete relations between two entities",
     response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
@@ -147,19 +156,15 @@ async def delete_entity_relation(
     target_id: UUID,
     type: Annotated[str | None, Query(min_length=1, max_length=200, description="Left out: every type")] = None,
 ) -> Response:
-    """Relations from source to target; when there is none, that is fine."""
-    context = write.answered_by(_unrelated)
-    return send(_unrelated(await verbs.unrelate(who.workspace_id, source_id, target_id, type, res, context)))
-
-
-def _unrelated(count: int) -> StoredAnswer:
-    return answer(200, DeletedCountResponse(deleted=count))
+    """Relations from source to target; 0 when there is none."""
+    context = write.answered_by(deleted)
+    return send(deleted(await entity.unrelate(who.workspace_id, source_id, target_id, type, res, context)))
 
 
 @router.get(
     "/graph",
     operation_id="get_entity_graph",
-    summary="What lies around some entities",
+    summary="The neighbourhood of entities",
     response_model=EntityGraphResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
@@ -167,29 +172,19 @@ async def get_entity_graph(
     who: Reader,
     res: ResourcesOf,
     counts: CountsOf,
+    seen: VisibleOf,
+    edges: EdgeFilterOf,
     ids: Annotated[list[str], Query(description="Repeatable, or one comma-separated list")],
-    depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, whatever their direction")] = 2,
+    depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, in both directions")] = 2,
     limit: Annotated[int | None, Query(ge=1, description="Nodes; at most graph_max_nodes")] = None,
-    types: Types = None,
-    valid_at: ValidAt = None,
-    include_invalid: AllTimes = False,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
 ) -> Response:
-    """Of each node the 50 strongest relations are followed; `truncated` says when there was more."""
+    """Follows the 50 strongest relations of each node; `truncated`: there were more."""
     starts = _ids(ids)
-    most = res.settings.graph_max_nodes
-    room = min(limit or DEFAULT_NODES, most)
-    way = EdgeFilter(None if include_invalid else valid_at or res.clock(), _types(types))
+    max_nodes = max(min(limit or DEFAULT_NODES, res.settings.graph_max_nodes), len(starts))
     async with res.db.begin(who.workspace_id) as session:
-        seen = named_seen(who, user_id, agent_id, run_id, channel)
         if set(starts) - (await entities.get_many(session, seen, starts)).keys():
-            raise verbs.missing("ids")
-        found = await entity_walks.neighbourhood(
-            session, who.workspace_id, starts, way, depth=depth, limit=max(room, len(starts))
-        )
+            raise entity.missing("ids")
+        found = await entity_walks.neighbourhood(session, who.workspace_id, starts, edges, depth=depth, limit=max_nodes)
         nodes = await entities.get_many(
             session, EntityScope(who.workspace_id, None), [each.entity_id for each in found.reached]
         )
@@ -212,36 +207,29 @@ async def get_entity_graph(
 @router.get(
     "/path",
     operation_id="find_entity_path",
-    summary="A shortest way from one entity to another",
+    summary="A shortest path from one entity to another",
     response_model=EntityPathResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def find_entity_path(
     who: Reader,
     res: ResourcesOf,
+    seen: VisibleOf,
+    edges: EdgeFilterOf,
     source_id: UUID,
     target_id: UUID,
-    max_depth: Annotated[int, Query(ge=1, le=LONGEST_PATH)] = 4,
-    types: Types = None,
-    valid_at: ValidAt = None,
-    include_invalid: AllTimes = False,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
+    max_depth: Annotated[int, Query(ge=1, le=MAX_PATH_EDGES)] = 4,
 ) -> EntityPathResponse:
-    """Whatever the direction of its edges. No way is an answer, not an error."""
-    seen = named_seen(who, user_id, agent_id, run_id, channel)
-    await be_seen(res, seen, [source_id], field="source_id")
-    await be_seen(res, seen, [target_id], field="target_id")
-    way = EdgeFilter(None if include_invalid else valid_at or res.clock(), _types(types))
+    """Edges count in both directions. When there is no path, `found` is false."""
+    await require_visible(res, seen, [source_id], field="source_id")
+    await require_visible(res, seen, [target_id], field="target_id")
     async with res.db.snapshot(who.workspace_id) as session:
         found = await entity_walks.shortest_path(
             session,
             who.workspace_id,
             source_id,
             target_id,
-            way,
+            edges,
             max_edges=max_depth,
             max_nodes=res.settings.graph_max_nodes,
         )
@@ -261,16 +249,16 @@ async def find_entity_path(
 async def _shown(
     session: Session, workspace_id: UUID, found: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
 ) -> list[EntityRelationResponse]:
-    """Relations with the names of their ends and the memories that tell of them."""
+    """Relations with the names of their ends and the memories that state them."""
     edges = list(found)
     if not edges:
         return []
     if names is None:
         ends = {end for each in edges for end in (each.source_id, each.target_id)}
         names = await entities.names(session, workspace_id, ends)
-    told = await entity_relations.evidence(session, workspace_id, [each.id for each in edges], each=EVIDENCE)
+    evidence = await entity_relations.evidence(session, workspace_id, [each.id for each in edges], each=MAX_EVIDENCE)
     return [
-        relation_response(each, names, told.get(each.id, []))
+        relation_response(each, names, evidence.get(each.id, []))
         for each in edges
         if each.source_id in names and each.target_id in names
     ]
@@ -288,19 +276,12 @@ def _ids(given: list[str]) -> list[UUID]:
     parts = [part.strip() for each in given for part in each.split(",") if part.strip()]
     if not parts:
         raise InvalidInput("ids: name at least one entity.", field="ids")
-    if len(parts) > MOST_STARTS:
-        raise InvalidInput(f"ids: at most {MOST_STARTS}.", field="ids")
+    if len(parts) > MAX_STARTS:
+        raise InvalidInput(f"ids: at most {MAX_STARTS}.", field="ids")
     try:
         return list(dict.fromkeys(UUID(part) for part in parts))
     except ValueError:
-        raise verbs.missing("ids") from None
-
-
-def _types(given: list[str] | None) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(normalise(part) for part in split(given, "types")))
-    if "" in found or len(found) > MOST_TYPES:
-        raise InvalidInput(f"types: at most {MOST_TYPES}, each with a letter.", field="types")
-    return found
+        raise entity.missing("ids") from None
 
 
 def _place(text: str) -> EdgePageKey:
