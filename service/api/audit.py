@@ -22,39 +22,39 @@ Text = Annotated[str | None, Query(min_length=1, max_length=255)]
 
 
 class AuditItem(ResponseModel):
-    """One operation. Memory text is never in it."""
+    """One operation, without memory text."""
 
     id: Id = Field(description="UUID of the entry")
     recorded_at: Time = Field(
-        description="When it was written: a change with its own transaction, a read within a second"
+        description="When it was written: a change in its own transaction, a read within a second"
     )
-    operation: str = Field(description="What was done; one of the words that the parameter of this name takes")
+    operation: str = Field(description="What was done; one of the values of the parameter `operation`")
     memory_type: str | None = Field(
-        description="What it was done to, in the words that the parameter of this name takes; null: not known"
+        description="What it was done to; one of the values of the parameter `memory_type`; null: not known"
     )
     affected_ids: list[Id] = Field(
-        description="UUIDs of what was changed or found; none where a whole scope or workspace was meant"
+        description="UUIDs of what was changed or found; empty when a whole scope or workspace was affected"
     )
     request_id: str | None = Field(
-        description="X-Request-ID of the request; begins with job: or operation: where a job did it; null: not known"
+        description="X-Request-ID of the request; starts with job: or operation: when a job did it; null: not known"
     )
-    api_key_id: Id | None = Field(description="UUID of the key of the call; null: a job did it")
+    api_key_id: Id | None = Field(description="UUID of the key of the request; null: a job did it")
     user_id: OfUser
     session_id: str | None = Field(
-        description="The `session_id` that a store names, else the X-Session-Id of its request; null: none"
+        description="The `session_id` of a store, else X-Session-Id of the request; null: none"
     )
     conversation_id: Id | None = Field(
-        description="UUID of the conversation that was opened, changed or added to; null: none"
+        description="UUID of the conversation that was opened, changed or extended; null: none"
     )
     source_channel: str | None = Field(description="The channel of what it was done to, or of the request; null: none")
-    target_channels: list[str] = Field(description="Of a read: every channel that was looked at; else empty")
+    target_channels: list[str] = Field(description="Of a read: every channel that was searched; else empty")
     query_text: str | None = Field(
-        description="Of a read at level `reads` or `verbose`: the question, secrets cut out; else null"
+        description="Of a read at level `reads` or `verbose`: the query, redacted; else null"
     )
-    result_count: int | None = Field(description="Of a read: how many were found, from 0; else null")
-    latency_ms: float | None = Field(description="Of a read: milliseconds it took; else null")
-    success: bool = Field(description="Always true: what fails is not written")
-    error_message: str | None = Field(description="Always null: what fails is not written")
+    result_count: int | None = Field(description="Of a read: number of results, from 0; else null")
+    latency_ms: float | None = Field(description="Of a read: duration in milliseconds; else null")
+    success: bool = Field(description="Always true: failures are not logged")
+    error_message: str | None = Field(description="Always null: failures are not logged")
     promoted_from_channel: str | None = Field(description="Of a promotion: the channel of the original; else null")
     promotion_confidence: float | None = Field(
         description="Of a promotion: fact_confidence of the original, else its type_confidence, 0..1; else null"
@@ -74,7 +74,7 @@ class AuditItem(ResponseModel):
 
 
 class AuditPage(ResponseModel):
-    """Newest first; hand `next_cursor` back to read on."""
+    """Newest first; send `next_cursor` back for the next page."""
 
     results: list[AuditItem] = Field(description="At most `limit` entries")
     next_cursor: NextCursor = None
@@ -83,16 +83,16 @@ class AuditPage(ResponseModel):
 @router.get(
     "",
     operation_id="list_audit",
-    summary="Who did what, when?",
+    summary="The audit log",
     response_model=AuditPage,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_audit(
     who: Auditor,
     res: ResourcesOf,
-    operation: Annotated[Operation | None, Query(description="Only this was done; retrieve: every read")] = None,
+    operation: Annotated[Operation | None, Query(description="Only this operation; retrieve: every read")] = None,
     memory_type: Annotated[
-        Subject | None, Query(description="Only to this it was done; semantic: memories and changes of entities")
+        Subject | None, Query(description="Only on this; semantic: memories and changes of entities")
     ] = None,
     memory_id: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
     user_id: Text = None,
@@ -106,7 +106,7 @@ async def list_audit(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> AuditPage:
-    """Needs the right `audit:read`. Changes are here when they are answered, reads (level `reads` or `verbose`) within
+    """Needs the right `audit:read`. Changes are logged when they are answered, reads (level `reads` or `verbose`) within
     a second."""
     wanted = AuditFilter(
         operation=operation,

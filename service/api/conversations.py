@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -60,7 +61,7 @@ PageLimit = Annotated[int, Query(ge=1, le=1_000)]
 
 
 async def _owner(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
-    """Whose conversation it must be; nothing is needed where the id says it all."""
+    """Whose conversation it must be. Ids are optional, except for a name that several conversations have."""
     return Scope(who.workspace_id, user_id, agent_id, run_id)
 
 
@@ -73,24 +74,17 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     summary="Open a conversation",
     status_code=201,
     response_model=ConversationResponse,
-    responses={200: {"model": ConversationResponse, "description": "It was open already"}, **WRITE},
+    responses={200: {"model": ConversationResponse, "description": "It exists already"}, **WRITE},
 )
 async def create_conversation(
     body: CreateConversationRequest, who: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """A conversation is one user's and agent's; two users may have one of the same name. Opening it again changes
+    """A conversation belongs to one user and agent; two users may use the same name. Opening it again changes
     nothing."""
-    named = body.external_id or body.run_id
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    where = Scope(
-        scope.workspace_id,
-        scope.user_id,
-        scope.agent_id,
-        named or scope.run_id or conversations.fresh_name(),
-        scope.channel,
-    )
+    name = body.external_id or body.run_id or scope.run_id or conversations.fresh_name()
     opened = await open_conversation(
-        where,
+        replace(scope, run_id=name),
         title=body.title,
         started_at=body.started_at,
         metadata=body.metadata,
@@ -127,10 +121,10 @@ async def list_conversations(
             include_archived=include_archived,
             consolidated=consolidated,
         )
-        held = await conversations.counts(session, who.workspace_id, [each.id for each in found])
+        turn_counts = await conversations.counts(session, who.workspace_id, [each.id for each in found])
     page, last = cursors.cut(found, limit)
-    shown = [ConversationResponse(**conversation_fields(each, held.get(each.id, 0))) for each in page]
-    return ConversationPage(results=shown, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
+    results = [ConversationResponse(**conversation_fields(each, turn_counts.get(each.id, 0))) for each in page]
+    return ConversationPage(results=results, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
 
 
 @router.get(
@@ -149,17 +143,17 @@ async def get_conversation(
     limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ConversationDetailsResponse:
-    """By id or by name; a name that several users have needs `user_id` or `agent_id`. The ETag is what If-Match
-    wants."""
+    """By id or by name; a name that several users have needs `user_id` or `agent_id`. The ETag is for
+    If-Match."""
     after = None if cursor is None else cursors.unpack(cursor, _index)
     async with res.db.snapshot(who.workspace_id) as session:
         found = await find(session, owner, id)
         stored = await turns.page(session, who.workspace_id, found.id, after=after, limit=limit + 1)
-        held = await conversations.counts(session, who.workspace_id, [found.id])
+        turn_counts = await conversations.counts(session, who.workspace_id, [found.id])
     page, last = cursors.cut(stored, limit)
     response.headers["ETag"] = etag(found.version)
     return ConversationDetailsResponse(
-        **conversation_fields(found, held.get(found.id, 0)),
+        **conversation_fields(found, turn_counts.get(found.id, 0)),
         turns=[TurnResponse(**turn_fields(each)) for each in page],
         next_cursor=cursors.pack(f"turn|{last.index}") if last else None,
     )
@@ -181,8 +175,8 @@ async def patch_conversation(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Title, archive and the marks of the jobs. Turns of an archived conversation are not searched."""
-    wishes = ConversationChanges(
+    """Title, metadata, archive, and which jobs are done. Turns of an archived conversation are not searched."""
+    changes = ConversationChanges(
         title=body.title,
         title_given="title" in body.model_fields_set,
         archived=body.archived,
@@ -191,19 +185,19 @@ async def patch_conversation(
         metadata=body.metadata,
     )
     async with res.db.snapshot(who.workspace_id) as session:
-        there = await find(session, owner, id)
-        held = await conversations.counts(session, who.workspace_id, [there.id])
-    shown = partial(_conversation, turn_count=held.get(there.id, 0))
-    return send(shown(await change(there, wishes, res, write.answered_by(shown), expected=expected)))
+        conversation = await find(session, owner, id)
+        turn_counts = await conversations.counts(session, who.workspace_id, [conversation.id])
+    serialize = partial(_conversation, turn_count=turn_counts.get(conversation.id, 0))
+    return send(serialize(await change(conversation, changes, res, write.answered_by(serialize), expected=expected)))
 
 
 @router.post(
     "/conversations/{id}/turns",
     operation_id="store_turn",
-    summary="Keep a turn",
+    summary="Store a turn",
     status_code=201,
     response_model=StoreTurnResponse,
-    responses={200: {"model": StoreTurnResponse, "description": "This turn was kept already"}, **WRITE},
+    responses={200: {"model": StoreTurnResponse, "description": "This turn was stored already"}, **WRITE},
 )
 async def store_turn(
     id: ConversationId,
@@ -213,9 +207,9 @@ async def store_turn(
     owner: OwnerOf,
     write: WriteOf,
 ) -> Response:
-    """Redacted, embedded, logged and findable when it is answered. The same text at the same `turn_index` is the same
-    turn. Without `turn_index` what equals the last turn is its repetition: to keep "Yes." twice, number it."""
-    heard = IncomingTurn(
+    """The turn is redacted, embedded and can be found at once. The same text at the same `turn_index` is the same turn.
+    Without `turn_index`, a turn that equals the last one counts as its repetition: to store "Yes." twice, number it."""
+    new = IncomingTurn(
         body.role,
         body.content,
         body.name,
@@ -227,14 +221,14 @@ async def store_turn(
         embedding_vector(body.embedding, res.embedder.dimension),
     )
     async with res.db.read(who.workspace_id) as session:
-        there = await find(session, owner, id)
-    return send(_said(await store(there, heard, res, write.answered_by(_said))))
+        conversation = await find(session, owner, id)
+    return send(_stored_turn(await store(conversation, new, res, write.answered_by(_stored_turn))))
 
 
 @router.get(
     "/conversations/{id}/context",
     operation_id="get_conversation_context",
-    summary="What goes into the prompt of a conversation",
+    summary="Turns and memories for the prompt of a conversation",
     response_model=ConversationContextResponse,
     responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
     dependencies=LIMITED,
@@ -248,23 +242,23 @@ async def get_conversation_context(
     used: ReinforceOf,
     max_tokens: Annotated[int, Query(ge=50, le=200_000, description="Estimated, of `context`")] = 2_000,
     q: Annotated[
-        str | None, Query(min_length=1, max_length=20_000, description="Default: the user's last words")
+        str | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")
     ] = None,
     reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
 ) -> ConversationContextResponse:
-    """The last turns, and the memories of the user (or agent) that bear on them, as much as fits: `context` is ready to
-    put in a prompt."""
-    asked = None if q is None else await clean_words(q, "q", res)
+    """The last turns, and memories of the same user or agent that are relevant to them, as many as fit; `context` is
+    ready for a prompt."""
+    query = None if q is None else await clean_words(q, "q", res)
     async with res.db.read(who.workspace_id) as session:
-        there = await find(session, owner, id)
+        conversation = await find(session, owner, id)
     with budget(res):
-        found = await context(there, asked, max_tokens, res)
+        found = await context(conversation, query, max_tokens, res)
     memories = [hit.memory for hit in found.memories]
-    note("context", there.scope, memories, query=asked, max_tokens=max_tokens)
+    note("context", conversation.scope, memories, query=query, max_tokens=max_tokens)
     if reinforce:
         used(memories)
     return ConversationContextResponse(
-        conversation_id=there.id,
+        conversation_id=conversation.id,
         turns=[TurnResponse(**turn_fields(each)) for each in found.turns],
         memories=[
             ContextMemoryItem(**memory_fields(each.memory), score=each.score, similarity=each.similarity)
@@ -282,11 +276,11 @@ def _conversation(found: Conversation, *, turn_count: int, status: int = 200) ->
 
 
 def _opened(found: OpenedConversation) -> StoredAnswer:
-    there = found.conversation
-    return _conversation(there, turn_count=there.next_index, status=201 if found.is_new else 200)
+    conversation = found.conversation
+    return _conversation(conversation, turn_count=conversation.next_index, status=201 if found.is_new else 200)
 
 
-def _said(found: TurnOutcome) -> StoredAnswer:
+def _stored_turn(found: TurnOutcome) -> StoredAnswer:
     body = StoreTurnResponse(
         **turn_fields(found.turn),
         redactions=[RedactionCount(label=each.label, count=each.count) for each in found.redactions],

@@ -15,13 +15,13 @@ from service.api.writes import WriteOf, answer, etag, send
 from service.db.tenants import users
 from service.domain.profile import Profile, Traits
 from service.domain.request import StoredAnswer
-from service.memory import profile as verbs
-from service.memory.profile import ProfileOutcome, missing
+from service.memory import profile
+from service.memory.profile import ProfileOutcome
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"])
 
 UserId = Annotated[str, Path(min_length=1, max_length=255)]
-CHANGED = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
 MAX_AREAS = 1_000
 
 
@@ -35,7 +35,7 @@ Areas = Annotated[list[Any], AfterValidator(_not_too_many)]
 
 
 class PutUserProfileRequest(RequestModel):
-    """The whole profile: what is left out becomes empty."""
+    """The whole profile: a field that is left out becomes empty."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -54,11 +54,11 @@ class PutUserProfileRequest(RequestModel):
     communication_style: dict[str, Any] = Field(
         default_factory=dict, description="How the user wants to be spoken to, by names of your own"
     )
-    metadata: dict[str, Any] = Field(default_factory=dict, description="Whatever else you like to keep")
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Anything else")
 
 
 class PatchUserProfileRequest(RequestModel):
-    """What is named changes: objects are merged key by key, null in them removes the key; the list is replaced."""
+    """The given fields change: objects are merged key by key, null in them removes the key; the list is replaced."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
 
@@ -67,11 +67,11 @@ class PatchUserProfileRequest(RequestModel):
     communication_style: dict[str, Any] | None = Field(
         None, description="How the user wants to be spoken to, by names of your own"
     )
-    metadata: dict[str, Any] | None = Field(None, description="Whatever else you like to keep")
+    metadata: dict[str, Any] | None = Field(None, description="Anything else")
 
 
 class ProfileResponse(ResponseModel):
-    """What is known of a user."""
+    """The profile of a user."""
 
     user_id: str = Field(description="Whose profile")
     preferences: dict[str, Any] = Field(description="What the user likes, by names of your own")
@@ -86,26 +86,26 @@ class ProfileResponse(ResponseModel):
 @router.get(
     "",
     operation_id="get_user_profile",
-    summary="What is known of a user",
+    summary="The profile of a user",
     response_model=ProfileResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, response: Response) -> ProfileResponse:
-    """404 while nothing was set. The ETag is what If-Match wants."""
+    """404 while none was stored. The ETag is for If-Match."""
     async with res.db.read(who.workspace_id) as session:
         found = await users.profile(session, who.workspace_id, user_id)
     if found is None:
-        raise missing()
+        raise profile.missing()
     response.headers["ETag"] = etag(found.version)
-    return shown(found)
+    return profile_response(found)
 
 
 @router.put(
     "",
     operation_id="put_user_profile",
-    summary="Set what is known of a user",
+    summary="Replace the profile of a user",
     response_model=ProfileResponse,
-    responses={201: {"model": ProfileResponse, "description": "There was none before"}, **CHANGED},
+    responses={201: {"model": ProfileResponse, "description": "There was none before"}, **WRITE},
 )
 async def put_user_profile(
     user_id: UserId,
@@ -115,20 +115,20 @@ async def put_user_profile(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` gives them back as
+    """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` returns them as
     user_context."""
     traits = Traits(body.preferences, body.expertise_areas, body.communication_style, body.metadata)
-    context = write.answered_by(_changed)
-    profile = await verbs.put(who.workspace_id, user_id, traits, res, context, expected=expected)
-    return send(_changed(profile))
+    context = write.answered_by(_stored)
+    stored = await profile.put(who.workspace_id, user_id, traits, res, context, expected=expected)
+    return send(_stored(stored))
 
 
 @router.patch(
     "",
     operation_id="patch_user_profile",
-    summary="Change parts of what is known of a user",
+    summary="Change parts of the profile of a user",
     response_model=ProfileResponse,
-    responses=CHANGED,
+    responses=WRITE,
 )
 async def patch_user_profile(
     user_id: UserId,
@@ -138,15 +138,14 @@ async def patch_user_profile(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while nothing was
-    set."""
+    """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while none was stored."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
-    context = write.answered_by(_changed)
-    profile = await verbs.patch(who.workspace_id, user_id, given, res, context, expected=expected)
-    return send(_changed(profile))
+    context = write.answered_by(_stored)
+    stored = await profile.patch(who.workspace_id, user_id, given, res, context, expected=expected)
+    return send(_stored(stored))
 
 
-def shown(found: Profile) -> ProfileResponse:
+def profile_response(found: Profile) -> ProfileResponse:
     traits = found.traits
     return ProfileResponse(
         user_id=found.user_id,
@@ -160,5 +159,5 @@ def shown(found: Profile) -> ProfileResponse:
     )
 
 
-def _changed(found: ProfileOutcome) -> StoredAnswer:
-    return answer(201 if found.is_new else 200, shown(found.profile))
+def _stored(found: ProfileOutcome) -> StoredAnswer:
+    return answer(201 if found.is_new else 200, profile_response(found.profile))

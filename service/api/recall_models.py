@@ -222,7 +222,7 @@ def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: da
         graph=_graph(found.entities),
         strategies=[strategy_search_hit(each) for each in found.strategies],
         goals=[goal_response(each, now) for each in found.goals],
-        user_context=profiles.shown(found.profile) if found.profile else None,
+        user_context=profiles.profile_response(found.profile) if found.profile else None,
         markdown=found.text if request.format == "markdown" else None,
         metrics=RecallMetrics(
             parts={

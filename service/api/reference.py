@@ -1,7 +1,9 @@
-"""What is configured, what is stored, and which words does the service use? Configuration, statistics, reference."""
+"""Configuration, statistics and reference lists over HTTP."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from fastapi import APIRouter
@@ -18,43 +20,42 @@ from service.language import relation_labels
 router = APIRouter(prefix="/v1", tags=["reference"])
 
 
-class ConfigResponse(ResponseModel):  # R15.01
+class ConfigResponse(ResponseModel):
     """The settings in force in the caller's workspace, secrets masked."""
 
     version: str = Field(description="Of this service")
     vector_store: dict[str, Any] = Field(
-        description="Where vectors are kept, how many numbers each has, and up to how many rows a scope is searched "
-        "exactly"
+        description="Where vectors are stored, their dimension, and up to how many rows a scope is searched exactly"
     )
     llm: dict[str, Any] = Field(description="The language model; `active` null: there is none")
     embedder: dict[str, Any] = Field(description="The embedder; `active` is the model in use")
-    graph_store: dict[str, Any] = Field(description="Whether relations are drawn, and the limits of walks")
+    graph_store: dict[str, Any] = Field(description="Whether relations are created, and limits of graph walks")
     history: dict[str, Any] = Field(
         description="`audit_level`, and for how many days audit, history, uses of tools and memories are kept"
     )
-    custom_prompts: dict[str, Any] = Field(description="Prompts of your own instead of the service's, by name")
+    custom_prompts: dict[str, Any] = Field(description="Your prompts that replace the service's, by name")
     dedup: dict[str, Any] = Field(
-        description="From which similarity on a text is a duplicate, and what happens to what contradicts"
+        description="From which similarity on a text is a duplicate, and what happens to contradictions"
     )
     content: dict[str, Any] = Field(
-        description="Limits of a text in characters, time zone, and the time given to reading dates"
+        description="Limits of a text in characters, time zone, and time limit of date recognition"
     )
-    search: dict[str, Any] = Field(description="What ranks, reranks and fills a recall")
-    limits: dict[str, Any] = Field(description="Of one request: bytes, page size, items, messages, seconds")
-    working: dict[str, Any] = Field(description="Of working memory: seconds held, and how much a session keeps")
+    search: dict[str, Any] = Field(description="Settings of ranking, reranking and recall")
+    limits: dict[str, Any] = Field(description="Per request: bytes, page size, items, messages, seconds")
+    working: dict[str, Any] = Field(description="Time to live and size limits of working memory")
     jobs: dict[str, Any] = Field(description="The worker's pace, leases, attempts and back-off")
-    service: dict[str, Any] = Field(description="Everything that belongs to none of the above")
+    service: dict[str, Any] = Field(description="All other settings")
 
 
-class StatsResponse(ResponseModel):  # R15.03
+class StatsResponse(ResponseModel):
     """Counts of the workspace."""
 
     name: str = Field(description="Always memories", examples=["memories"])
     count: int = Field(description="Memories, archived ones included, from 0")
     archived: int = Field(description="Archived memories, from 0")
-    pending_embeddings: int = Field(description="Memories whose vector is still to be made, from 0")
+    pending_embeddings: int = Field(description="Memories whose vector is not made yet, from 0")
     vectors: int = Field(description="Vectors of memories' texts, from 0")
-    dimension: int = Field(description="Numbers of one vector")
+    dimension: int = Field(description="Dimension of a vector")
     embedder: str = Field(description="The model in use")
     conversations: int = Field(description="Conversations, archived ones included, from 0")
     entities: int = Field(description="Entities of all users together, from 0")
@@ -64,10 +65,10 @@ class CategoryItem(ResponseModel):
     """A category, and how often it is used."""
 
     category: str = Field(description="In lower case")
-    count: int = Field(description="Live memories of the scope that bear it, from 1")
+    count: int = Field(description="Live memories of the scope in it, from 1")
 
 
-class CategoryStatsResponse(ResponseModel):  # R4.14
+class CategoryStatsResponse(ResponseModel):
     """Most used first."""
 
     results: list[CategoryItem] = Field(description="The first 100")
@@ -75,7 +76,7 @@ class CategoryStatsResponse(ResponseModel):  # R4.14
 
 
 class MemoryTypeItem(ResponseModel):
-    """A kind of memory. Its importance is guidance for people and for the offline rating, never enforced."""
+    """A type of memory. Its importance guides people and the offline rating; it is not enforced."""
 
     type: MemoryType = Field(description="Its name, case-sensitive")
     meaning: str = Field(description="What is stored under it")
@@ -83,7 +84,7 @@ class MemoryTypeItem(ResponseModel):
 
 
 class MemoryTypesResponse(ResponseModel):
-    """The seven kinds of memory."""
+    """The seven types of memory."""
 
     results: list[MemoryTypeItem] = Field(description="All seven")
     next_cursor: OnePage = None
@@ -92,23 +93,49 @@ class MemoryTypesResponse(ResponseModel):
 class RelationTypesResponse(ResponseModel):
     """Types of edges and of relations."""
 
-    memories: list[RelationType] = Field(description="All types that an edge between memories can have")
-    entities: dict[str, list[str]] = Field(description="By normalised type, the labels that are taken as it")
+    memories: list[RelationType] = Field(description="All types of edges between memories")
+    entities: dict[str, list[str]] = Field(description="For each normalised type the labels that mean it")
 
 
 class TagConventionItem(ResponseModel):
-    """Tags for one use."""
+    """Suggested tags for one use."""
 
     use: str = Field(description="What the memory is")
-    tags: list[str] = Field(description="The tags it should bear, your own words for those in <>")
+    tags: list[str] = Field(description="Suggested tags; replace those in <>")
 
 
-class TagConventionsResponse(ResponseModel):  # R5.05
+class TagConventionsResponse(ResponseModel):
     """Suggestions, not rules; dates like 2025-01."""
 
     results: list[TagConventionItem] = Field(description="One for each use")
     next_cursor: OnePage = None
 
+
+SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "vector_store": ("vector_partitions", "exact_scope_rows", "signs_scope_rows", "database_url", "pool_size"),
+        "llm": ("llm_", "extraction_model", "decision_model", "classifier_model", "classifier_use_llm"),
+        "embedder": ("embedder_", "embedding_"),
+        "graph_store": (
+            *("graph_enabled", "graph_max_nodes", "similar_to_min", "similar_to_k"),
+            "occurred_before_window_s",
+        ),
+        "history": (
+            *("audit_level", "audit_retention_days", "history_retention_days"),
+            *("invocation_retention_days", "memory_retention_days"),
+        ),
+        "dedup": ("dedup_", "contradiction_policy"),
+        "content": ("content_", "timezone", "temporal_timeout_ms"),
+        "search": ("search_", "rerank_", "recall_", "expired_factor", "recency_half_life_days", "reinforce"),
+        "limits": (
+            *("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items"),
+            "request_deadline_s",
+        ),
+        "working": ("working_",),
+        "jobs": ("worker_", "job_", "embed_batch"),
+    }
+)
+"""Settings by section of the configuration; what no section names stands under `service`."""
 
 MEANINGS = {
     MemoryType.DECISION: "A choice that was made.",
@@ -138,60 +165,28 @@ CONVENTIONS = (
 )
 async def get_config(who: Admin, res: ResourcesOf) -> ConfigResponse:
     """The service's with the workspace's own over them, secrets masked. Needs the right `admin`."""
-    settings = res.settings
-    shown = settings.model_dump(mode="json")  # pydantic masks secrets
-    rest = {name: shown[name] for name in shown if name not in ("version", "custom_prompts")}
+    shown = res.settings.model_dump(mode="json")  # pydantic masks secrets
+    version, custom_prompts = shown.pop("version"), shown.pop("custom_prompts")
+    sections = {name: _take(shown, wanted) for name, wanted in SECTIONS.items()}
+    dimension = res.embedder.dimension
+    sections["vector_store"] |= {"provider": "pgvector", "collection_name": "memories", "dimension": dimension}
+    sections["llm"] |= {"active": res.llm.model if res.llm else None}
+    sections["embedder"] |= {"active": res.embedder.model, "dimensions": dimension}
+    sections["graph_store"] |= {"provider": "postgres"}
+    return ConfigResponse(version=version, custom_prompts=custom_prompts, **sections, service=shown)
 
-    def pick(*names: str) -> dict[str, Any]:
-        return {name: rest.pop(name) for name in names}
 
-    def all_of(*beginnings: str) -> dict[str, Any]:
-        return pick(*(name for name in list(rest) if name.startswith(beginnings)))
-
-    return ConfigResponse(
-        version=settings.version,
-        vector_store={
-            "provider": "pgvector",
-            "collection_name": "memories",
-            "dimension": res.embedder.dimension,
-            **pick("vector_partitions", "exact_scope_rows", "signs_scope_rows", "database_url", "pool_size"),
-        },
-        llm={
-            "active": res.llm.model if res.llm else None,
-            **all_of("llm_"),
-            **pick("extraction_model", "decision_model", "classifier_model", "classifier_use_llm"),
-        },
-        embedder={
-            "active": res.embedder.model,
-            "dimensions": res.embedder.dimension,
-            **all_of("embedder_", "embedding_"),
-        },
-        graph_store={
-            "provider": "postgres",
-            **pick("graph_enabled", "graph_max_nodes", "similar_to_min", "similar_to_k", "occurred_before_window_s"),
-        },
-        history=pick(
-            *("audit_level", "audit_retention_days", "history_retention_days"),
-            *("invocation_retention_days", "memory_retention_days"),
-        ),
-        custom_prompts=shown["custom_prompts"],
-        dedup={**all_of("dedup_"), **pick("contradiction_policy")},
-        content={**all_of("content_"), **pick("timezone", "temporal_timeout_ms")},
-        search={
-            **all_of("search_", "rerank_", "recall_"),
-            **pick("expired_factor", "recency_half_life_days", "reinforce"),
-        },
-        limits=pick("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
-        working=all_of("working_"),
-        jobs={**all_of("worker_", "job_"), **pick("embed_batch")},
-        service=rest,
-    )
+def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
+    """Removes the wanted settings and returns them; a name that ends in `_` means all that start with it."""
+    starts = tuple(name for name in wanted if name.endswith("_"))
+    names = [name for name in settings if name in wanted or name.startswith(starts)]
+    return {name: settings.pop(name) for name in names}
 
 
 @router.get(
     "/stats",
     operation_id="get_stats",
-    summary="How much is stored",
+    summary="Counts of what is stored",
     response_model=StatsResponse,
     responses=errors.documented(401, 403, 503),
 )
@@ -246,12 +241,12 @@ async def get_memory_types(who: CallerOf) -> MemoryTypesResponse:
 @router.get(
     "/reference/relation-types",
     operation_id="get_relation_types",
-    summary="How memories and entities can stand to each other",
+    summary="Relation types of memories and entities",
     response_model=RelationTypesResponse,
     responses=errors.documented(401),
 )
-async def get_relation_types(who: CallerOf) -> RelationTypesResponse:  # R8.07
-    """Memories have these types only; entities take any label, these spellings of it mean the same."""
+async def get_relation_types(who: CallerOf) -> RelationTypesResponse:
+    """Memories have only these types; entities take any label, of which these spellings mean the same."""
     return RelationTypesResponse(
         memories=list(RelationType),
         entities={kind: sorted(labels) for kind, labels in relation_labels.SPELLINGS.items()},
@@ -261,10 +256,10 @@ async def get_relation_types(who: CallerOf) -> RelationTypesResponse:  # R8.07
 @router.get(
     "/reference/tag-conventions",
     operation_id="get_tag_conventions",
-    summary="How tags are best chosen",
+    summary="Suggested tags",
     response_model=TagConventionsResponse,
     responses=errors.documented(401),
 )
 async def get_tag_conventions(who: CallerOf) -> TagConventionsResponse:
-    """Suggestions: any tag is taken."""
+    """Any tag is accepted; these are suggestions."""
     return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])

@@ -24,7 +24,7 @@ RightName = Annotated[str, Field(examples=["memory:read"])]
 
 
 class CreateWorkspaceRequest(RequestModel):
-    """A workspace to make."""
+    """A workspace to create."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
 
@@ -32,11 +32,11 @@ class CreateWorkspaceRequest(RequestModel):
 
 
 class UpdateWorkspaceRequest(RequestModel):
-    """What is named changes."""
+    """Only the given fields change."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"timezone": "Europe/Berlin"}}]})
 
-    name: Title | None = Field(None, description="Another name")
+    name: Title | None = Field(None, description="New name")
     settings: Metadata | None = Field(
         None, description="Replaces the workspace's own settings", examples=[{"timezone": "Europe/Berlin"}]
     )
@@ -47,21 +47,21 @@ class WorkspaceResponse(ResponseModel):
 
     id: Id = Field(description="UUID")
     name: str = Field(description="For people")
-    settings: dict[str, Any] = Field(description="Its own, which go before the service's; empty: none")
-    created_at: Time = Field(description="When it was made")
+    settings: dict[str, Any] = Field(description="Its own settings, which override the service's; empty: none")
+    created_at: Time = Field(description="When it was created")
 
 
 class CreateWorkspaceResponse(ResponseModel):
-    """A workspace and its first key, which is shown this once."""
+    """A workspace and its first key, which is shown only once."""
 
     id: Id = Field(description="UUID of the workspace")
     name: str = Field(description="For people")
-    api_key: str = Field(description="The secret: keep it, nobody can show it again")
+    api_key: str = Field(description="The secret; it cannot be shown again")
     api_key_id: Id = Field(description="UUID of the key")
 
 
 class CreateApiKeyRequest(RequestModel):
-    """What a key may do, until when, and the scope that its calls have when they name none."""
+    """The rights of a key, its expiry, and the default scope of its requests."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "checkout agent", "rights": ["memory:read", "memory:write"]}]}
@@ -71,13 +71,13 @@ class CreateApiKeyRequest(RequestModel):
     rights: list[RightName] = Field(
         min_length=1,
         examples=[["memory:read", "memory:write"]],
-        description=f"What it may: {RIGHTS}",
+        description=f"What it may do: {RIGHTS}",
     )
-    user_id: Name | None = Field(None, description="The user of its calls that name no id")
-    agent_id: Name | None = Field(None, description="The agent of its calls that name no id")
-    run_id: Name | None = Field(None, description="The run of its calls that name no id")
-    channel: Channel | None = Field(None, description="The channel of its calls that name none")
-    expires_at: Time | None = Field(None, description="From this moment on it is refused; left out: never")
+    user_id: Name | None = Field(None, description="User of its requests that give no id")
+    agent_id: Name | None = Field(None, description="Agent of its requests that give no id")
+    run_id: Name | None = Field(None, description="Run of its requests that give no id")
+    channel: Channel | None = Field(None, description="Channel of its requests that give none")
+    expires_at: Time | None = Field(None, description="When it expires; left out: never")
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -88,10 +88,10 @@ class CreateApiKeyRequest(RequestModel):
         return self
 
 
-UserOfCalls = Annotated[str | None, Field(description="The user of its calls that name no id; null: none")]
-AgentOfCalls = Annotated[str | None, Field(description="The agent of its calls that name no id; null: none")]
-RunOfCalls = Annotated[str | None, Field(description="The run of its calls that name no id; null: none")]
-ChannelOfCalls = Annotated[str | None, Field(description="The channel of its calls that name none; null: _global")]
+UserOfCalls = Annotated[str | None, Field(description="User of its requests that give no id; null: none")]
+AgentOfCalls = Annotated[str | None, Field(description="Agent of its requests that give no id; null: none")]
+RunOfCalls = Annotated[str | None, Field(description="Run of its requests that give no id; null: none")]
+ChannelOfCalls = Annotated[str | None, Field(description="Channel of its requests that give none; null: _global")]
 
 
 class ApiKeyItem(ResponseModel):
@@ -100,52 +100,52 @@ class ApiKeyItem(ResponseModel):
     id: Id = Field(description="UUID")
     name: str = Field(description="For people")
     hint: str = Field(description="The last four characters of the secret")
-    rights: list[str] = Field(description="What it may")
+    rights: list[str] = Field(description="What it may do")
     user_id: UserOfCalls
     agent_id: AgentOfCalls
     run_id: RunOfCalls
     channel: ChannelOfCalls
-    created_at: Time = Field(description="When it was made")
-    expires_at: Time | None = Field(description="From this moment on it is refused; null: never")
-    revoked_at: Time | None = Field(description="When it was ended; null: it was not")
+    created_at: Time = Field(description="When it was created")
+    expires_at: Time | None = Field(description="When it expires; null: never")
+    revoked_at: Time | None = Field(description="When it was revoked; null: it was not")
 
 
 class CreateApiKeyResponse(ResponseModel):
-    """The key is shown this once; only its hash is kept."""
+    """The key is shown only once; only its hash is stored."""
 
     id: Id = Field(description="UUID of the key")
-    api_key: str = Field(description="The secret: keep it, nobody can show it again")
+    api_key: str = Field(description="The secret; it cannot be shown again")
 
 
 class ApiKeysResponse(ResponseModel):
-    """Every key the workspace ever had, without secrets."""
+    """All keys of the workspace, without secrets."""
 
     results: list[ApiKeyItem] = Field(description="Revoked and expired ones included")
     next_cursor: OnePage = None
 
 
 class WhoAmIResponse(ResponseModel):
-    """What the key of this call is."""
+    """The key of this request."""
 
     workspace_id: Id = Field(description="UUID")
     api_key_id: Id = Field(description="UUID")
-    rights: list[str] = Field(description="What it may")
+    rights: list[str] = Field(description="What it may do")
     user_id: UserOfCalls
     agent_id: AgentOfCalls
     run_id: RunOfCalls
     channel: ChannelOfCalls
-    expires_at: Time | None = Field(description="From this moment on it is refused; null: never")
+    expires_at: Time | None = Field(description="When it expires; null: never")
 
 
 @router.get(
     "/whoami",
     operation_id="whoami",
-    summary="Who is this key?",
+    summary="The key of this request",
     response_model=WhoAmIResponse,
     responses=errors.documented(401, 503),
 )
 async def whoami(who: CallerOf) -> WhoAmIResponse:
-    """Its workspace, rights, and the scope of calls that name none."""
+    """Its workspace, rights and default scope."""
     return WhoAmIResponse(
         workspace_id=who.workspace_id,
         api_key_id=who.key_id,
@@ -161,13 +161,13 @@ async def whoami(who: CallerOf) -> WhoAmIResponse:
 @router.post(
     "/workspaces",
     operation_id="create_workspace",
-    summary="Make a workspace",
+    summary="Create a workspace",
     status_code=201,
     response_model=CreateWorkspaceResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def create_workspace(body: CreateWorkspaceRequest, who: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
-    """Needs the right `operator`. The first key holds every right inside the new workspace, and no other."""
+    """Needs the right `operator`. The first key has every right in the new workspace, but not `operator`."""
     rights = [right for right in keys.EVERY_RIGHT if right is not Right.OPERATOR]
     issued = await keys.create_workspace(res.db, body.name, rights=rights)
     return CreateWorkspaceResponse(
@@ -183,7 +183,7 @@ async def create_workspace(body: CreateWorkspaceRequest, who: Operator, res: Res
     responses=errors.documented(401, 403, 503),
 )
 async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
-    """Its name and its own settings, without those of the service."""
+    """Its name and its own settings, without the service's."""
     async with res.db.read(who.workspace_id) as session:
         found = await keys.workspace(session, who.workspace_id)
     return WorkspaceResponse(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
@@ -199,7 +199,7 @@ async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
 async def update_workspace(
     body: UpdateWorkspaceRequest, who: Admin, res: ResourcesOf, request: Request
 ) -> WorkspaceResponse:
-    """`settings` replaces the workspace's own settings; other processes follow within seconds."""
+    """`settings` replaces the workspace's own settings; other processes notice within seconds."""
     if body.settings is not None:
         _check_settings(body.settings)
     async with res.db.begin(who.workspace_id) as session:
@@ -212,14 +212,13 @@ async def update_workspace(
 @router.post(
     "/api-keys",
     operation_id="create_api_key",
-    summary="Make an API key",
+    summary="Create an API key",
     status_code=201,
     response_model=CreateApiKeyResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def create_api_key(body: CreateApiKeyRequest, who: Admin, res: ResourcesOf) -> CreateApiKeyResponse:
-    """The secret is in the answer and nowhere else. A key can give no right that it does not hold. Needs the right
-    `admin`."""
+    """Only this answer shows the secret. A key cannot give a right that it does not have. Needs the right `admin`."""
     rights = [Right(right) for right in body.rights]
     _may_give(who, rights)
     if body.expires_at is not None and body.expires_at <= res.clock():
@@ -238,7 +237,7 @@ async def create_api_key(body: CreateApiKeyRequest, who: Admin, res: ResourcesOf
     responses=errors.documented(401, 403, 503),
 )
 async def list_api_keys(who: Admin, res: ResourcesOf) -> ApiKeysResponse:
-    """Without their secrets, revoked ones too. Needs the right `admin`."""
+    """Without their secrets, revoked keys included. Needs the right `admin`."""
     async with res.db.read(who.workspace_id) as session:
         found = await keys.listing(session, who.workspace_id)
     return ApiKeysResponse(results=[_key(each) for each in found])
@@ -247,12 +246,12 @@ async def list_api_keys(who: Admin, res: ResourcesOf) -> ApiKeysResponse:
 @router.delete(
     "/api-keys/{id}",
     operation_id="revoke_api_key",
-    summary="End an API key",
+    summary="Revoke an API key",
     status_code=204,
     responses=errors.documented(401, 403, 404, 503),
 )
 async def revoke_api_key(id: str, who: Admin, res: ResourcesOf, request: Request) -> None:
-    """At once in this process, within five seconds in the others. Revoking twice is fine."""
+    """At once in this process, within five seconds in the others. Repeating it changes nothing."""
     try:
         wanted = UUID(id)
     except ValueError:
@@ -265,7 +264,7 @@ async def revoke_api_key(id: str, who: Admin, res: ResourcesOf, request: Request
 
 
 def _may_give(who: Caller, rights: list[Right]) -> None:
-    """A key can only give what it holds, or it could raise itself."""
+    """A key can only give rights that it has, or it could extend its own."""
     for right in rights:
         if not who.may(right):
             raise Forbidden(f"This key cannot give the right {right}, which it does not hold.", field="rights")
