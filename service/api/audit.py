@@ -106,8 +106,8 @@ async def list_audit(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> AuditPage:
-    """Needs the right `audit:read`. Changes are logged when they are answered, reads (level `reads` or `verbose`) within
-    a second."""
+    """Needs the right `audit:read`. A change is logged when it is answered, a read (level `reads` or `verbose`) within a
+    second."""
     wanted = AuditFilter(
         operation=operation,
         memory_type=memory_type,

@@ -116,21 +116,18 @@ SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
         "vector_store": ("vector_partitions", "exact_scope_rows", "signs_scope_rows", "database_url", "pool_size"),
         "llm": ("llm_", "extraction_model", "decision_model", "classifier_model", "classifier_use_llm"),
         "embedder": ("embedder_", "embedding_"),
-        "graph_store": (
-            *("graph_enabled", "graph_max_nodes", "similar_to_min", "similar_to_k"),
-            "occurred_before_window_s",
-        ),
+        "graph_store": ("graph_", "similar_to_", "occurred_before_window_s"),
         "history": (
-            *("audit_level", "audit_retention_days", "history_retention_days"),
-            *("invocation_retention_days", "memory_retention_days"),
+            "audit_level",
+            "audit_retention_days",
+            "history_retention_days",
+            "invocation_retention_days",
+            "memory_retention_days",
         ),
         "dedup": ("dedup_", "contradiction_policy"),
         "content": ("content_", "timezone", "temporal_timeout_ms"),
         "search": ("search_", "rerank_", "recall_", "expired_factor", "recency_half_life_days", "reinforce"),
-        "limits": (
-            *("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items"),
-            "request_deadline_s",
-        ),
+        "limits": ("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
         "working": ("working_",),
         "jobs": ("worker_", "job_", "embed_batch"),
     }
@@ -179,8 +176,9 @@ async def get_config(who: Admin, res: ResourcesOf) -> ConfigResponse:
 def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
     """Removes the wanted settings and returns them; a name that ends in `_` means all that start with it."""
     starts = tuple(name for name in wanted if name.endswith("_"))
-    names = [name for name in settings if name in wanted or name.startswith(starts)]
-    return {name: settings.pop(name) for name in names}
+    by_start = [name for name in settings if name.startswith(starts)]
+    by_name = [name for name in wanted if name not in starts]
+    return {name: settings.pop(name) for name in (*by_start, *by_name)}
 
 
 @router.get(
