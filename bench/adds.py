@@ -26,7 +26,7 @@ from uuid import uuid4
 import httpx
 
 from bench import scripted_model, sentences, target
-from bench.clients import HttpAnswer, LoadRun, post_all
+from bench.clients import LoadRun, TimedResponse, post_all
 from bench.numbers import Pace, percentile, table
 from bench.stores import PATH, PER_USER, WARM_UP, until_idle
 from bench.target import ROOT, Service
@@ -100,7 +100,7 @@ class AddBench:
         ]
 
 
-def _own_ms(answer: HttpAnswer, model_ms: float) -> float:
+def _own_ms(answer: TimedResponse, model_ms: float) -> float:
     body = answer.json
     calls, embedding_ms = int(body["usage"]["llm_calls"]), float(body["timings_ms"].get("embed", 0.0))
     return answer.ms - calls * model_ms - embedding_ms

@@ -21,7 +21,7 @@ LOST = (OSError, EOFError, asyncio.IncompleteReadError, TimeoutError)
 
 
 @dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class TimedResponse:
     """An HTTP answer; `ms` from the first byte sent to the last one read."""
 
     status: int
@@ -46,11 +46,11 @@ class Client:
         self._timeout_s = timeout_s
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+    async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> TimedResponse:
         """Raises one of LOST when there is no answer."""
         return await self._request("POST", path, body, headers or {})
 
-    async def get(self, path: str) -> HttpAnswer:
+    async def get(self, path: str) -> TimedResponse:
         return await self._request("GET", path, b"", {})
 
     async def close(self) -> None:
@@ -58,7 +58,7 @@ class Client:
             self._streams[1].close()
             self._streams = None
 
-    async def _request(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> HttpAnswer:
+    async def _request(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> TimedResponse:
         extra = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         sent = f"{method} {path} HTTP/1.1\r\n{extra}Content-Length: {len(body)}\r\n".encode() + self._head + b"\r\n"
         began = time.perf_counter()
@@ -70,7 +70,7 @@ class Client:
         except BaseException:
             await self.close()  # else the next request would read this answer
             raise
-        return HttpAnswer(status, found, (time.perf_counter() - began) * 1000)
+        return TimedResponse(status, found, (time.perf_counter() - began) * 1000)
 
     async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None or self._streams[0].at_eof():
@@ -89,7 +89,7 @@ async def _read(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 class LoadRun:
     """The answers to one run of load; `generator_cpu`: the generator's share of one core, 0..1."""
 
-    answers: list[HttpAnswer]
+    answers: list[TimedResponse]
     wall_s: float
     generator_cpu: float
     pace: Pace = field(init=False)
@@ -101,7 +101,7 @@ class LoadRun:
 async def post_all(url: str, key: str, path: str, bodies: Sequence[bytes], *, clients: int) -> LoadRun:
     """Sends every body once over `clients` connections, each as soon as its connection is free (a closed loop)."""
     rest = iter(bodies)
-    answers: list[HttpAnswer] = []
+    answers: list[TimedResponse] = []
 
     async def work() -> None:
         client = Client(url, key)

@@ -21,7 +21,7 @@ import numpy as np
 from pgvector import HalfVector
 from pgvector.asyncpg import register_vector
 
-from bench.clients import HttpAnswer, LoadRun
+from bench.clients import LoadRun, TimedResponse
 from service.db.engine import Access, connect_arguments
 from service.db.roles import APP
 
@@ -89,13 +89,13 @@ async def write(database: str, memories: Sequence[Written], workspace: UUID, *, 
     for connection, memory in zip(pool, memories, strict=False):
         await connection.write(memory)
     rest = iter(memories[connections:])
-    answers: list[HttpAnswer] = []
+    answers: list[TimedResponse] = []
 
     async def work(connection: _Connection) -> None:
         for memory in rest:
             began = time.perf_counter()
             await connection.write(memory)
-            answers.append(HttpAnswer(201, b"", (time.perf_counter() - began) * 1000))
+            answers.append(TimedResponse(201, b"", (time.perf_counter() - began) * 1000))
 
     cpu, began = time.process_time(), time.perf_counter()
     await asyncio.gather(*(work(connection) for connection in pool))

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import target
-from bench.clients import Client, HttpAnswer
+from bench.clients import Client, TimedResponse
 from bench.numbers import mean, percentile, table
 from bench.stores import until_idle
 from bench.target import Service
@@ -132,7 +132,7 @@ async def ask(client: Client, question: dict[str, Any], turns: Turns, **options:
     return QueryResult(question["category"], len(set(question["evidence"])), tuple(ranks), answer.ms)
 
 
-def _checked(answer: HttpAnswer) -> HttpAnswer:
+def _checked(answer: TimedResponse) -> TimedResponse:
     if answer.status not in (200, 201):
         raise SystemExit(f"The service answered {answer.status}: {answer.body[:300]!r}")
     return answer

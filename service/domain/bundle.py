@@ -84,11 +84,11 @@ class EntityItem:
 
     entity: Entity
     score: float
-    relations: tuple[NamedRelation, ...] = ()
+    relations: tuple[BundleRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class NamedRelation:
+class BundleRelation:
     """An edge of the entity graph with the names of both ends; it reads from source to target."""
 
     source: str

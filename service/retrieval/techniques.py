@@ -30,9 +30,9 @@ from service.domain.kinds import MemoryType
 from service.domain.query import EVER, Query, TechniqueUse, Window
 from service.domain.text import CleanText
 from service.errors import EmbeddingError, InvalidInput, LlmError
-from service.language import tags as tagging
 from service.language import temporal
 from service.language.statement import statement
+from service.language.tags import normalise
 from service.providers.budget import overall_remaining_s
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import LlmRequest, Vector
@@ -268,7 +268,7 @@ def _with_filters(
     narrow = replace(
         old,
         types=old.types or tuple(map(str, types)),
-        tags=old.tags or tagging.normalise(tags),
+        tags=old.tags or normalise(tags),
         filters=old.filters or tree,
     )
     return replace(query, window=window if query.window.is_open else query.window, narrow=narrow)

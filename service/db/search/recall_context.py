@@ -14,7 +14,7 @@ from service.db.episodes import turns
 from service.db.graph import entities
 from service.db.graph.entities import EntityScope
 from service.db.tables import TurnRow
-from service.domain.bundle import NamedRelation
+from service.domain.bundle import BundleRelation
 from service.domain.conversation import Turn
 from service.domain.entity import Entity, key
 from service.domain.scope import Scope
@@ -80,10 +80,10 @@ async def named_entities(session: Session, scope: Scope, names: Sequence[str]) -
 
 async def relations(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime
-) -> dict[UUID, list[NamedRelation]]:
+) -> dict[UUID, list[BundleRelation]]:
     """Returns by entity its strongest relations that hold now, in both directions."""
     values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": MAX_RELATIONS}
-    found: dict[UUID, list[NamedRelation]] = {}
+    found: dict[UUID, list[BundleRelation]] = {}
     for row in await session.execute(RELATIONS, values):
-        found.setdefault(row.id, []).append(NamedRelation(row.source, row.label, row.target, row.strength))
+        found.setdefault(row.id, []).append(BundleRelation(row.source, row.label, row.target, row.strength))
     return found
