@@ -82,7 +82,7 @@ async def create_conversation(
     """A conversation belongs to one user and agent; two users may use the same name. Opening it again changes
     nothing."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    name = body.external_id or body.run_id or scope.run_id or conversations.fresh_name()
+    name = body.external_id or body.run_id or scope.run_id or conversations.new_external_id()
     opened = await open_conversation(
         replace(scope, run_id=name),
         title=body.title,
@@ -113,7 +113,7 @@ async def list_conversations(
     """With `run_id` the one of this name. Archived ones only with `include_archived`."""
     after = cursors.decode(cursor)
     async with res.db.snapshot(who.workspace_id) as session:
-        found = await conversations.listed(
+        found = await conversations.page(
             session,
             scope,
             after=after,
@@ -121,7 +121,7 @@ async def list_conversations(
             include_archived=include_archived,
             consolidated=consolidated,
         )
-        turn_counts = await conversations.counts(session, who.workspace_id, [each.id for each in found])
+        turn_counts = await conversations.turn_counts(session, who.workspace_id, [each.id for each in found])
     page, last = cursors.cut(found, limit)
     results = [ConversationResponse(**conversation_fields(each, turn_counts.get(each.id, 0))) for each in page]
     return ConversationPage(results=results, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
@@ -149,7 +149,7 @@ async def get_conversation(
     async with res.db.snapshot(who.workspace_id) as session:
         found = await find(session, owner, id)
         stored = await turns.page(session, who.workspace_id, found.id, after=after, limit=limit + 1)
-        turn_counts = await conversations.counts(session, who.workspace_id, [found.id])
+        turn_counts = await conversations.turn_counts(session, who.workspace_id, [found.id])
     page, last = cursors.cut(stored, limit)
     response.headers["ETag"] = etag(found.version)
     return ConversationDetailsResponse(
@@ -186,7 +186,7 @@ async def patch_conversation(
     )
     async with res.db.snapshot(who.workspace_id) as session:
         conversation = await find(session, owner, id)
-        turn_counts = await conversations.counts(session, who.workspace_id, [conversation.id])
+        turn_counts = await conversations.turn_counts(session, who.workspace_id, [conversation.id])
     serialize = partial(_conversation, turn_count=turn_counts.get(conversation.id, 0))
     return send(serialize(await change(conversation, changes, res, write.answered_by(serialize), expected=expected)))
 

@@ -91,7 +91,7 @@ async def store_memory(
         operation_id = await accept(conversation, res, write.answered_by(operations.accepted))
         response = send(operations.accepted(operation_id))
     else:
-        with budget(res) as spending, caches.holding():
+        with budget(res) as spending, caches.deferred():
             response = send(await _stored(body, who, res, write, spending, later=later))
     if later and (body.content is not None or not body.dry_run):
         response.headers["Preference-Applied"] = "respond-async"
@@ -134,7 +134,7 @@ async def store_memories(body: StoreBatchRequest, who: Writer, res: ResourcesOf,
         async with turn:
             return await _item(index, one, who, res, of_item(write, index), spending)
 
-    with budget(res) as spending, caches.holding():
+    with budget(res) as spending, caches.deferred():
         found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
     return StoreBatchResponse(results=found, succeeded=good, failed=len(found) - good, usage=llm_usage(spending.used))

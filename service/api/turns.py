@@ -15,7 +15,7 @@ from service.api.limits import LIMITED, in_time
 from service.api.reads import NoteOf
 from service.api.schemas import Channel
 from service.db.episodes import turns
-from service.db.episodes.turns import Turns
+from service.db.episodes.turns import TurnFilter
 from service.errors import InvalidInput
 from service.memory.conversations import find
 from service.pipeline.pii import clean_words
@@ -53,7 +53,7 @@ async def list_recent_turns(
     """Newest first, by the time they were said, without those of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     async with res.db.read(who.workspace_id) as session:
-        found = await turns.recent(session, Turns(scope, since, channels=tuple(channels or ())), limit=limit)
+        found = await turns.recent(session, TurnFilter(scope, since, channels=tuple(channels or ())), limit=limit)
     note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
     return TurnList(results=[TurnResponse(**turn_fields(each)) for each in found])
 
@@ -91,7 +91,7 @@ async def search_turns(
         async with res.db.read(who.workspace_id) as session:
             only = (await find(session, scope, conversation_id)).id
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
-    wanted = Turns(scope, since, conversation_id=only, channels=tuple(channels or ()))
+    wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()))
     async with in_time(res, request):
         hits, warnings = await search(wanted, text, limit, res)
     found = [hit.turn for hit in hits]

@@ -19,11 +19,11 @@ from service.domain.request import IdempotencyKey, StoredAnswer
 from service.domain.scope import Scope
 from service.errors import IdempotencyMismatch
 
-# An expired row is taken over in place; a living one is left alone and nothing is returned.
+# An expired row is replaced; a valid one stays, and nothing is returned.
 CLAIM = text(
     """
     INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at, user_id, agent_id, run_id)
-    VALUES (:workspace, :key, :print, now() + :ttl, :user_id, :agent_id, :run_id)
+    VALUES (:workspace, :key, :fingerprint, now() + :ttl, :user_id, :agent_id, :run_id)
     ON CONFLICT (workspace_id, key) DO UPDATE
         SET fingerprint = excluded.fingerprint, status = NULL, body = NULL, created_at = now(),
             expires_at = excluded.expires_at, user_id = excluded.user_id, agent_id = excluded.agent_id,
@@ -61,8 +61,8 @@ async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> Sto
 
 
 async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope: Scope | None = None) -> None:
-    """Takes the key inside the write transaction; raises Replay or IdempotencyMismatch when somebody was first.
-    `scope`: whose the write is, where that is known better than from the request."""
+    """Takes the key inside the write transaction; raises Replay or IdempotencyMismatch when it is taken already.
+    `scope`: whose data is written, if the request itself does not say."""
     user_id, agent_id, run_id = (scope.user_id, scope.agent_id, scope.run_id) if scope else key.owner
     values = {
         "user_id": user_id,
@@ -70,17 +70,17 @@ async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope
         "run_id": run_id,
         "workspace": workspace_id,
         "key": key.key,
-        "print": key.fingerprint,
+        "fingerprint": key.fingerprint,
         "ttl": timedelta(seconds=key.ttl_s),
     }
     if (await session.execute(CLAIM, values)).first() is None:
         answer = await find(session, workspace_id, key)
-        assert answer is not None, "the row that stood in the way is visible after its commit"
+        assert answer is not None, "the row of the same key is visible after its commit"
         raise Replay(answer)
 
 
 async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
-    """Stores the answer beside the data it speaks of, in the same commit."""
+    """Stores the answer, in the transaction that writes the data it is about."""
     await session.execute(
         update(IdempotencyRow)
         .where(IdempotencyRow.workspace_id == workspace_id, IdempotencyRow.key == key.key)
@@ -88,9 +88,9 @@ async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer
     )
 
 
-async def forget_shown(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
-    """Kept answers that show one of these things by its id: they hold its words, and no scope tells of them."""
+async def forget_answers_about(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+    """Deletes stored answers about things with these ids: they hold their texts, and no scope leads to them."""
     if ids:
-        shown = IdempotencyRow.body["id"].astext.in_([str(each) for each in ids])
-        here = IdempotencyRow.workspace_id == workspace_id, IdempotencyRow.status.is_not(None), shown
+        about = IdempotencyRow.body["id"].astext.in_([str(each) for each in ids])
+        here = IdempotencyRow.workspace_id == workspace_id, IdempotencyRow.status.is_not(None), about
         await session.execute(delete(IdempotencyRow).where(*here))

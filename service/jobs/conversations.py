@@ -14,7 +14,7 @@ from uuid import UUID
 
 from service.db import caches
 from service.db.episodes import conversations
-from service.db.episodes.conversations import KeptTurn
+from service.db.episodes.conversations import TurnContent
 from service.db.idempotency import Replay
 from service.db.jobs import operations
 from service.domain.decision import Action
@@ -57,7 +57,7 @@ async def _store(operation_id: UUID, conversation: Conversation, res: Resources)
     key = IdempotencyKey(f"operation:{operation_id}", str(operation_id), REMEMBERED_S)
     try:
         request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_results)
-        with caches.holding():  # what a model says of a conversation that is erased meanwhile must not stay
+        with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
             if conversation.infer:
                 stored = await curate(conversation, res, request)
             else:
@@ -90,7 +90,7 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     key = IdempotencyKey(f"job:{job.id}", str(job.id), REMEMBERED_S)
     wanted = later.again(job.payload, *found, res.clock())
     try:
-        with caches.holding():  # what a model says of a conversation that is erased meanwhile must not stay
+        with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
             context = WriteContext(f"job:{job.id}", idempotency=key, serialize=_ids)
             curated = await curate(wanted, res, context)
     except Replay:
@@ -102,12 +102,12 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     return {"facts": len(curated.outcomes)}
 
 
-async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[KeptTurn]] | None:
+async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnContent]] | None:
     payload = job.payload
     conversation_id = UUID(str(payload["conversation_id"]))
     first, last = int(str(payload["first"])), int(str(payload["last"]))
     async with res.db.read(job.workspace_id) as session:
-        return await conversations.kept(session, job.workspace_id, conversation_id, first, last)
+        return await conversations.turn_contents(session, job.workspace_id, conversation_id, first, last)
 
 
 def _ids(curated: StoreResult) -> StoredAnswer:

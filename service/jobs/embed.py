@@ -63,7 +63,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
 async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
     """The contexts of turns whose neighbours changed. A text that changes meanwhile is left to its changer's job."""
     async with res.db.read(workspace_id) as session:
-        found = await contexts.around(session, workspace_id, ids)
+        found = await contexts.texts_of(session, workspace_id, ids)
     if not found:
         return
     vectors = await res.embedder.embed(workspace_id, [each.embedded for each in found.values()])

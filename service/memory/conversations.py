@@ -47,7 +47,7 @@ async def open_conversation(
         created = await conversations.create(
             session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
         )
-        found = created or await conversations.exactly(session, scope)
+        found = created or await conversations.of_scope(session, scope)
         assert found is not None, "the one that was in the way is visible under the scope lock"
         if created is not None:
             await note(session, "open", scope, [found.id], request, res, kind="episodic", conversation_id=found.id)
@@ -63,7 +63,9 @@ async def find(session: Session, owner: Scope, wanted: str) -> Conversation:
     found = await conversations.get(session, workspace_id, UUID(wanted)) if _is_uuid(wanted) else None
     if found is not None and _is_owned(found, owner):
         return found
-    named = await conversations.named(session, workspace_id, wanted, user_id=owner.user_id, agent_id=owner.agent_id)
+    named = await conversations.by_external_id(
+        session, workspace_id, wanted, user_id=owner.user_id, agent_id=owner.agent_id
+    )
     if len(named) > 1:
         raise InvalidInput(
             "id: several conversations have this name; say whose with user_id or agent_id.", field="user_id"

@@ -20,7 +20,7 @@ from service.db import caches, direct
 from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
 from service.db.episodes import conversations
-from service.db.episodes.turns import NewTurn, StoredTurn, weigh
+from service.db.episodes.turns import NewTurn, StoredTurn, term_weights
 from service.db.jobs import queue
 from service.db.memories import sources
 from service.db.memories.sources import SourceLink
@@ -158,7 +158,7 @@ async def _as_turns(said: Sequence[Draft], res: Resources) -> list[NewTurn]:
             *_spoken(draft),
             draft.clean,
             draft.timestamp,
-            weights=await res.threads.run_if_long(draft.clean, weigh, draft.clean),
+            weights=await res.threads.run_if_long(draft.clean, term_weights, draft.clean),
         )
         for draft in said
     ]
@@ -318,7 +318,7 @@ async def _write(
         unsure = [each for each in links if each not in sure]
         batch.add(sources.new_rows(scope, sure), audited)
         if not unsure:  # the last statement but that of the idempotency key, which nobody else has locked
-            batch.add(caches.answers(scope.workspace_id))
+            batch.add(caches.deferred_answers(scope.workspace_id))
         await batch.flush()
         await sources.link(session, scope, unsure)
         await keep(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
@@ -365,11 +365,11 @@ async def _turns(
     """The places of the turns, and the rows of those that are new: to be inserted with what came of them."""
     scope = conversation.scope
     if conversation.stored is not None:
-        if not await conversations.hold(session, scope, conversation.stored):
+        if not await conversations.lock_turns(session, scope, conversation.stored):
             raise TurnsGone("Some of the turns were erased while their facts were made.")
         await conversations.mark_consolidated(session, scope, conversation.stored)
         return list(conversation.stored), ()
-    stored, spoken = await conversations.go_on(
+    stored, spoken = await conversations.append_turns(
         session,
         scope,
         conversation.external_id,

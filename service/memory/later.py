@@ -16,7 +16,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db.episodes.conversations import KeptTurn
+from service.db.episodes.conversations import TurnContent
 from service.db.jobs import operations, queue
 from service.domain import filters
 from service.domain.draft import CallerFields, Draft, Options, Speech
@@ -80,7 +80,7 @@ def kept(conversation: Conversation, first: Draft, conversation_id: UUID, begin:
     }
 
 
-def again(kept: Mapping[str, Any], scope: Scope, turns: Sequence[KeptTurn], now: datetime) -> Conversation:
+def again(kept: Mapping[str, Any], scope: Scope, turns: Sequence[TurnContent], now: datetime) -> Conversation:
     """The conversation that `kept` was given, with its turns read back."""
     asked, options = _asked(kept["asked"]), Options(dedup=kept["dedup"])
     whole = replace(scope, run_id=kept["run_id"])

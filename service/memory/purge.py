@@ -79,7 +79,9 @@ async def purge_memory(
             check(now[1], expected)
         conversations = await contexts.conversations_of(session, workspace_id, memory_id)
         counts = await purge.purge_memory(session, workspace_id, memory_id)
-        await contexts.requeue(session, workspace_id, conversations)  # the purge has emptied their contexts
+        await contexts.enqueue_conversations(
+            session, workspace_id, conversations
+        )  # the purge has emptied their contexts
         receipt = await _receipt(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
     res.embedder.forget(workspace_id)
     return receipt

@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from service.db import direct
 from service.db.engine import Session
 from service.db.episodes import conversations
-from service.db.episodes.conversations import Tail
+from service.db.episodes.conversations import ConversationTail
 from service.db.episodes.turns import NewTurn, StoredTurn
 from service.db.memories import sources
 from service.db.memories.sources import SourceLink
@@ -67,10 +67,10 @@ async def record(conversation: Conversation, res: Resources, request: WriteConte
     return await _write(conversation, drafts, None, res, request)
 
 
-async def _tail(conversation: Conversation, res: Resources) -> Tail:
+async def _tail(conversation: Conversation, res: Resources) -> ConversationTail:
     """What stands before the first new turn."""
     if conversation.external_id is None:
-        return Tail(0, ())
+        return ConversationTail(0, ())
     async with res.db.read(conversation.scope.workspace_id) as session:
         return await conversations.tail(session, conversation.scope, conversation.external_id, limit=PRECEDING)
 
@@ -105,7 +105,7 @@ async def _turns(
 ) -> list[StoredTurn]:
     scope = conversation.scope
     said = [_turn(draft) for draft in drafts]
-    stored, spoken = await conversations.go_on(
+    stored, spoken = await conversations.append_turns(
         session, scope, conversation.external_id, said, generation=res.generation
     )
     await direct.insert(session, *spoken)

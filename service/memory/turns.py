@@ -72,7 +72,7 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
     metadata, in_metadata = await _clean_metadata(given.metadata, res)
     redactions = pii.add_up((*in_text, *in_metadata))
     vector, warnings = await _vector(conversation, text, given, res)
-    weights = await res.threads.run(turns.weigh, text) if len(text) > pii.LONG else turns.weigh(text)
+    weights = await res.threads.run(turns.term_weights, text) if len(text) > pii.LONG else turns.term_weights(text)
     new = NewTurn(
         given.role,
         given.speaker,
@@ -103,7 +103,7 @@ async def _insert(
         raise Conflict("The conversation is archived: it takes no new turns.", field="id")
     workspace_id, scope = conversation.scope.workspace_id, conversation.scope
     place = conversation.next_index if index is None else index
-    stored = await conversations.put(session, conversation, new, place, generation=res.generation)
+    stored = await conversations.insert_turn(session, conversation, new, place, generation=res.generation)
     await embed_later(session, workspace_id, conversation.id, [new])
     ids = [stored.id]
     await note(session, "store_turn", scope, ids, request, res, kind="episodic", conversation_id=conversation.id)
@@ -125,7 +125,7 @@ async def _repeated(session: Session, conversation: Conversation, new: NewTurn, 
     """The stored turn that this one repeats; raises Conflict when another turn has its index."""
     workspace_id = conversation.scope.workspace_id
     if given.index is not None:
-        found = await turns.at(session, workspace_id, conversation.id, given.index)
+        found = await turns.at_index(session, workspace_id, conversation.id, given.index)
         if found is not None and not _is_equal(found, new):
             raise Conflict(
                 f"turn_index: turn {given.index} of the conversation says something else.", field="turn_index"

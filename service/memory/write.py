@@ -182,7 +182,7 @@ async def rewrite_contexts(session: Session, changed: Memory) -> None:
     if changed.turn_index is not None:
         workspace_id = changed.scope.workspace_id
         places = await contexts.places(session, workspace_id, [changed.id])
-        await contexts.rewrite(session, workspace_id, await contexts.holders(session, workspace_id, places))
+        await contexts.rebuild(session, workspace_id, await contexts.dependents(session, workspace_id, places))
 
 
 def follow_up(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from service.db.cognition import goals
 from service.db.engine import Session
-from service.db.episodes.turns import Turns
+from service.db.episodes.turns import TurnFilter
 from service.db.search import recall_context
 from service.db.tenants import users
 from service.domain.bundle import Bundle, EntityItem, RecallQuery
@@ -42,7 +42,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     limit = max(MIN_HITS, query.top_k)
     search_query, used = await techniques.narrowed(_search_query(query, limit), res)
     ready = await search.prepare(search_query, res, used)
-    turn_filter = Turns(query.scope, query.since, channels=query.channels)
+    turn_filter = TurnFilter(query.scope, query.since, channels=query.channels)
     turn_query = await turn_search.prepare(turn_filter, query.text, res)
     task_vector = await _task_vector(query, turn_query, res)
     names = (*ready.prepared.read.phrases, *turn_query.parsed.speakers)

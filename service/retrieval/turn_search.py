@@ -13,7 +13,7 @@ from uuid import UUID
 
 from service.db.engine import Session
 from service.db.episodes import turns
-from service.db.episodes.turns import Turns
+from service.db.episodes.turns import TurnFilter
 from service.db.search import turn_candidates
 from service.db.search.turn_candidates import TurnCandidates, TurnQuery
 from service.domain.conversation import TurnHit
@@ -41,7 +41,9 @@ class PreparedTurnQuery:
     warnings: tuple[str, ...] = ()
 
 
-async def search(wanted: Turns, text: CleanText, limit: int, res: Resources) -> tuple[list[TurnHit], tuple[str, ...]]:
+async def search(
+    wanted: TurnFilter, text: CleanText, limit: int, res: Resources
+) -> tuple[list[TurnHit], tuple[str, ...]]:
     """Returns at most `limit` turns, best first, and warnings. Without an embedder only words, speakers and times
     count."""
     prepared = await prepare(wanted, text, res)
@@ -49,7 +51,7 @@ async def search(wanted: Turns, text: CleanText, limit: int, res: Resources) -> 
         return await ranked(session, wanted, prepared, limit, res), prepared.warnings
 
 
-async def prepare(wanted: Turns, text: CleanText, res: Resources) -> PreparedTurnQuery:
+async def prepare(wanted: TurnFilter, text: CleanText, res: Resources) -> PreparedTurnQuery:
     """Returns the query parsed and embedded."""
     async with res.db.read(wanted.scope.workspace_id) as session:
         speakers = await turn_candidates.speakers(session, wanted)
@@ -62,7 +64,7 @@ async def prepare(wanted: Turns, text: CleanText, res: Resources) -> PreparedTur
 
 
 async def ranked(
-    session: Session, wanted: Turns, prepared: PreparedTurnQuery, limit: int, res: Resources
+    session: Session, wanted: TurnFilter, prepared: PreparedTurnQuery, limit: int, res: Resources
 ) -> list[TurnHit]:
     """Returns the best `limit` turns of the snapshot."""
     found = await turn_candidates.read(
@@ -124,7 +126,7 @@ def _unasked(parsed: ParsedQuery) -> frozenset[str]:
     return frozenset(name for name in applies if not applies[name]) | {"dated", "tag", "entity", "goal"}
 
 
-async def _vector(wanted: Turns, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:
+async def _vector(wanted: TurnFilter, text: CleanText, res: Resources) -> tuple[Vector | None, tuple[str, ...]]:
     try:
         async with asyncio.timeout(overall_remaining_s()):
             return await res.embedder.embed_query(wanted.scope.workspace_id, text), ()

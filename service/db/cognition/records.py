@@ -62,12 +62,12 @@ async def remove(session: Session, table: type[Table], workspace_id: UUID, recor
     """Deletes a record with what belongs to it, and the stored answers to idempotent requests that show it."""
     columns = table.__table__.c
     await session.execute(delete(table).where(columns.workspace_id == workspace_id, columns.id == record_id))
-    await idempotency.forget_shown(session, workspace_id, [record_id])
+    await idempotency.forget_answers_about(session, workspace_id, [record_id])
 
 
 async def erase(session: Session, table: type[Table], scope: Scope, channel: str | None) -> int:
     """The same for all records that have every given id (and the channel, if one is given); returns their number."""
     here = scopes.owned(table.__tablename__, scope, channel).clause
     ids = list(await session.scalars(delete(table).where(here).returning(table.__table__.c.id)))
-    await idempotency.forget_shown(session, scope.workspace_id, ids)
+    await idempotency.forget_answers_about(session, scope.workspace_id, ids)
     return len(ids)

@@ -1,11 +1,11 @@
-"""What stands around a turn, and who holds the words of one that changes or goes (A12)?
+"""Contexts of turns: columns and vectors made of a turn and the turns before it.
 
-A memory that is a turn of a conversation has context columns and a context vector made of its own text and of the turns
-before it. When such a text changes or is erased, those of the turns after it are written anew in the same transaction,
-and their vectors go: a job makes new ones, because nothing is embedded with a transaction open.
+They belong to memories that are turns of a conversation. When the text of one changes or is deleted, the context
+columns of the turns after it are rebuilt in the same transaction, and their vectors are deleted: a job makes new ones,
+because nothing is embedded with a transaction open. See docs/decisions/014-context-columns.md.
 
-A turn counts as long as a memory has its words. All statements go from turn to turn by the unique key of conversation
-and index, and from a turn to its memory by ix_memory_source_turn.
+A turn is part of a context as long as a memory has its text. All statements go from turn to turn by the unique key of
+conversation and index, and from a turn to its memory by ix_memory_source_turn.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from service.language import context, lexemes
 from service.language.context import PRECEDING, ContextTurn
 
 PAYLOAD = {"context": True}
-"""Marks a job of kind `embed` that makes a context, not the vector of a text."""
+"""Payload of a job `embed` that makes a context, not the vector of a text."""
 
-Place: TypeAlias = tuple[UUID, int]
+TurnPlace: TypeAlias = tuple[UUID, int]
 """A conversation and the index of a turn in it."""
 
 PLACES = text("""
@@ -45,16 +45,16 @@ PLACES = text("""
       AND conversation_id IS NOT NULL AND turn_index IS NOT NULL
 """)
 
-OWN = "m.workspace_id = :workspace AND m.conversation_id = t.conversation_id AND m.turn_index = t.turn_index"
+MEMORY_OF_TURN = "m.workspace_id = :workspace AND m.conversation_id = t.conversation_id AND m.turn_index = t.turn_index"
 
-HOLDERS = text(
+DEPENDENTS = text(
     f"""
     SELECT DISTINCT m.id
     FROM unnest(CAST(:conversations AS uuid[]), CAST(:indexes AS integer[])) AS p (conversation, at)
     JOIN turn t ON t.workspace_id = :workspace AND t.conversation_id = p.conversation
         AND t.turn_index BETWEEN p.at AND p.at + {PRECEDING}
     JOIN memory_source s ON s.workspace_id = :workspace AND s.turn_id = t.id
-    JOIN memory m ON m.id = s.memory_id AND {OWN}
+    JOIN memory m ON m.id = s.memory_id AND {MEMORY_OF_TURN}
     ORDER BY m.id
     """  # noqa: S608 - constants of ours
 )
@@ -63,7 +63,7 @@ OF_CONVERSATIONS = text(
     f"""
     SELECT DISTINCT m.id FROM turn t
     JOIN memory_source s ON s.workspace_id = :workspace AND s.turn_id = t.id
-    JOIN memory m ON m.id = s.memory_id AND {OWN}
+    JOIN memory m ON m.id = s.memory_id AND {MEMORY_OF_TURN}
     WHERE t.workspace_id = :workspace AND t.conversation_id = ANY (CAST(:conversations AS uuid[])) ORDER BY m.id
     """  # noqa: S608 - constants of ours
 )
@@ -78,7 +78,7 @@ CONVERSATIONS = text("""
         WHERE h.workspace_id = :workspace AND h.memory_id = :id)
 """)
 
-AROUND = text(
+TURNS_BEFORE = text(
     f"""
     SELECT m.id, m.content, coalesce(m.speaker, m.role) AS speaker, b.content AS before, b.speaker AS before_by
     FROM memory m LEFT JOIN LATERAL (
@@ -122,75 +122,80 @@ LOCK = text("""
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """The texts that a turn's context columns and context vector are made of."""
+class ContextTexts:
+    """The texts that the context columns and the context vector of a turn are made of."""
 
     lexical: CleanText
     embedded: CleanText
 
 
-async def places(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[Place]:
-    """Where these memories stand in conversations; nothing for one that is no turn."""
+async def places(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[TurnPlace]:
+    """The places of those memories that are turns."""
     rows = await session.execute(PLACES, {"workspace": workspace_id, "ids": list(ids)})
     return [(row.conversation_id, row.turn_index) for row in rows]
 
 
-async def holders(session: Session, workspace_id: UUID, there: Sequence[Place]) -> list[UUID]:
-    """Ids, ascending, of the memories whose context holds the words of these turns, their own included."""
+async def dependents(session: Session, workspace_id: UUID, there: Sequence[TurnPlace]) -> list[UUID]:
+    """Ids, ascending, of the memories whose context contains these turns, which includes the turns' own memories."""
     if not there:
         return []
     values = {"conversations": [place[0] for place in there], "indexes": [place[1] for place in there]}
-    return list(await session.scalars(HOLDERS, {"workspace": workspace_id, **values}))
+    return list(await session.scalars(DEPENDENTS, {"workspace": workspace_id, **values}))
 
 
 async def conversations_of(session: Session, workspace_id: UUID, memory_id: UUID) -> list[UUID]:
-    """The conversations whose turns a memory comes from, there or deleted."""
+    """The conversations whose turns a memory comes from, or came from before it was deleted."""
     return list(await session.scalars(CONVERSATIONS, {"workspace": workspace_id, "id": memory_id}))
 
 
-async def rewrite(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
-    """Makes the context columns anew from what is there now. The vectors go, and a job makes others."""
+async def rebuild(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+    """Rebuilds the context columns of these memories; deletes their context vectors and enqueues jobs that make new
+    ones. Locks the memories by ascending id."""
     if not ids:
         return
     await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})
-    found = await around(session, workspace_id, ids)
+    found = await texts_of(session, workspace_id, ids)
     await session.execute(NO_VECTORS, {"workspace": workspace_id, "ids": list(ids)})
     for memory_id, texts in found.items():
         await _columns(session, workspace_id, memory_id, texts)
-    await queue_all(session, workspace_id, list(found))
+    await enqueue(session, workspace_id, list(found))
 
 
-async def queue_all(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
-    """Jobs that make the contexts of these memories, columns and vectors."""
+async def enqueue(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+    """Enqueues jobs that make the contexts of these memories, columns and vectors."""
     jobs = [NewJob("embed", memory_id=memory_id, payload=PAYLOAD) for memory_id in ids]
     if jobs:
         await queue.enqueue(session, workspace_id, jobs)
 
 
-async def requeue(session: Session, workspace_id: UUID, conversations: Sequence[UUID]) -> None:
+async def enqueue_conversations(session: Session, workspace_id: UUID, conversations: Sequence[UUID]) -> None:
     """The same for every turn of these conversations."""
     values = {"workspace": workspace_id, "conversations": list(conversations)}
-    await queue_all(session, workspace_id, list(await session.scalars(OF_CONVERSATIONS, values)))
+    await enqueue(session, workspace_id, list(await session.scalars(OF_CONVERSATIONS, values)))
 
 
-async def around(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Around]:
-    """The texts by memory; only of those that are turns and there."""
-    rows = (await session.execute(AROUND, {"workspace": workspace_id, "ids": list(ids)})).all()
+async def texts_of(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, ContextTexts]:
+    """The texts by memory, of those that exist and are turns."""
+    rows = (await session.execute(TURNS_BEFORE, {"workspace": workspace_id, "ids": list(ids)})).all()
     found = {}
     for memory_id, group in groupby(rows, key=attrgetter("id")):
         lines = list(group)
         turn = ContextTurn(CleanText(lines[0].content), lines[0].speaker)
         before = [ContextTurn(CleanText(line.before), line.before_by) for line in lines if line.before is not None]
-        found[memory_id] = Around(context.lexical(turn, before), context.embedded(turn, before))
+        found[memory_id] = ContextTexts(context.lexical(turn, before), context.embedded(turn, before))
     return found
 
 
 async def store(
-    session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[Around, NDArray[np.float32]]], *, generation: int
+    session: Session,
+    workspace_id: UUID,
+    made: Mapping[UUID, tuple[ContextTexts, NDArray[np.float32]]],
+    *,
+    generation: int,
 ) -> None:
-    """Writes contexts with their vectors, where the texts still are what they were made of."""
+    """Stores contexts with their vectors, where the texts are still those they were made of."""
     await session.execute(LOCK, {"workspace": workspace_id, "ids": list(made)})
-    there = await around(session, workspace_id, list(made))
+    there = await texts_of(session, workspace_id, list(made))
     for memory_id, (texts, vector) in made.items():
         if there.get(memory_id) != texts:
             continue
@@ -199,7 +204,7 @@ async def store(
         await session.execute(VECTOR, values)
 
 
-async def _columns(session: Session, workspace_id: UUID, memory_id: UUID, texts: Around) -> None:
+async def _columns(session: Session, workspace_id: UUID, memory_id: UUID, texts: ContextTexts) -> None:
     weights = lexemes.weights(texts.lexical, avgdl=AVERAGE_CONTEXT_LENGTH)
     bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
     values = {"workspace": workspace_id, "id": memory_id, "terms": sorted(weights), "bm25": bm25}

@@ -1,7 +1,7 @@
-"""How are conversations and their turns kept?
+"""Conversations: their rows, the places of new turns in them, and their last turns.
 
-A conversation is known by its user, agent and external id, so two users with a run "S1" have two of them (A13).
-Turn indexes are given under the scope lock.
+A conversation is identified by its user, agent and external id, so two users with a run "S1" have two of them. Turn
+indexes are given under the scope lock. See docs/decisions/015-conversation-identity.md.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from uuid_utils.compat import uuid7
 from service.db import direct
 from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.episodes import turns as spoken
-from service.db.episodes.turns import NewTurn, StoredTurn
+from service.db.episodes.turns import NewTurn, StoredTurn, new_rows
 from service.db.tables import ConversationRow, TurnRow
-from service.domain import conversation as domain
+from service.domain.conversation import Conversation
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
 from service.language.context import ContextTurn
@@ -34,10 +33,10 @@ INSERT = text("""
     VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at)
 """)
 
-# A consolidated one becomes unconsolidated again by new turns (R9.08), unless the facts of these are extracted with
-# them; older turns that still wait for theirs go on waiting.
+# New turns make a consolidated conversation unconsolidated, unless their facts are extracted with them; a conversation
+# with older turns whose facts are still to be extracted stays unconsolidated in any case.
 # Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
-GO_ON = text("""
+EXTEND = text("""
     INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
                                    consolidated_at)
     VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at)
@@ -55,7 +54,7 @@ GO_ON = text("""
 )
 
 
-async def go_on(
+async def append_turns(
     session: Session,
     scope: Scope,
     external_id: str | None,
@@ -64,14 +63,13 @@ async def go_on(
     generation: int,
     consolidated_at: datetime | None = None,
 ) -> tuple[list[StoredTurn], tuple[NewRows, ...]]:
-    """Gives turns, at least one, their places at the end of a conversation, in order; begins it when it is new. Under
-    the scope lock. The rows are the caller's to insert before the transaction ends, with whatever goes along, and
-    before what names the conversation.
+    """Gives at least one turn places at the end of a conversation, which is created when it is new. Under the scope
+    lock. The caller inserts the returned rows in the same transaction, before anything that refers to the conversation.
 
-    `external_id` None: a conversation of its own, one of the rows. `consolidated_at`: now, when the facts of these
-    turns are stored with them.
+    `external_id` None: a new conversation, among the rows. `consolidated_at`: now, when the facts of these turns are
+    stored with them.
     """
-    name = external_id or fresh_name()
+    name = external_id or new_external_id()
     new: dict[str, Any] = {
         "workspace_id": scope.workspace_id,
         "id": uuid7(),
@@ -83,35 +81,37 @@ async def go_on(
         "turn_count": len(turns),
         "consolidated_at": consolidated_at,
     }
-    begun: tuple[NewRows, ...] = ()
+    created: tuple[NewRows, ...] = ()
     if external_id is None:
-        begun, here, first = (NewRows(INSERT, [new]),), new["id"], 0
+        created, conversation_id, first = (NewRows(INSERT, [new]),), new["id"], 0
     else:
-        [row] = await direct.fetch(session, GO_ON, new)
-        here, first = row.id, row.turn_count - len(turns)
-    stored = [StoredTurn(uuid7(), here, first + place) for place in range(len(turns))]
-    said = list(zip(turns, stored, strict=True))
-    return stored, (*begun, *spoken.new_rows(replace(scope, run_id=name), said, generation=generation))
+        [row] = await direct.fetch(session, EXTEND, new)
+        conversation_id, first = row.id, row.turn_count - len(turns)
+    stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
+    placed = list(zip(turns, stored, strict=True))
+    return stored, (*created, *new_rows(replace(scope, run_id=name), placed, generation=generation))
 
 
-def fresh_name() -> str:
-    """The external id of a conversation that the caller did not name."""
+def new_external_id() -> str:
+    """For a conversation that the caller did not name."""
     return str(uuid7())
 
 
-async def put(session: Session, there: domain.Conversation, new: NewTurn, index: int, *, generation: int) -> StoredTurn:
-    """Adds one turn at a place that is free; the conversation's count reaches beyond it. Under the scope lock."""
-    place = StoredTurn(uuid7(), there.id, index)
+async def insert_turn(
+    session: Session, conversation: Conversation, new: NewTurn, index: int, *, generation: int
+) -> StoredTurn:
+    """Adds one turn at a free index; the conversation's next index lies behind it. Under the scope lock."""
+    place = StoredTurn(uuid7(), conversation.id, index)
     await session.execute(
         update(ConversationRow)
-        .where(ConversationRow.workspace_id == there.scope.workspace_id, ConversationRow.id == there.id)
-        .values({**TOUCHED, "turn_count": func.greatest(ConversationRow.turn_count, index + 1)})
+        .where(ConversationRow.workspace_id == conversation.scope.workspace_id, ConversationRow.id == conversation.id)
+        .values({**CHANGED_BY_A_TURN, "turn_count": func.greatest(ConversationRow.turn_count, index + 1)})
     )
-    await direct.insert(session, *spoken.new_rows(there.scope, [(new, place)], generation=generation))
+    await direct.insert(session, *new_rows(conversation.scope, [(new, place)], generation=generation))
     return place
 
 
-TOUCHED: Mapping[str, Any] = MappingProxyType(
+CHANGED_BY_A_TURN: Mapping[str, Any] = MappingProxyType(
     {
         "consolidated_at": None,
         "patterns_extracted": False,
@@ -122,17 +122,17 @@ TOUCHED: Mapping[str, Any] = MappingProxyType(
 """What a new turn does to its conversation."""
 
 
-HOLD = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = ANY (:ids) ORDER BY id FOR KEY SHARE")
+LOCK_TURNS = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = ANY (:ids) ORDER BY id FOR KEY SHARE")
 
 
-async def hold(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
-    """Keeps these turns until the transaction ends. Are all of them there?"""
+async def lock_turns(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
+    """Locks turns against deletion until the transaction ends; whether all of them exist."""
     values = {"workspace": scope.workspace_id, "ids": [each.id for each in turns]}
-    return len(await direct.fetch(session, HOLD, values)) == len(turns)
+    return len(await direct.fetch(session, LOCK_TURNS, values)) == len(turns)
 
 
 async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
-    """Says that the facts of these turns are extracted, if they are all there are (R9.08)."""
+    """Marks the conversation as consolidated, if these are all its turns."""
     await session.execute(
         update(ConversationRow)
         .where(ConversationRow.workspace_id == scope.workspace_id, ConversationRow.id == turns[0].conversation_id)
@@ -142,15 +142,15 @@ async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[Stor
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class ConversationTail:
     """How many turns a conversation has, and the last of them, oldest first."""
 
     count: int
     turns: tuple[ContextTurn, ...]
 
 
-async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> Tail:
-    """The end of the conversation that a request goes on with; nothing for a new one."""
+async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> ConversationTail:
+    """The last turns of a conversation, which may not exist yet."""
     owner = (
         ConversationRow.workspace_id == scope.workspace_id,
         ConversationRow.user_id.is_not_distinct_from(scope.user_id),
@@ -159,20 +159,20 @@ async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) 
     )
     row = (await session.execute(select(ConversationRow.id, ConversationRow.turn_count).where(*owner))).one_or_none()
     if row is None:
-        return Tail(0, ())
+        return ConversationTail(0, ())
     turns = await session.execute(
         select(TurnRow.content, TurnRow.speaker, TurnRow.role)
         .where(TurnRow.workspace_id == scope.workspace_id, TurnRow.conversation_id == row.id)
         .order_by(TurnRow.turn_index.desc())
         .limit(limit)
     )
-    said = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
-    return Tail(row.turn_count, tuple(reversed(said)))
+    last = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
+    return ConversationTail(row.turn_count, tuple(reversed(last)))
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTurn:
-    """A turn read back."""
+class TurnContent:
+    """What was said in a turn, by whom and when."""
 
     place: StoredTurn
     role: str
@@ -181,10 +181,10 @@ class KeptTurn:
     timestamp: datetime
 
 
-async def kept(
+async def turn_contents(
     session: Session, workspace_id: UUID, conversation_id: UUID, first: int, last: int
-) -> tuple[Scope, list[KeptTurn]] | None:
-    """Scope (without a run) and those of the turns `first` to `last` that are there, in order; None when none is."""
+) -> tuple[Scope, list[TurnContent]] | None:
+    """The scope (without a run) and the turns with indexes `first` to `last`, in order; None when there are none."""
     owner = select(ConversationRow.user_id, ConversationRow.agent_id, ConversationRow.channel)
     here = owner.where(ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id)
     row = (await session.execute(here)).one_or_none()
@@ -196,14 +196,14 @@ async def kept(
         .where(TurnRow.turn_index.between(first, last))
         .order_by(TurnRow.turn_index)
     )
-    kept = [
-        KeptTurn(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp)
+    contents = [
+        TurnContent(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp)
         for row_id, index, role, speaker, text, timestamp in turns
     ]
-    return (Scope(workspace_id, row.user_id, row.agent_id, channel=row.channel), kept) if kept else None
+    return (Scope(workspace_id, row.user_id, row.agent_id, channel=row.channel), contents) if contents else None
 
 
-# -- read and changed by themselves ---------------------------------------------------------------------------------
+# -- rows of conversations ------------------------------------------------------------------------------------------
 
 
 async def create(
@@ -213,7 +213,7 @@ async def create(
     title: CleanText | None,
     started_at: datetime,
     metadata: Mapping[str, Any],
-) -> domain.Conversation | None:
+) -> Conversation | None:
     """The new conversation; None when the user and agent have one of this name (`scope.run_id`) already."""
     row = {
         "workspace_id": scope.workspace_id,
@@ -231,16 +231,16 @@ async def create(
     return None if found is None else _conversation(found)
 
 
-async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> domain.Conversation | None:
+async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
     here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
     row = (await session.execute(select(*COLUMNS).where(*here))).one_or_none()
     return None if row is None else _conversation(row)
 
 
-async def named(
+async def by_external_id(
     session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None, limit: int = 2
-) -> list[domain.Conversation]:
-    """Conversations of this name, of the given user and agent where one is given. Uses ix_conversation_external."""
+) -> list[Conversation]:
+    """Conversations with this external id, of the given user and agent. Uses ix_conversation_external."""
     query = select(*COLUMNS).where(
         ConversationRow.workspace_id == workspace_id, ConversationRow.external_id == external_id
     )
@@ -251,8 +251,8 @@ async def named(
     return [_conversation(row) for row in await session.execute(query.order_by(ConversationRow.id).limit(limit))]
 
 
-async def exactly(session: Session, scope: Scope) -> domain.Conversation | None:
-    """The one conversation of exactly this user, agent and name."""
+async def of_scope(session: Session, scope: Scope) -> Conversation | None:
+    """The conversation with exactly this user, agent and external id (`scope.run_id`)."""
     row = await session.execute(
         select(*COLUMNS).where(
             ConversationRow.workspace_id == scope.workspace_id,
@@ -265,7 +265,7 @@ async def exactly(session: Session, scope: Scope) -> domain.Conversation | None:
     return None if found is None else _conversation(found)
 
 
-async def listed(
+async def page(
     session: Session,
     scope: Scope,
     *,
@@ -273,7 +273,7 @@ async def listed(
     limit: int,
     include_archived: bool = False,
     consolidated: bool | None = None,
-) -> list[domain.Conversation]:
+) -> list[Conversation]:
     """Conversations of a scope, the newest first, behind the key `after`."""
     named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
     given = [getattr(ConversationRow, name) == value for name, value in named.items() if value is not None]
@@ -294,8 +294,8 @@ async def listed(
     return [_conversation(row) for row in await session.execute(query.order_by(*order).limit(limit))]
 
 
-async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> domain.Conversation | None:
-    """The conversation as it is, its row held until the transaction ends."""
+async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
+    """Locks the row of a conversation until the transaction ends."""
     here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
     row = (await session.execute(select(*COLUMNS).where(*here).with_for_update())).one_or_none()
     return None if row is None else _conversation(row)
@@ -303,8 +303,8 @@ async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> d
 
 async def change(
     session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
-) -> domain.Conversation:
-    """Sets columns and counts the version up. The turns follow where they repeat a column (channel, archived)."""
+) -> Conversation:
+    """Sets columns and counts the version up. `archived` is set on the turns as well."""
     here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
     changed = {**values, "version": ConversationRow.version + 1, "updated_at": now}
     row = (await session.execute(update(ConversationRow).where(*here).values(changed).returning(*COLUMNS))).one()
@@ -314,7 +314,7 @@ async def change(
     return _conversation(row)
 
 
-async def counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
+async def turn_counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
     """How many turns each conversation holds."""
     held = select(TurnRow.conversation_id, func.count()).where(
         TurnRow.workspace_id == workspace_id, TurnRow.conversation_id.in_(ids)
@@ -325,8 +325,8 @@ async def counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> d
 COLUMNS = tuple(ConversationRow.__table__.c)
 
 
-def _conversation(row: Row[Any]) -> domain.Conversation:
-    return domain.Conversation(
+def _conversation(row: Row[Any]) -> Conversation:
+    return Conversation(
         id=row.id,
         scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.external_id, row.channel),
         title=row.title,

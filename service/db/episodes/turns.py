@@ -1,7 +1,6 @@
-"""How are turns written and read back?
+"""Turns of conversations, written and read back.
 
-A turn goes in with its words for BM25, its vector (if there is one yet) and a line in the log, in the transaction of
-whoever writes it. Rows leave as domain values.
+A turn is written with its BM25 terms, its vector (if there is one yet) and a line in the log of conversations.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from service.providers.protocols import Vector
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """What was said, redacted. `vector` None: a job makes it. `weights`: BM25 by term id, None: worked out here."""
+    """A turn to store, redacted. `vector` None: a job makes it. `weights`: BM25 by term id; None: computed here."""
 
     role: str
     speaker: str | None
@@ -52,7 +51,7 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A turn's identity and its place in the conversation."""
+    """The identity of a turn, and its index in the conversation."""
 
     id: UUID
     conversation_id: UUID
@@ -60,9 +59,9 @@ class StoredTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """Which turns: of a scope, said from `since` on and before `until`, of one conversation; never archived ones.
-    `channels`: looked at beside the scope's own and `_global`."""
+class TurnFilter:
+    """Turns of a scope, from `since` on and before `until`, of one conversation; never archived ones. `channels`: in
+    addition to the scope's own and `_global`."""
 
     scope: Scope
     since: datetime | None = None
@@ -71,11 +70,11 @@ class Turns:
     channels: tuple[str, ...] = ()
 
     def place(self, alias: str) -> Condition:
-        """The scope, on any table that carries it."""
+        """The condition of the scope, on any table that has its columns."""
         return scopes.matching(alias, self.scope, self.channels)
 
     def rows(self, alias: str) -> Condition:
-        """Everything else, on `turn`."""
+        """The other conditions, on `turn`."""
         found = Condition(f"NOT {alias}.archived")
         if self.since is not None:
             found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": self.since})
@@ -87,12 +86,12 @@ class Turns:
 
 
 def digest(text: str) -> str:
-    """SHA-256 hex of the UTF-8 text, 64 characters (R9.04)."""
+    """SHA-256 of the UTF-8 text, 64 hexadecimal characters."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def weigh(text: CleanText) -> Mapping[int, float]:
-    """The BM25 weights of a turn's words by term id; milliseconds for a long text."""
+def term_weights(text: CleanText) -> Mapping[int, float]:
+    """BM25 weights of a turn by term id; takes milliseconds for a long text."""
     return lexemes.weights(text, avgdl=AVERAGE_LENGTH)
 
 
@@ -147,14 +146,14 @@ async def latest(session: Session, workspace_id: UUID, conversation_id: UUID, *,
     return [_turn(row) for row in reversed(found.all())]
 
 
-async def recent(session: Session, wanted: Turns, *, limit: int) -> list[Turn]:
-    """The latest of these turns, newest first, by the time they were said (R9.07)."""
+async def recent(session: Session, wanted: TurnFilter, *, limit: int) -> list[Turn]:
+    """The latest of these turns by their timestamp, newest first."""
     query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
     order = TurnRow.timestamp.desc(), TurnRow.conversation_id, TurnRow.turn_index.desc()
     return [_turn(row) for row in await session.execute(query.order_by(*order).limit(limit))]
 
 
-async def at(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
+async def at_index(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
     """The turn at this place, if there is one."""
     here = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id, TurnRow.turn_index == index
     row = (await session.execute(_select().where(*here))).one_or_none()
@@ -224,7 +223,7 @@ def _has_vector(generation: int | None) -> Any:
 
 
 def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
-    weights = weigh(new.text) if new.weights is None else new.weights
+    weights = term_weights(new.text) if new.weights is None else new.weights
     return {
         "workspace_id": scope.workspace_id,
         "id": place.id,

@@ -121,7 +121,7 @@ async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limi
 async def delete_memories(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, generation: int) -> list[UUID]:
     """The ids among at most BATCH that existed and are gone now, each with a DELETE in its history."""
     # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
-    neighbours = await contexts.holders(session, workspace_id, await contexts.places(session, workspace_id, ids))
+    neighbours = await contexts.dependents(session, workspace_id, await contexts.places(session, workspace_id, ids))
     values = {"workspace": workspace_id, "ids": sorted({*ids, *neighbours})}
     locked = set(await session.scalars(LOCK, values))
     present = sorted(locked.intersection(ids))
@@ -135,7 +135,7 @@ async def delete_memories(session: Session, workspace_id: UUID, ids: Sequence[UU
     await session.execute(DELETE_TURNS, values)
     await session.execute(DELETE, values)
     await entity_links.remove_unnamed(session, workspace_id, unnamed)
-    await contexts.rewrite(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
+    await contexts.rebuild(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
     return present
 
 

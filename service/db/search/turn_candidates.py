@@ -24,7 +24,7 @@ from sqlalchemy import DateTime, Row, TextClause, bindparam, text
 
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
-from service.db.episodes.turns import Turns
+from service.db.episodes.turns import TurnFilter
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
 
@@ -141,7 +141,7 @@ class TurnCandidates:
     document_frequencies: Mapping[int, float]
 
 
-async def speakers(session: Session, wanted: Turns) -> list[str]:
+async def speakers(session: Session, wanted: TurnFilter) -> list[str]:
     """Returns the names, as clients gave them, of those who speak in the newest turns of the scope."""
     scope = wanted.place("t")
     return [row.speaker for row in await session.execute(_speakers_statement(scope.sql), scope.values)]
@@ -149,7 +149,7 @@ async def speakers(session: Session, wanted: Turns) -> list[str]:
 
 async def read(
     session: Session,
-    wanted: Turns,
+    wanted: TurnFilter,
     query: TurnQuery,
     *,
     generation: int,
@@ -182,7 +182,7 @@ async def read(
 
 
 async def _scored(
-    session: Session, wanted: Turns, rows: Condition, values: Mapping[str, object], generation: int
+    session: Session, wanted: TurnFilter, rows: Condition, values: Mapping[str, object], generation: int
 ) -> TurnCandidates:
     statement = _scored_statement(wanted.place("t").sql, rows.sql, generation)
     found = (await session.execute(statement, {**values, **rows.values})).all()
@@ -212,7 +212,7 @@ def _candidate(row: Row[Any]) -> TurnCandidate:
 
 
 async def _older(
-    session: Session, wanted: Turns, vector: NDArray[np.float32], candidate_limit: int, generation: int
+    session: Session, wanted: TurnFilter, vector: NDArray[np.float32], candidate_limit: int, generation: int
 ) -> Sequence[UUID]:
     scope, vectors, rows = wanted.place("t"), wanted.place("v"), wanted.rows("t")
     values: dict[str, object] = {
