@@ -16,6 +16,7 @@ from service.api.profiles import ProfileResponse
 from service.api.ranking import TechniqueOut
 from service.api.schemas import SCOPE_SCHEMA, Channel, Filled, Id, RequestModel, ResponseModel, ScopeFields, Unit
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
+from service.domain.query import VectorPath
 from service.domain.ranking import Techniques
 
 MAX_QUERY = 20_000
@@ -182,7 +183,7 @@ class RecallMetrics(ResponseModel):
     parts: dict[str, RecallPartMetrics] = Field(description="By part; only those that were wanted")
     tokens: int = Field(description="Of the whole bundle as text, estimated: bytes of UTF-8 / 4")
     max_tokens: int = Field(description="As requested")
-    vector_path: Literal["exact", "signs", "hnsw", "fallback", "none"] = Field(
+    vector_path: VectorPath = Field(
         description="How the vectors of memories were searched; none without an embedder"
     )
     techniques: dict[str, TechniqueOut] = Field(description="By name; only those that were used")
