@@ -21,6 +21,7 @@ from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.timeline import TimelineEvent
 from service.memory.write_behind import ReadLog, UseCounter
 from service.resources import Resources
+from service.retrieval.stopwatch import elapsed_ms
 
 LEVELS = frozenset({"reads", "verbose"})
 
@@ -63,7 +64,7 @@ class AuditRead:
                 target_channels=tuple(dict.fromkeys((scope.channel, *channels, GLOBAL_CHANNEL))),
                 query_text=query,
                 result_count=len(found),
-                latency_ms=round((time.perf_counter() - self._began) * 1000, 3),
+                latency_ms=elapsed_ms(self._began),
             )
         )
 

@@ -20,6 +20,7 @@ from service.domain.text import CleanText
 from service.pipeline.pii import clean_words
 from service.resources import Resources
 from service.retrieval.recall import recall
+from service.retrieval.stopwatch import elapsed_ms
 
 router = APIRouter(prefix="/v1/recall", tags=["recall"])
 
@@ -55,8 +56,7 @@ async def recall_bundle(
     if found.strategies:
         strategies = [each.strategy for each in found.strategies]
         note("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.top_k)
-    took_ms = round((time.perf_counter() - began) * 1000, 3)
-    return recall_response(found, body, ms=took_ms, now=res.clock())
+    return recall_response(found, body, ms=elapsed_ms(began), now=res.clock())
 
 
 def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -> RecallQuery:

@@ -183,9 +183,7 @@ class RecallMetrics(ResponseModel):
     parts: dict[str, RecallPartMetrics] = Field(description="By part; only those that were wanted")
     tokens: int = Field(description="Of the whole bundle as text, estimated: bytes of UTF-8 / 4")
     max_tokens: int = Field(description="As requested")
-    vector_path: VectorPath = Field(
-        description="How the vectors of memories were searched; none without an embedder"
-    )
+    vector_path: VectorPath = Field(description="How the vectors of memories were searched; none without an embedder")
     techniques: dict[str, TechniqueOut] = Field(description="By name; only those that were used")
     ms: float = Field(description="Milliseconds from the request to the answer")
 
