@@ -20,10 +20,13 @@ import pytest
 
 from service.db import generations, migrate
 from service.db.engine import Access, Database, find_access
+from service.db.jobs.queue import Wakeup
 from service.db.roles import APP, WORKER
 from service.db.tenants import keys
 from service.launch.postgres import EmbeddedPostgres
+from service.resources import Resources, cached
 from service.settings import Settings
+from service.threads import Threads
 from tests.fakes.embedder import AngleEmbedder
 
 # The same examples on every machine: a run says the same twice. `ARGS=--hypothesis-profile=explore` looks further.
@@ -125,3 +128,15 @@ def clock() -> SetClock:
 @pytest.fixture
 def embedder() -> AngleEmbedder:
     return AngleEmbedder(DIMENSION)
+
+
+@pytest.fixture
+async def resources(
+    database: Database, settings: Settings, owner_url: str, embedder: AngleEmbedder, clock: SetClock
+) -> AsyncIterator[Resources]:
+    """What requests work with: the real database, chosen vectors, a clock that stands still, and no language model."""
+    wakeup = Wakeup(owner_url)
+    threads = Threads()
+    yield Resources(database, cached(embedder, settings, database), 1, None, settings, wakeup, clock, threads)
+    threads.close()
+    await wakeup.close()

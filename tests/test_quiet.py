@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from tests.api.conftest import anonymous, app, client, resources
+from tests.api.conftest import anonymous, app, client
 
 __all__ = ["anonymous", "app", "client", "resources"]
 

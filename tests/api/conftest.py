@@ -13,26 +13,11 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from service.db.engine import Database
-from service.db.jobs.queue import Wakeup
 from service.main import create_app
 from service.providers.protocols import Llm
-from service.resources import Resources, cached
+from service.resources import Resources
 from service.settings import Settings
-from service.threads import Threads
-from tests.conftest import SetClock, Tenant
-from tests.fakes.embedder import AngleEmbedder
-
-
-@pytest.fixture
-async def resources(
-    database: Database, settings: Settings, owner_url: str, embedder: AngleEmbedder, clock: SetClock
-) -> AsyncIterator[Resources]:
-    wakeup = Wakeup(owner_url)
-    threads = Threads()
-    yield Resources(database, cached(embedder, settings, database), 1, None, settings, wakeup, clock, threads)
-    threads.close()
-    await wakeup.close()
+from tests.conftest import Tenant
 
 
 class Stage:

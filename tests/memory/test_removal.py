@@ -1,0 +1,106 @@
+"""Forgetting, expiry and purge: what goes, and what stays to be read about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from service.db.engine import Database
+from service.db.erasure.deletion import Extent
+from service.domain.revision import Expected
+from service.errors import NotFound, PreconditionFailed
+from service.memory.forget import forget, forget_many, forget_scope, remove_outlived, start_anew
+from service.memory.purge import purge_memory, purge_scope
+from tests.conftest import SetClock
+from tests.memory.conftest import CALL, Verbs
+
+
+async def test_a_forgotten_memory_keeps_its_history(verbs: Verbs) -> None:
+    memory_id = await verbs.stored("Ann plays chess")
+    first = await forget(verbs.workspace_id, memory_id, verbs.res, CALL)
+    again = await forget(verbs.workspace_id, memory_id, verbs.res, CALL)
+    assert (first.deleted, first.already_deleted) == (True, False)
+    assert (again.deleted, again.already_deleted) == (False, True)
+    assert await verbs.memory(memory_id) is None
+    assert (await verbs.history(memory_id))[-1] == ("DELETE", "Ann plays chess", None)
+    assert await verbs.audited() == ["store", "delete"]
+
+
+async def test_forget_refuses_unknown_ids_and_other_versions(verbs: Verbs) -> None:
+    memory_id = await verbs.stored("Ann plays chess")
+    with pytest.raises(NotFound):
+        await forget(verbs.workspace_id, uuid4(), verbs.res, CALL)
+    with pytest.raises(PreconditionFailed):
+        await forget(verbs.workspace_id, memory_id, verbs.res, CALL, expected=Expected(frozenset({9})))
+    assert await verbs.memory(memory_id) is not None
+
+
+async def test_forget_many_answers_for_every_id(verbs: Verbs) -> None:
+    one, two, unknown = await verbs.stored("Ann plays chess"), await verbs.stored("Ann won a cup"), uuid4()
+    await forget(verbs.workspace_id, two, verbs.res, CALL)
+    found = await forget_many(verbs.workspace_id, [unknown, one, two], verbs.res, CALL)
+    assert [(each.id, each.deleted, each.already_deleted) for each in found] == [
+        (unknown, False, False),
+        (one, True, False),
+        (two, False, True),
+    ]
+    assert await verbs.audited() == ["store", "store", "delete", "delete"]
+
+
+async def test_forget_scope_leaves_other_users(verbs: Verbs) -> None:
+    mine = await verbs.stored("Ann plays chess")
+    other = await verbs.stored("Bob bakes bread", scope=verbs.scope("bob"))
+    found = await forget_scope(Extent(verbs.scope(), None), verbs.res, CALL)
+    assert (found.deleted, found.operation_id) == (1, None)
+    assert await verbs.memory(mine) is None
+    assert await verbs.memory(other) is not None
+    assert (await verbs.history(mine))[-1][0] == "DELETE"
+
+
+async def test_a_reset_empties_the_workspace_but_for_the_audit(verbs: Verbs) -> None:
+    memory_id = await verbs.stored("Ann plays chess")
+    found = await start_anew(verbs.workspace_id, verbs.res, CALL)
+    assert found.deleted == 1
+    assert await verbs.history(memory_id) == []
+    assert (await verbs.audited())[-1] == "reset"
+
+
+async def test_what_has_outlived_its_time_goes(verbs: Verbs, worker_database: Database, clock: SetClock) -> None:
+
+    until = clock() + timedelta(hours=1)
+    short, long = await verbs.stored("Ann plays chess", expires_at=until), await verbs.stored("Ann won a cup")
+    worker = replace(verbs.res, db=worker_database)
+    await remove_outlived(worker)
+    assert await verbs.memory(short) is not None
+    clock.forward(hours=2)
+    assert await remove_outlived(worker) >= 1
+    assert await verbs.memory(short) is None
+    assert await verbs.memory(long) is not None
+    assert (await verbs.history(short))[-1] == ("DELETE", "Ann plays chess", None)
+    assert await verbs.audited() == ["store", "store", "delete"]
+
+
+async def test_a_purged_memory_leaves_a_receipt_and_nothing_it_said(verbs: Verbs) -> None:
+    memory_id = await verbs.stored("Ann plays chess")
+    receipt = await purge_memory(verbs.workspace_id, memory_id, verbs.res, CALL)
+    assert receipt.counts["memory"] == 1
+    assert receipt.counts["memory_history"] == 1
+    assert len(receipt.subject_sha256) == 64
+    assert await verbs.history(memory_id) == []
+    assert (await verbs.audited())[-1] == "purge"
+    assert await verbs.rows("SELECT id FROM audit_log WHERE CAST(audit_log AS text) LIKE '%chess%'") == []
+    with pytest.raises(NotFound):
+        await purge_memory(verbs.workspace_id, memory_id, verbs.res, CALL)
+
+
+async def test_a_purged_scope_takes_what_was_deleted_before(verbs: Verbs) -> None:
+    memory_id = await verbs.stored("Ann plays chess")
+    await forget(verbs.workspace_id, memory_id, verbs.res, CALL)
+    other = await verbs.stored("Bob bakes bread", scope=verbs.scope("bob"))
+    receipt = await purge_scope(Extent(verbs.scope(), None), verbs.res, CALL)
+    assert receipt.counts["memory_history"] == 2
+    assert await verbs.history(memory_id) == []
+    assert len(await verbs.history(other)) == 1
