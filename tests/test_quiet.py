@@ -17,7 +17,7 @@ from httpx2 import AsyncClient
 
 from tests.api.conftest import anonymous, app, client
 
-__all__ = ["anonymous", "app", "client", "resources"]
+__all__ = ["anonymous", "app", "client"]
 
 reached: list[Any] = []
 
