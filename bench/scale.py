@@ -1,10 +1,10 @@
-"""How fast and how exact is search in 10,000, 100,000 and a million memories?
+"""Latency and recall of search in 10,000, 100,000 and a million memories.
 
     python -m bench.scale 100000 [--plans] [--only recall|latency] [--questions 40]
 
 Builds the database of that size once (scale_store.py) and keeps it. For the big user, who owns that many rows, and for
 users of 2,000 and 20,000 rows beside it in the same tables, and for conditions that let 0.01 % to 100 % of the rows
-through, a range of numbers in metadata and equality (=), both served by the index of marks:
+through, a range of numbers in metadata and equality (=), both served by the index of filter keys:
 
 - recall@10 of the vector arm against the exact order of the vectors, and whether as many candidates came as are wanted
   or there are
@@ -28,7 +28,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -41,22 +41,22 @@ from bench.numbers import mean, percentile, table
 from bench.scale_data import SHARES, Sources
 from bench.scale_store import Store
 from service.db import scopes
-from service.db.engine import Database, Session, driver, find_access
+from service.db.engine import Database, driver, find_access
 from service.db.roles import APP
-from service.db.search import approximate, exact, term_statistics, visibility
-from service.db.search.exact import Ask, Candidates, Where
+from service.db.search import approximate, candidates, exact, term_statistics, visibility
+from service.db.search.plan import Candidates, SearchPlan
 from service.domain import column_ranges, filter_keys, filters
-from service.domain.query import ANYTHING, EVER, Narrow, Query, ScopeWay
+from service.domain.query import ANYTHING, EVER, Narrow, Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.launch.run import is_ready
 from service.resources import Resources, open_resources
-from service.retrieval.search import MANY_ROWS, search
+from service.retrieval.search import search
 from service.settings import Settings
 
 SETTINGS = Settings.from_env({})
-EXACT_ROWS, SIGNS_ROWS = SETTINGS.exact_scope_rows, SETTINGS.signs_scope_rows
+EXACT_ROWS, BINARY_ROWS = SETTINGS.exact_scope_rows, SETTINGS.binary_scope_rows
 ARM, WANTED = 100, 10
 PERCENT = (100.0, 50.0, 10.0, 1.0, 0.1, 0.01)
 EQUAL_PERCENT = (10.0, 1.0, 0.1, 0.01)
@@ -77,12 +77,13 @@ class Cell:
     percent: float
     equal: bool = False
 
-    def where(self, workspace: UUID) -> Where:
+    def plan(self, workspace: UUID) -> SearchPlan:
         scope = Scope(workspace, user_id=self.user)
         narrow = self._narrow()
         rows = visibility.rows("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
         found, within = filter_keys.needed(narrow), column_ranges.needed(narrow, EVER)
-        return Where(scopes.matching("m", scope), scopes.matching("v", scope), rows, 1, EXACT_ROWS, found, within)
+        matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
+        return SearchPlan(matching, vectors, rows, 1, EXACT_ROWS, found, within, arm_limit=ARM, limit=WANTED)
 
     def _narrow(self) -> Narrow:
         """One share is 0.01 % of the rows, one topic 1 %."""
@@ -108,20 +109,17 @@ def cells(size: int) -> list[Cell]:
     return [*others, *(Cell("big", percent) for percent in PERCENT), *equal]
 
 
-def asks(found: Sources, count: int, texts: Sequence[str] | None = None) -> list[Ask]:
-    """The statements with their vectors; `texts`: the words of these instead."""
+def asking(plan: SearchPlan, found: Sources, count: int, texts: Sequence[str] | None = None) -> list[SearchPlan]:
+    """The plan with the terms and vector of each statement; `texts`: the terms of these instead."""
     return [
-        Ask(sorted({lexemes.term_id(term) for term in lexemes.lexemes(words)}), vector)
+        replace(plan, terms=sorted({lexemes.term_id(term) for term in lexemes.lexemes(words)}), vector=vector)
         for words, vector in zip((texts or found.questions)[:count], found.asked, strict=False)
     ]
 
 
-async def candidates(database: Database, where: Where, ask: Ask, way: ScopeWay | None) -> Candidates:
-    """As the service does once it knows what a scope is like."""
-    async with database.snapshot(where.scope.values["workspace"]) as session:
-        found = await approximate.by_way(session, where, ask, arm=ARM, wanted=WANTED, way=way)
-    assert found is not None
-    return found
+async def find(database: Database, plan: SearchPlan, scope_rows: int) -> Candidates:
+    async with database.snapshot(plan.workspace_id) as session:
+        return await candidates.find(session, plan, scope_rows, binary_rows=BINARY_ROWS)
 
 
 @asynccontextmanager
@@ -136,16 +134,9 @@ async def application(store: Store) -> AsyncIterator[Database]:
     await database.close()
 
 
-async def way_of(session: Session, where: Where) -> ScopeWay | None:
-    """How the scope is searched; None for a small one."""
-    if await approximate.has_at_most(session, where, EXACT_ROWS):
-        return None if await approximate.has_at_most(session, where, MANY_ROWS - 1) else "rows"
-    return await approximate.find_way(session, where, SIGNS_ROWS)
-
-
-async def find_way(database: Database, where: Where) -> ScopeWay | None:
-    async with database.read(where.scope.values["workspace"]) as session:
-        return await way_of(session, where)
+async def scope_rows_of(database: Database, plan: SearchPlan) -> int:
+    async with database.read(plan.workspace_id) as session:
+        return (await candidates.summary(session, plan.scope, count_to=BINARY_ROWS)).rows
 
 
 # -- recall and counts ----------------------------------------------------------------------------------------------
@@ -155,20 +146,21 @@ async def recall(store: Store, found: Sources, count: int) -> str:
     rows = []
     async with application(store) as database:
         for cell in cells(store.size):
-            rows.append(await _recall(database, cell, cell.where(store.workspace), asks(found, count)))
+            plan = cell.plan(store.workspace)
+            rows.append(await _recall(database, cell, plan, asking(plan, found, count)))
             print(".", end="", flush=True)
     print()
     return table(["user", "of the rows", "recall@10", "counts right", "paths"], rows)
 
 
-async def _recall(database: Database, cell: Cell, where: Where, asked: Sequence[Ask]) -> list[object]:
-    way = await find_way(database, where)
+async def _recall(database: Database, cell: Cell, plan: SearchPlan, asked: Sequence[SearchPlan]) -> list[object]:
+    scope_rows = await scope_rows_of(database, plan)
     hits: list[float] = []
     right = 0
     paths: dict[str, int] = {}
-    for ask in asked:
-        got = await candidates(database, where, ask, way)
-        wanted = await _nearest(database, where, ask)
+    for each in asked:
+        got = await find(database, each, scope_rows)
+        wanted = await _nearest(database, each)
         first = list(got.arms.get("text_vector", ()))[:10]
         hits.append(len(set(first) & set(wanted)) / len(wanted) if wanted else 1.0)
         right += len({each for arm in got.arms.values() for each in arm}) >= len(wanted)
@@ -177,13 +169,13 @@ async def _recall(database: Database, cell: Cell, where: Where, asked: Sequence[
     return [cell.user, cell.shown, f"{mean(hits):.3f}", f"{right}/{len(asked)}", shown]
 
 
-async def _nearest(database: Database, where: Where, ask: Ask) -> list[UUID]:
+async def _nearest(database: Database, plan: SearchPlan) -> list[UUID]:
     """The ten nearest of all rows, exactly; fewer where there are fewer."""
-    assert ask.vector is not None
-    question = "[" + ",".join(map(str, ask.vector.tolist())) + "]"
-    sql = text(TRUTH.format(vectors=where.vectors.sql, rows=where.rows.sql))
-    async with database.snapshot(where.scope.values["workspace"]) as session:
-        values = {**where.vectors.values, **where.rows.values, "question": question}
+    assert plan.vector is not None
+    question = "[" + ",".join(map(str, plan.vector.tolist())) + "]"
+    sql = text(TRUTH.format(vectors=plan.vector_scope.sql, rows=plan.rows.sql))
+    async with database.snapshot(plan.workspace_id) as session:
+        values = {**plan.vector_scope.values, **plan.rows.values, "question": question}
         return list(await session.scalars(sql, values))
 
 
@@ -195,29 +187,27 @@ async def latency(store: Store, found: Sources, count: int) -> str:
     rows = []
     async with application(store) as database:
         for cell in cells(store.size):
-            where = cell.where(store.workspace)
-            way = await find_way(database, where)
-            kinds = {"statements": asks(found, count if cell.percent == 100 else max(4, count // 8))}
+            plan = cell.plan(store.workspace)
+            scope_rows = await scope_rows_of(database, plan)
+            kinds = {"statements": asking(plan, found, count if cell.percent == 100 else max(4, count // 8))}
             if cell.percent == 100:
-                kinds["questions"] = asks(found, count, sentences.questions(count, 3))
+                kinds["questions"] = asking(plan, found, count, sentences.questions(count, 3))
             for kind, few in kinds.items():
-                service, floor = await _timed(database, where, few, way)
+                service, floor = await _timed(database, few, scope_rows)
                 rows.append([cell.user, cell.shown, kind, *_percentiles(service), *_percentiles(floor)])
     head = ["user", "of the rows", "asked with", "service p50", "p95", "p99", "floor p50", "p95", "p99"]
     return table(head, rows)
 
 
-async def _timed(
-    database: Database, where: Where, asked: Sequence[Ask], way: ScopeWay | None
-) -> tuple[list[float], list[float]]:
+async def _timed(database: Database, asked: Sequence[SearchPlan], scope_rows: int) -> tuple[list[float], list[float]]:
     """Milliseconds by the service, and by bare asyncpg of the very queries that it sent."""
-    await candidates(database, where, asked[0], way)
+    await find(database, asked[0], scope_rows)
     service, floor = [], []
-    for ask in asked:
-        await candidates(database, where, ask, way)  # the floor finds warm pages too
+    for each in asked:
+        await find(database, each, scope_rows)  # the floor finds warm pages too
         async with _recorded(database) as sent:
             began = time.perf_counter()
-            await candidates(database, where, ask, way)
+            await find(database, each, scope_rows)
             service.append((time.perf_counter() - began) * 1000)
         floor.append(await _bare(database, sent))
     return service, floor
@@ -328,14 +318,14 @@ async def plans(store: Store, found: Sources) -> str:
     async with application(store) as database:
         wanted = [("exact", Cell("small-0", 100.0)), ("hnsw", Cell("big", 100.0)), ("fallback", Cell("big", 0.01))]
         for name, cell in wanted:
-            where, ask = cell.where(store.workspace), asks(found, 1)[0]
+            plan = asking(cell.plan(store.workspace), found, 1)[0]
             async with database.snapshot(store.workspace) as session:
-                way = await way_of(session, where)
-                if way == "signs" or way == "hnsw":
-                    stats = await term_statistics.read(session, store.workspace, ask.terms)
-                    shape, values = approximate.statement(where, ask, stats, arm=ARM, wanted=WANTED, way=way)
+                if name == "exact":
+                    shape, values = exact.statement(plan), exact.values(plan)
                 else:
-                    shape, values = exact.statement(where, ask, arm=ARM, wanted=WANTED)
+                    statistics = await term_statistics.read(session, store.workspace, plan.terms)
+                    shape = approximate.statement(plan, "hnsw")
+                    values = approximate.values(plan, "hnsw", statistics)
                 explained = text(f"EXPLAIN (ANALYZE, COSTS OFF) {shape.text}").bindparams(*shape._bindparams.values())
                 lines = [row[0][:160] for row in await session.execute(explained, values)]
             parts.append("\n".join([f"== {name}", *lines]))

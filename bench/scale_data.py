@@ -27,7 +27,6 @@ from pgvector.asyncpg import register_vector
 from uuid_utils.compat import uuid7
 
 from bench import sentences
-from service.db.memories.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS
 from service.domain.text import CleanText
 from service.language import lexemes
@@ -160,7 +159,7 @@ class _Row:
 
     def into(self, made: Batch, vector: Vectors) -> None:
         key, created = uuid7(), BEGINS + timedelta(seconds=self.number)
-        weights = lexemes.weights(self.text, avgdl=AVERAGE_LENGTH)
+        weights = lexemes.weights(self.text)
         digest = md5(f"{self.number} {self.text}".encode(), usedforsecurity=False).hexdigest()
         tag = f"topic:{self.share % 100}"
         made.memories.append(

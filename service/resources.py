@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,8 +13,8 @@ from service.db.engine import Access, Database, check_role, find_access
 from service.db.jobs.queue import Wakeup
 from service.db.roles import APP, WORKER
 from service.db.scopes import ScopeLocks
+from service.db.search.candidates import ScopeSummary
 from service.domain.clock import Clock, system_clock
-from service.domain.query import ScopeWay
 from service.domain.scope import Scope
 from service.errors import SchemaMismatch, StoreUnavailable
 from service.providers.caches import CachedEmbedder
@@ -25,8 +25,8 @@ from service.settings import Settings
 from service.threads import Threads
 
 ScopeKey = tuple[Scope, tuple[str, ...], int]
-"""A scope with its channels, and up to how many rows it is read: by that is kept what is remembered of it, with the
-moment of the monotonic clock until which it holds."""
+"""A scope with its channels, and up to how many rows it is counted. What is remembered of it holds until a moment of
+the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,7 @@ class Resources:
     clock: Clock = system_clock
     threads: Threads = field(default_factory=Threads)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
-    people: dict[ScopeKey, tuple[float, Sequence[str]]] = field(default_factory=dict)
-    ways: dict[ScopeKey, tuple[float, ScopeWay]] = field(default_factory=dict)
+    scope_summaries: dict[ScopeKey, tuple[float, ScopeSummary]] = field(default_factory=dict)
     common: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None
 

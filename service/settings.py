@@ -222,7 +222,7 @@ class Settings(BaseModel):
     # -- reading
     max_page_size: int = Field(1_000, ge=1)  # largest `limit`
     exact_scope_rows: int = Field(20_000, ge=0)  # up to here a scope is scanned exactly (docs/retrieval.md)
-    signs_scope_rows: int = Field(150_000, ge=0)  # up to here every vector's signs are read; beyond, the graph
+    binary_scope_rows: int = Field(150_000, ge=0)  # up to here every binary quantisation is read; beyond, the graph
     expired_factor: float = Field(0.7, gt=0, le=1)  # on the score of an expired memory
     recency_half_life_days: float = Field(30.0, gt=0, le=36_500)  # after it a memory is half as recent
     search_fusion: Fusion = "weighted"  # how signals are made comparable: weighted, zscore, rrf

@@ -21,7 +21,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from bench.load_conversations import read
-from service.db.memories.memories import AVERAGE_LENGTH
+from service.domain import bm25
 from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -34,7 +34,7 @@ from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import fusion, matching, query_parsing, techniques
-from service.retrieval.fusion import Asking, Signals
+from service.retrieval.fusion import FusionContext, Signals
 
 CORPORA = Path(__file__).parents[2] / "tests" / "corpora"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -123,8 +123,8 @@ async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
                 role=_role(turn.speaker, conversation["speakers"]),
                 at=moment,
                 dated=dated,
-                text_terms=weights(turn.text, avgdl=AVERAGE_LENGTH),
-                context_terms=weights(context.lexical(turn, before), avgdl=AVERAGE_LENGTH),
+                text_terms=weights(turn.text),
+                context_terms=weights(context.lexical(turn, before)),
                 vector=vectors[0],
                 context_vector=vectors[-1],
             )
@@ -169,7 +169,9 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[StoredText], res: Res
         "dated": seen.asks_when,
     }
     unasked = NEVER | {name for name, asks in applies.items() if not asks}
-    ranked = fusion.fuse(signals, Asking(math.fsum(own.values()), math.fsum(near.values()), seen.only_time, unasked))
+    ranked = fusion.fuse(
+        signals, FusionContext(math.fsum(own.values()), math.fsum(near.values()), seen.only_time, unasked)
+    )
     return [at for at, hit in enumerate(ranked, 1) if hit.key in asked["evidence"]]
 
 
@@ -179,7 +181,7 @@ def _role(speaker: str | None, speakers: Sequence[str]) -> str | None:
 
 def _idf(terms: Sequence[str], texts: Sequence[Mapping[int, float]]) -> dict[int, float]:
     found = Counter(term for each in texts for term in each)
-    return {term_id(term): fusion.idf(len(texts), found[term_id(term)]) for term in terms}
+    return {term_id(term): bm25.idf(len(texts), found[term_id(term)]) for term in terms}
 
 
 if __name__ == "__main__":

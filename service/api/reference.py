@@ -113,7 +113,7 @@ class TagConventionsResponse(ResponseModel):
 
 SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
-        "vector_store": ("vector_partitions", "exact_scope_rows", "signs_scope_rows", "database_url", "pool_size"),
+        "vector_store": ("vector_partitions", "exact_scope_rows", "binary_scope_rows", "database_url", "pool_size"),
         "llm": ("llm_", "extraction_model", "decision_model", "classifier_model", "classifier_use_llm"),
         "embedder": ("embedder_", "embedding_"),
         "graph_store": ("graph_", "similar_to_", "occurred_before_window_s"),

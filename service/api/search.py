@@ -21,15 +21,14 @@ from service.api.reads import AuditRead, NoteOf, Reinforce, ReinforceOf
 from service.api.schemas import SCOPE_SCHEMA, Id, ResponseModel, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit, ScoreTerm
-from service.domain.query import Explanation, SearchResult
+from service.domain.query import Explanation, SearchResult, VectorPath
 from service.domain.query import Query as Asked
 from service.domain.text import CleanText
 from service.errors import InvalidInput
 from service.language.tags import normalise
 from service.pipeline.pii import clean_words
 from service.resources import Resources
-from service.retrieval.listing import listing
-from service.retrieval.search import search
+from service.retrieval.search import most_important, search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
@@ -156,7 +155,7 @@ class SearchOut(ResponseModel):
     """What was found, and how."""
 
     results: list[HitOut] = Field(description="Best first, as many as `limit` or as match")
-    vector_path: Literal["exact", "signs", "hnsw", "fallback", "none"] = Field(
+    vector_path: VectorPath = Field(
         description="How vectors were searched; none without an embedder or a question", examples=["exact"]
     )
     warnings: list[str] = Field(
@@ -285,7 +284,7 @@ async def _search(
         if nothing_left:  # the whole scope is no answer to "since my birthday"
             found = SearchResult((), "none", (NOTHING_LEFT,))
         else:
-            found = await (search(asked, res) if text else listing(asked, res))
+            found = await (search(asked, res) if text else most_important(asked, res))
         tied = await connected_to_hits(asked, found.hits, res) if body.connected else None
     note(
         "search",

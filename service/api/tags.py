@@ -16,7 +16,7 @@ from service.api.schemas import ResponseModel
 from service.db import scopes
 from service.db.graph import edges
 from service.db.memories import memories
-from service.db.search import important, visibility
+from service.db.search import visibility
 from service.domain.query import EVER, Narrow, TagMatch, TagMode, Validity
 from service.errors import InvalidInput
 from service.language.tags import normalise
@@ -73,7 +73,7 @@ async def list_memories_by_tag(
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
     rows = visibility.narrowed("m", tagged, EVER, here & visibility.valid("m", validity, now))
     async with res.db.snapshot(who.workspace_id) as session:
-        ids = await important.ids(session, rows, limit=limit)
+        ids = await visibility.most_important(session, rows, limit=limit)
         limit_each = res.settings.recall_relation_limit
         around = await edges.connected(session, who.workspace_id, ids, here, each=limit_each, now=now)
         ends = {step.memory_id for steps in around.values() for step in steps}

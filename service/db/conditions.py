@@ -19,8 +19,8 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
     "window_start": DateTime(timezone=True),
     "window_end": DateTime(timezone=True),
     "valid_at": DateTime(timezone=True),
-    "of_since": DateTime(timezone=True),
-    "of_until": DateTime(timezone=True),
+    "since": DateTime(timezone=True),
+    "until": DateTime(timezone=True),
     "workspace": Uuid(),
 }
 """Where the driver would guess wrong from the value: a bare datetime would be taken without its zone."""

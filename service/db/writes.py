@@ -23,10 +23,10 @@ from uuid_utils.compat import uuid7
 from service.db import direct
 from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.memories.memories import AVERAGE_CONTEXT_LENGTH, AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
 from service.domain.audit import Operation, Subject
+from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.job import NewJob
@@ -237,8 +237,8 @@ def memory_values(placed: PlacedMemory, now: datetime) -> dict[str, Any]:
 def text_values(new: NewMemory) -> dict[str, Any]:
     """The values that follow from the text, and what was found out about it."""
     temporal, kind = new.temporal, new.kind
-    weights = lexemes.weights(new.text, avgdl=AVERAGE_LENGTH) if new.weights is None else new.weights
-    context = lexemes.weights(new.context.text, avgdl=AVERAGE_CONTEXT_LENGTH) if new.context else {}
+    weights = lexemes.weights(new.text) if new.weights is None else new.weights
+    context = lexemes.weights(new.context.text, average_length=AVERAGE_CONTEXT_LENGTH) if new.context else {}
     return {
         "content": new.text,
         "hash": new.hash,

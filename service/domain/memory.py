@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from service.domain.decision import Action
@@ -109,15 +109,13 @@ class HistoryEntry:
     recorded_to: datetime | None
 
 
-class ScoreTerm(Protocol):
-    """A part of a score: what was measured (None: nothing), its value 0..1, and its weight."""
+@dataclass(frozen=True, slots=True)
+class ScoreTerm:
+    """A part of a score: the signal as measured (None: nothing), its value 0..1, its weight (all of them sum to 1)."""
 
-    @property
-    def raw(self) -> float | None: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def weight(self) -> float: ...
+    raw: float | None
+    value: float
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)

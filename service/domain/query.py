@@ -1,4 +1,4 @@
-"""What is asked of memory?"""
+"""What a caller asks of memory, and what a search answers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ Validity = Literal["exclude", "demote", "ignore"]
 TagMatch = Literal["prefix", "exact"]
 ScopeId = Literal["user_id", "agent_id", "run_id"]
 TagMode = Literal["any", "all"]
-VectorWay = Literal["signs", "hnsw"]
-"""How the vectors of a large scope are searched: all their signs, or the graph of a very large one."""
+VectorStrategy = Literal["binary", "hnsw"]
+"""How the vectors of a large scope are searched: all their binary quantisations, or the graph of a very large one."""
 
-ScopeWay = Literal["rows", "signs", "hnsw"]
-"""How a scope of many rows is searched: row by row, unless conditions leave few; or as a large one."""
-
-VectorPath = Literal["exact", "signs", "hnsw", "fallback", "none"]
+VectorPath = Literal["exact", "binary", "hnsw", "fallback", "none"]
+"""How they were searched in the end. fallback: what the strategy gave was too little, so all rows were compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +39,12 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """What a row must be beside its scope; empty means anything.
+    """What a row must be besides being in the scope; empty means anything.
 
     `tags`, `exclude_tags`: normalised. `tag_match`: "prefix" finds slack:channel by slack, and by itself; "exact" only
-    by itself. `tag_mode`: one of them is enough, or all are needed (C40). `categories`, `types`: one is enough.
+    by itself. `tag_mode`: one of them is enough, or all are needed. `categories`, `types`: one is enough.
     `min_confidence` 0..1: of the facts that have a confidence. `valid_at`: valid at this moment instead of now.
-    `without`: ids that it must not have (C56).
+    `without`: ids that it must not have.
     """
 
     filters: Filter | None = None
@@ -69,10 +67,10 @@ ANYTHING = Narrow()
 class Query:
     """A redacted question in a scope; an empty one lists the most important.
 
-    `tags`: normalised, those that a hit is preferred to have. `reference`: the moment from which "last week" counts,
+    `tags`: normalised, tags that a hit should have. `reference`: the moment from which "last week" counts,
     None for now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories
-    outside [t_valid, t_invalid) (C18). `channels`: looked at beside the scope's own and `_global`. `min_score` 0..1:
-    hits below it are left out. `explain_id`: of this one the answer says why it was found or not (D9).
+    outside [t_valid, t_invalid). `channels`: searched besides the scope's own and `_global`. `min_score` 0..1:
+    hits below it are left out. `explain_id`: a memory of which the answer says why it was found or not.
     """
 
     scope: Scope
@@ -94,8 +92,8 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class TechniqueUse:
-    """A technique that was asked for: its share of the time, how many candidates came by it, and what it did or why it
-    did nothing."""
+    """A technique that was on: its share of the time, how many candidates it gave, and what it did or why it did
+    nothing."""
 
     ms: float = 0.0
     count: int = 0

@@ -15,7 +15,6 @@ Languages other than English have a stemmer but no stop words here: their IDF is
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections import Counter
@@ -24,6 +23,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]
+
+from service.domain import bm25
 
 MAX_CHARS: Final = 200_000
 """Only so much of a text is analysed, and only as far as its MAX_TERMS-th different token: at worst 0.5 s of a core."""
@@ -125,19 +126,15 @@ def term_id(lexeme: str) -> int:
     return int.from_bytes(blake2b(lexeme.encode("utf-8", "replace"), digest_size=8).digest(), "big") % MAX_TERM_ID + 1
 
 
-def weights(
-    text: str, *, avgdl: float, k1: float = 1.5, b: float = 0.75, language: str = "english"
-) -> dict[int, float]:
-    """Returns the document's side of BM25 by term id: tf (k1 + 1) / (tf + k1 (1 - b + b sqrt(dl / avgdl))).
+def weights(text: str, *, average_length: float = bm25.AVERAGE_LENGTH, language: str = "english") -> dict[int, float]:
+    """Returns the weight of each term of the text by term id: the document's side of BM25 (domain/bm25.py).
 
-    `avgdl` is the mean number of lexemes of a text, > 0; k1 and b are the usual ones. The textbook has dl / avgdl
-    without the root. But weights are stored, so avgdl is a constant and no scope's mean: in a scope with long texts the
-    plain ratio buries them. The root is the better one at every length that was tried (docs/retrieval.md).
+    `average_length`: terms of an average text of this kind, > 0.
     """
     found = lexemes(text, language=language)
-    norm = k1 * (1 - b + b * math.sqrt(len(found) / avgdl))
+    norm = bm25.length_norm(len(found), average_length)
     counts = Counter(map(term_id, found))
-    return {term: tf * (k1 + 1) / (tf + norm) for term, tf in list(counts.items())[:MAX_TERMS]}
+    return {term: bm25.term_weight(count, norm) for term, count in list(counts.items())[:MAX_TERMS]}
 
 
 def _tokens(text: str) -> list[str]:

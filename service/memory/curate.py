@@ -25,7 +25,7 @@ from service.db.jobs import queue
 from service.db.memories import sources
 from service.db.memories.sources import SourceLink
 from service.db.search import deduplication
-from service.db.search.deduplication import Beside
+from service.db.search.deduplication import Neighbours
 from service.domain.decision import Decision, Neighbour
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
@@ -243,8 +243,8 @@ async def _recalled(session: Session, each: Considered, res: Resources) -> Seque
     """What the assistant may have said back; nothing for a fact in the user's own words."""
     if not each.fact.by_assistant:
         return ()
-    beside = await _nearest(session, each.draft, res, limit=max(ECHOES, res.settings.dedup_candidates))
-    return beside.neighbours
+    found = await _nearest(session, each.draft, res, limit=max(ECHOES, res.settings.dedup_candidates))
+    return found.neighbours
 
 
 async def _decide(
@@ -265,8 +265,8 @@ async def _decide(
     return replace(each, draft=draft, decision=decision, merged=merged)
 
 
-async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Beside:
-    return await deduplication.of_draft(
+async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Neighbours:
+    return await deduplication.find_neighbours(
         session,
         draft,
         generation=res.generation,
@@ -330,13 +330,13 @@ async def _confirmed(session: Session, each: Considered, res: Resources, *, deci
 
     Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
     """
-    beside = await _nearest(session, each.draft, res)
+    found = await _nearest(session, each.draft, res)
     seen = {row.id: row.version for row in each.draft.seen}
-    if {row.id: row.version for row in beside.neighbours} == seen:
-        return replace(each, draft=replace(each.draft, blocked=beside.blocked))
+    if {row.id: row.version for row in found.neighbours} == seen:
+        return replace(each, draft=replace(each.draft, blocked=found.blocked))
     if not decide_inside:
         raise Stale
-    return _by_rules(each, beside.neighbours)
+    return _by_rules(each, found.neighbours)
 
 
 async def _decided_inside(session: Session, each: Considered, res: Resources) -> Considered:

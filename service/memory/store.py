@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from service.db.engine import Session
 from service.db.memories import memories
 from service.db.search import deduplication
-from service.db.search.deduplication import Beside
+from service.db.search.deduplication import Neighbours
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, NewMemory
@@ -66,8 +66,8 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     if not draft.options.dedup:
         return draft
     seen = {each.id: each.version for each in draft.seen}
-    beside = await _beside(session, draft, res)
-    there = beside.neighbours
+    found = await _neighbours(session, draft, res)
+    there = found.neighbours
     equal = next((each for each in there if each.hash == draft.hash), None)
     if equal is not None:
         return replace(draft, seen=there, merged=None, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
@@ -77,18 +77,18 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     for each in there:
         if each.similarity >= res.settings.dedup_near and seen.get(each.id) != each.version:
             raise Stale
-    return replace(draft, blocked=beside.blocked)
+    return replace(draft, blocked=found.blocked)
 
 
 async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:
     """The draft as the rules decide it by what is there now, inside the lock: so every writer ends."""
     if not draft.options.dedup:
         return draft
-    return dedup.decide_by_rules(draft, (await _beside(session, draft, res)).neighbours, res.settings)
+    return dedup.decide_by_rules(draft, (await _neighbours(session, draft, res)).neighbours, res.settings)
 
 
-async def _beside(session: Session, draft: Draft, res: Resources) -> Beside:
-    return await deduplication.of_draft(
+async def _neighbours(session: Session, draft: Draft, res: Resources) -> Neighbours:
+    return await deduplication.find_neighbours(
         session,
         draft,
         generation=res.generation,

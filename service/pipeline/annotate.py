@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel
 
 from service.curator import model_calls, prompts
-from service.db.memories.memories import AVERAGE_LENGTH
 from service.domain.draft import Annotation, Draft, TermWeights
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.temporal import Mention, Temporal, TemporalType
@@ -191,5 +190,5 @@ def read_kind(reply: KindReply) -> Classification:
 async def weigh_terms(draft: Draft, res: Resources) -> Draft:
     """The draft with the BM25 weights of the text that will be stored: worked out here, so that the write need not."""
     text = draft.merged.text if draft.merged else draft.clean
-    weights = await res.threads.run_if_long(text, lexemes.weights, text, avgdl=AVERAGE_LENGTH)
+    weights = await res.threads.run_if_long(text, lexemes.weights, text)
     return replace(draft, term_weights=TermWeights(text, weights))

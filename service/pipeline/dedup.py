@@ -30,7 +30,7 @@ async def compare(draft: Draft, res: Resources) -> Draft:
     if not draft.options.dedup:
         return replace(draft, dedup=NEW)
     async with res.db.read(draft.scope.workspace_id, generic_plans=True) as session:
-        beside = await deduplication.of_draft(
+        found = await deduplication.find_neighbours(
             session,
             draft,
             generation=res.generation,
@@ -38,7 +38,7 @@ async def compare(draft: Draft, res: Resources) -> Draft:
             limit=res.settings.dedup_candidates,
             exact_rows=res.settings.exact_scope_rows,
         )
-    seen = beside.neighbours
+    seen = found.neighbours
     settings = res.settings
     sorted_out = res.threads.run_if_long(draft.clean, sort_out, draft, seen, settings.dedup_exact, settings.dedup_near)
     return replace(draft, seen=seen, dedup=await sorted_out)

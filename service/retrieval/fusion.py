@@ -1,11 +1,11 @@
-"""In which order do the candidates of a search answer the question?
+"""Fuses the signals of a search's candidates into one ranking. Pure.
 
 Every arm hands in candidates; every candidate then gets all signals. Each signal becomes a value 0..1, the values are
 summed by weight, and the sum is multiplied by the factors (importance, recency ...). A score can be recomputed from
-its terms: `recompute` does so. Pure; reckoned by columns, a tenth of a millisecond or two for 300 candidates.
+its terms: `recompute` does so. Computed by columns, a tenth of a millisecond or two for 300 candidates.
 
 Normalisation: BM25 is divided by the best score there is, but by no less than `coverage` of what a text with every
-term of the question could reach, so that one weak word in common is not taken for a full match. Cosines of one model
+term of the question would score, so that one weak term in common is not taken for a full match. Cosines of one model
 crowd together: they are spread between the worst and the best candidate. The rest is 0..1 from the start.
 """
 
@@ -20,10 +20,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain import bm25
+from service.domain.memory import ScoreTerm
 from service.domain.ranking import Fusion, Weights
 
 RRF_K: Final = 60
-"""The usual constant of reciprocal rank fusion (C55)."""
+"""The usual constant of reciprocal rank fusion."""
 
 Z_SPREAD: Final = 6.0
 """z-scores of -3..3 become 0..1."""
@@ -33,12 +35,12 @@ COSINES: Final = ("text_vector", "context_vector")
 
 
 NAMES: Final = (*BM25, *COSINES, "speaker", "telling", "oneself", "time", "dated", "rare", "tag", "entity", "goal")
-"""Of the signals, as they are weighed and told."""
+"""Of the signals, in weights and explanations."""
 
 DEFAULT: Final = Weights()
 
 Column = NDArray[np.float64]
-"""A number for each candidate; NaN: absent."""
+"""A number for each candidate; NaN where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +69,17 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """What of the question matters to fusion. `reach`: the sum of its terms' IDF, over own texts and over contexts.
+class FusionContext:
+    """What of the question matters to fusion. `text_full_match`, `context_full_match`: the sum of the IDF of its terms,
+    over texts and over contexts. `unused`: signals that the question says nothing about; they are 0 for all and take no
+    share of the score. `only_...`: the question asks for nothing else, which has a weight of its own."""
 
-    `unasked`: signals that the question says nothing about; they are 0 for all and take no share of the score.
-    """
-
-    text_reach: float = 0.0
-    context_reach: float = 0.0
+    text_full_match: float = 0.0
+    context_full_match: float = 0.0
     only_time: bool = False
-    unasked: frozenset[str] = frozenset()
+    unused: frozenset[str] = frozenset()
     only_entity: bool = False
     only_rare: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A part of a score: the signal as measured (None: absent), its value 0..1, its weight (all of them sum to 1)."""
-
-    raw: float | None
-    value: float
-    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +91,7 @@ class Ranked:
     score: float
     total: float
     factors: Mapping[str, float]
-    terms: Mapping[str, Term] = field(default_factory=dict)
+    terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +116,7 @@ def columns(candidates: Sequence[Signals]) -> Columns:
 
 def fuse(
     candidates: Sequence[Signals] | Columns,
-    asking: Asking,
+    context: FusionContext,
     weights: Weights = DEFAULT,
     fusion: Fusion = "weighted",
     *,
@@ -133,20 +125,20 @@ def fuse(
 ) -> list[Ranked]:
     """Returns the best `limit` candidates (None: all), best first; equal scores in the order of their keys as text."""
     found = candidates if isinstance(candidates, Columns) else columns(candidates)
-    used = _weighed(weights, asking)
+    used = _weighted(weights, context)
     whole = math.fsum(used.values()) or 1.0
     share = {name: weight / whole for name, weight in used.items() if weight or explain}
     nothing = np.zeros(len(found.keys))
     raw = {name: found.signals.get(name, nothing) for name in share}
     # an absent signal says nothing: value 0
-    value = {name: _normal(name, column, asking, weights, fusion) for name, column in raw.items()}
+    value = {name: _normal(name, column, context, weights, fusion) for name, column in raw.items()}
     totals = sum((value[name] * share[name] for name in share), start=nothing)
     scores = totals
     for factor in found.factors.values():
         scores = scores * np.where(np.isnan(factor), 1.0, factor)
 
-    def terms(at: int) -> dict[str, Term]:
-        return {name: Term(_known(raw[name][at]), float(value[name][at]), share[name]) for name in share}
+    def terms(at: int) -> dict[str, ScoreTerm]:
+        return {name: ScoreTerm(_known(raw[name][at]), float(value[name][at]), share[name]) for name in share}
 
     return [
         Ranked(
@@ -169,68 +161,83 @@ def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight:
         total = hit.total * (1 - weight) + (value or 0.0) * weight
         terms = {name: replace(term, weight=term.weight * (1 - weight)) for name, term in hit.terms.items()}
         if terms:
-            terms["rerank"] = Term(value, value or 0.0, weight)
+            terms["rerank"] = ScoreTerm(value, value or 0.0, weight)
         return replace(hit, score=total * math.prod(hit.factors.values()), total=total, terms=terms)
 
     return sorted(map(judged, ranked), key=lambda hit: -hit.score)
 
 
-def spread_out(
-    ranked: Sequence[Ranked], alike: Callable[[int], Column], diversity: float, *, limit: int, deep: int
+def diversified(
+    ranked: Sequence[Ranked], overlap: Callable[[int], Column], diversity: float, *, limit: int, one_by_one: int
 ) -> list[Ranked]:
-    """Returns `limit` hits, each of the first `deep` the best of those left after what repeats a hit above it lost
-    some of its score. `alike`: how much each of `ranked` is like the one at a place, 0..1.
+    """Returns `limit` hits, each of the first `one_by_one` the best of those left after what repeats a hit above it
+    lost some of its score. `overlap`: how much each of `ranked` has in common with the one at a place, 0..1.
 
-    As maximal marginal relevance, but as a factor: 1 - diversity * the greatest likeness to a hit above. The score
-    stays the product of what is told, and the hits stay in its order.
+    As maximal marginal relevance, but as a factor: 1 - diversity * the greatest overlap with a hit above. The score
+    stays the product of its terms and factors, and the hits stay in its order.
     """
     scores = np.array([hit.score for hit in ranked], dtype=np.float64)
     left, factor = np.ones(len(ranked), dtype=bool), np.ones(len(ranked))
     chosen: list[int] = []
-    while len(chosen) < min(limit, deep, len(ranked)):
+    while len(chosen) < min(limit, one_by_one, len(ranked)):
         best = int(np.argmax(np.where(left, scores * factor, -1.0)))
         left[best] = False
         chosen.append(best)
-        factor[left] = np.minimum(factor, 1 - diversity * alike(best))[left]
+        factor[left] = np.minimum(factor, 1 - diversity * overlap(best))[left]
     rest = np.flatnonzero(left)
     chosen += rest[np.argsort(-(scores * factor)[rest], kind="stable")][: limit - len(chosen)].tolist()
-    return [_spread_by(ranked[at], float(factor[at])) for at in chosen]
+    return [_times(ranked[at], float(factor[at])) for at in chosen]
 
 
-def _spread_by(hit: Ranked, factor: float) -> Ranked:
+def _times(hit: Ranked, factor: float) -> Ranked:
     return replace(hit, score=hit.score * factor, factors={**hit.factors, "diversity": factor})
 
 
-def recompute(terms: Mapping[str, Term], factors: Mapping[str, float]) -> float:
+def text_overlap(texts: Sequence[Sequence[int]]) -> Callable[[int], Column]:
+    """Returns a function of a place: which share of its terms each text has in common with the one there (Jaccard),
+    0..1. Texts are lists of different term ids. Looked up by term: hundreds of texts are compared with hundreds, on the
+    event loop."""
+    sizes = np.array([len(terms) for terms in texts], dtype=np.int64)
+    holders: dict[int, list[int]] = {}
+    for at, terms in enumerate(texts):
+        for term in terms:
+            holders.setdefault(term, []).append(at)
+
+    def overlap(at: int) -> Column:
+        common = np.zeros(len(texts), dtype=np.int64)
+        for term in texts[at]:
+            common[holders[term]] += 1
+        together = sizes + sizes[at] - common
+        return np.where(together == 0, 1.0, common / np.maximum(together, 1))
+
+    return overlap
+
+
+def recompute(terms: Mapping[str, ScoreTerm], factors: Mapping[str, float]) -> float:
     """Returns the score that these terms and factors make."""
     return math.fsum(term.value * term.weight for term in terms.values()) * math.prod(factors.values())
 
 
-def idf(texts: int, with_term: float) -> float:
-    """Returns the weight of a term that stands in `with_term` of so many texts, >= 0 (as Lucene's BM25)."""
-    return math.log1p((max(texts, with_term) - with_term + 0.5) / (with_term + 0.5))
-
-
 def rarity(texts: int, with_term: float) -> float:
-    """Returns 0..1: how rare a name is in the scope, 1 when a single text has it, 0 from about the square root of the
+    """Returns 0..1: how rare a term is in the scope, 1 when a single text has it, 0 from about the square root of the
     number of texts on.
 
     A name that many texts hold tells little: in a conversation whose speakers were not given by name it would lift
     the turns that address the person asked about, and those are the other one's (recall@10 fell to 0.53).
     """
-    share = idf(texts, with_term) / idf(max(texts, 1), 1)
+    share = bm25.idf(texts, with_term) / bm25.idf(max(texts, 1), 1)
     return min(1.0, max(0.0, 2 * share - 1))
 
 
-def _weighed(weights: Weights, asking: Asking) -> dict[str, float]:
+def _weighted(weights: Weights, context: FusionContext) -> dict[str, float]:
     used: dict[str, float] = {name: getattr(weights, name) for name in NAMES}
-    if asking.only_time:
+    if context.only_time:
         used["time"] = weights.time_alone
-    if asking.only_entity:
+    if context.only_entity:
         used["entity"] = weights.entity_alone
-    if asking.only_rare:
+    if context.only_rare:
         used["rare"] = weights.rare_alone
-    return {name: 0.0 if name in asking.unasked else weight for name, weight in used.items()}
+    return {name: 0.0 if name in context.unused else weight for name, weight in used.items()}
 
 
 def _raw(each: Signals, name: str) -> float | None:
@@ -261,7 +268,7 @@ def _best(scores: Column, keys: Sequence[Hashable], limit: int | None) -> list[i
     return sorted(among, key=lambda at: (-scores[at], str(keys[at])))[:limit]
 
 
-def _normal(name: str, column: Column, asking: Asking, weights: Weights, fusion: Fusion) -> Column:
+def _normal(name: str, column: Column, context: FusionContext, weights: Weights, fusion: Fusion) -> Column:
     if name not in BM25 and name not in COSINES:
         return _zeroed(column)
     if fusion == "rrf":
@@ -270,8 +277,8 @@ def _normal(name: str, column: Column, asking: Asking, weights: Weights, fusion:
         return _column(_by_deviation(_listed(column)))
     if name in COSINES:
         return _spread(column)
-    reach = asking.text_reach if name == "text_lexical" else asking.context_reach
-    return _share(column, weights.coverage * reach)
+    full_match = context.text_full_match if name == "text_lexical" else context.context_full_match
+    return _share(column, weights.coverage * full_match)
 
 
 def _listed(column: Column) -> list[float | None]:

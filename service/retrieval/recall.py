@@ -45,7 +45,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     turn_filter = TurnFilter(query.scope, query.since, channels=query.channels)
     turn_query = await turn_search.prepare(turn_filter, query.text, res)
     task_vector = await _task_vector(query, turn_query, res)
-    names = (*ready.prepared.read.phrases, *turn_query.parsed.speakers)
+    names = (*ready.parsed.phrases, *turn_query.parsed.speakers)
     watch = Stopwatch()
     async with res.db.snapshot(query.scope.workspace_id) as session:
         with watch.measure("facts"):

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from prometheus_client import Counter
 from pydantic import BaseModel
 
 from service.curator import model_calls
@@ -19,7 +20,7 @@ from service.domain.query import Query, TechniqueUse
 from service.errors import ProviderError, RerankError
 from service.providers.budget import overall_remaining_s
 from service.resources import Resources
-from service.retrieval import fusion, metrics, prompts
+from service.retrieval import fusion, prompts
 from service.retrieval.fusion import Ranked
 from service.retrieval.stopwatch import elapsed_ms
 
@@ -27,6 +28,8 @@ MAX_FOR_LLM = 20
 """Hits that a language model is shown: it judges longer lists worse, and slowly."""
 
 LLM_CHARS = 1_000
+
+RERANKS = Counter("search_reranks_total", "Hits shown to a reranker, by how it ended", ["outcome"])
 
 
 class _Scores(BaseModel):
@@ -45,7 +48,7 @@ async def reranked(
     began = time.perf_counter()
     provider = _provider(res)
     if provider is None:
-        metrics.RERANKS.labels("none").inc()
+        RERANKS.labels("none").inc()
         warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
         return list(ranked), TechniqueUse(0.0, 0, "skipped: no reranker is configured"), (warning,)
     shown = [hit for hit in ranked if hit.key in texts][: res.settings.rerank_candidates]
@@ -53,10 +56,10 @@ async def reranked(
     try:
         relevance = await ask(query, shown, texts, res) if shown else {}
     except ProviderError as exc:
-        metrics.RERANKS.labels("failed").inc()
+        RERANKS.labels("failed").inc()
         warning = "rerank_failed: the reranker did not answer, so the order is the search's."
         return list(ranked), TechniqueUse(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
-    metrics.RERANKS.labels("done").inc()
+    RERANKS.labels("done").inc()
     weight = res.settings.rerank_weight
     return (
         fusion.blend(ranked, relevance, weight),

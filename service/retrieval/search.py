@@ -1,9 +1,8 @@
-"""How is a question answered?
+"""Search: from a question to ranked memories.
 
-Who speaks in the scope is looked up (and remembered for some seconds), the question is taken apart, widened by the
-techniques that are on, and embedded with nothing held. Then one short snapshot: candidates from every arm, all
-measures of each, and the rows of the best. The ranking itself is pure (fusion.py) and can be recomputed from the
-answer. A reranker is asked after that, again with nothing held.
+`prepare` reads the question apart, widens and embeds it, with nothing held. `read` takes one short snapshot: candidates
+of every arm (db/search/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure) and the rows of
+the best. `finish` asks a reranker, again with nothing held.
 """
 
 from __future__ import annotations
@@ -13,325 +12,325 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Final
 from uuid import UUID
+
+from prometheus_client import Histogram
 
 from service.db import scopes
 from service.db.engine import Session
 from service.db.memories import memories, stats
-from service.db.search import approximate, entity_arm, exact, features, visibility
-from service.db.search.entity_arm import Naming
-from service.db.search.exact import Ask, Candidates, Where
-from service.db.search.features import Measures
-from service.domain import column_ranges, filter_keys
-from service.domain.memory import Hit, Memory
+from service.db.search import candidates, entity_arm, features, visibility
+from service.db.search.candidates import ScopeSummary
+from service.db.search.entity_arm import EntityMatches
+from service.db.search.features import Features, TermIdf
+from service.db.search.plan import Candidates, SearchPlan
+from service.domain import bm25, column_ranges, filter_keys
+from service.domain.memory import Hit, Memory, ScoreTerm
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, VectorPath
 from service.domain.text import CleanText
 from service.language import lexemes
-from service.resources import Resources, ScopeKey
-from service.retrieval import absence, fusion, goals, metrics, query_parsing, rerank, signals, techniques
+from service.resources import Resources
+from service.retrieval import explanation, fusion, query_parsing, rerank, signals, techniques
 from service.retrieval.fusion import Ranked
-from service.retrieval.likeness import likeness
 from service.retrieval.query_parsing import ParsedQuery
-from service.retrieval.signals import Scene
+from service.retrieval.signals import QueryContext
 from service.retrieval.stopwatch import Stopwatch
 
-V = TypeVar("V")
+MIN_ARM_LIMIT: Final = 100
+"""Candidates of each arm, at least; an arm hands in twice what is asked for."""
 
-ARM = 100
-"""Candidates of each arm, at least; an arm hands in twice what is asked for (R7.16)."""
+SUMMARY_KEPT_S: Final = 10.0
+"""A scope's size and speakers are looked up again after so long: a new speaker may be missing meanwhile."""
 
-PEOPLE_REMEMBERED_S = 10.0
-WAY_REMEMBERED_S = 300.0
+MAX_SUMMARIES: Final = 1_000
 
-MANY_ROWS = 2_000
-"""In a scope of so many, conditions that an index serves are looked up before all rows are read."""
-
-ALIKE_POOL = 4
+DIVERSITY_OVERFETCH: Final = 4
 """With diversity, so many times the wanted hits are looked at."""
 
-MOST_SPREAD = 50
+MAX_DIVERSIFIED: Final = 50
 """Hits that are chosen one by one with diversity: each is compared with all that are left."""
 
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A question ready for the database."""
-
-    read: ParsedQuery
-    terms: Mapping[str, int]
-    ask: Ask
-    used: dict[str, TechniqueUse]
-    warnings: tuple[str, ...]
-
-
-async def search(query: Query, res: Resources) -> SearchResult:
-    """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
-    signals count, and a warning says so."""
-    narrow, used = await techniques.narrowed(query, res)
-    ready, answer = await _answered(narrow, res, used)
-    if not answer.ranked and narrow != query:
-        # what was read out of the question matches nothing: better an answer than a clever silence
-        note = f"{used['self_query'].note}; nothing matched, so left out"
-        used["self_query"] = replace(used["self_query"], note=note)
-        in_vain_ms = sum(ready.watch.ms.values())
-        ready, answer = await _answered(query, res, used)
-        ready.watch.ms["in_vain"] = round(in_vain_ms, 3)
-    return await finish(ready, answer, res)
+BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+STAGES = Histogram("search_stage_seconds", "Where the time of a search goes", ["stage"], buckets=BUCKETS_S)
+TECHNIQUE_SECONDS = Histogram("search_technique_seconds", "What a technique took", ["technique"], buckets=BUCKETS_S)
+TECHNIQUE_RESULTS = Histogram(
+    "search_technique_results",
+    "What a technique gave: candidates, texts or filters",
+    ["technique"],
+    buckets=(0, 1, 2, 5, 10, 20, 50, 100, 200, 500),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A search that needs nothing but the database any more."""
+class PreparedSearch:
+    """A search that needs nothing but the database any more. `terms`: term id by lexeme."""
 
     query: Query
-    where: Where
-    prepared: Prepared
-    watch: Stopwatch
+    plan: SearchPlan
+    scope_rows: int
+    parsed: ParsedQuery
+    terms: Mapping[str, int]
+    used: dict[str, TechniqueUse]
+    warnings: tuple[str, ...]
+    stopwatch: Stopwatch
     now: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the database said: the hits in their order, the cosine of each to the question, their rows, and what is
-    known of the one memory that the caller asks about."""
+class ReadSearch:
+    """What the database gave: the hits in their order, the cosine of each candidate to the question, the rows of the
+    hits, how many candidates each arm gave, and what is known of the one memory that the caller asks about."""
 
     ranked: Sequence[Ranked]
     cosines: Mapping[UUID, float | None]
     rows: Mapping[UUID, Memory]
     path: VectorPath
-    counts: Mapping[str, int]
+    arm_counts: Mapping[str, int]
     texts: int
-    why: Explanation | None
+    explanation: Explanation | None
     entities: tuple[UUID, ...]
 
 
-async def _answered(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> tuple[Ready, Answer]:
-    ready = await prepare(query, res, used)
+async def search(query: Query, res: Resources) -> SearchResult:
+    """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
+    signals count, and a warning says so."""
+    narrowed, used = await techniques.narrowed(query, res)
+    prepared, found = await _prepare_and_read(narrowed, res, used)
+    if not found.ranked and narrowed != query:
+        # the filters read out of the question match nothing, so it is searched for without them
+        note = f"{used['self_query'].note}; nothing matched, so left out"
+        used["self_query"] = replace(used["self_query"], note=note)
+        in_vain_ms = sum(prepared.stopwatch.ms.values())
+        prepared, found = await _prepare_and_read(query, res, used)
+        prepared.stopwatch.ms["in_vain"] = round(in_vain_ms, 3)
+    return await finish(prepared, found, res)
+
+
+async def most_important(query: Query, res: Resources) -> SearchResult:
+    """A search without a question: at most `query.limit` hits, the most important first, then the latest; the score is
+    the importance."""
+    rows = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", query, res.clock())
     async with res.db.snapshot(query.scope.workspace_id) as session:
-        return ready, await read(session, ready, res)
+        ids = await visibility.most_important(session, rows, limit=query.limit)
+        found = await memories.get_many(session, query.scope.workspace_id, ids)
+    scored = [(found[each], found[each].importance.value) for each in ids if each in found]
+    hits = [
+        Hit(memory, score, None, {"importance": ScoreTerm(score, score, 1.0)})
+        for memory, score in scored
+        if score >= query.min_score
+    ]
+    details = SearchDetails({"important": len(ids)}, len(ids)) if query.explain else None
+    return SearchResult(tuple(hits), "none", explained=details)
 
 
-async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> Ready:
-    """The question read, widened and embedded, with nothing held."""
-    watch, now = Stopwatch(), res.clock()
-    where = _where(query, res, now)
-    return Ready(query, where, await _prepared(query, where, res, used, watch), watch, now)
+async def _prepare_and_read(
+    query: Query, res: Resources, used: dict[str, TechniqueUse]
+) -> tuple[PreparedSearch, ReadSearch]:
+    prepared = await prepare(query, res, used)
+    async with res.db.snapshot(query.scope.workspace_id) as session:
+        return prepared, await read(session, prepared, res)
 
 
-async def within(session: Session, ready: Ready, res: Resources) -> SearchResult:
-    """The hits, read in the caller's snapshot. A reranker is not asked: it would be waited for with the connection
-    held. `read` here and `finish` afterwards ask it."""
-    plain = replace(ready.query, ranking=replace(ready.query.ranking, rerank=False))
-    ready = replace(ready, query=plain)
-    return await finish(ready, await read(session, ready, res), res)
+# -- before the snapshot ----------------------------------------------------------------------------------------------
 
 
-async def read(session: Session, ready: Ready, res: Resources) -> Answer:
-    """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
-    query, where, prepared, watch, now = ready.query, ready.where, ready.prepared, ready.watch, ready.now
-    wide = max(ARM, query.limit * 2)
-    found = await _candidates(session, query, where, prepared.ask, res, wide)
-    watch.lap("candidates")
-    naming = await _naming(session, where, query, prepared, wide, now)
-    found = replace(found, arms={**found.arms, "entity": list(naming.memories)}) if naming.memories else found
-    watch.lap("entities")
-    scene = _scene(query, prepared, found, naming, now)
-    ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
-    worded = len(found.arms.get("text_lexical", ()))
-    columns = signals.wanted(scene, worded)
-    measured = await features.read(session, where, ids, prepared.ask, columns, own=scene.own, near=scene.near)
-    scene = await _with_standing(session, scene, ids)
-    scene = signals.with_odd(scene, measured, worded)
-    pulls = goals.pulls(measured, res.embedder.similarity)
-    scene = replace(scene, goals=pulls, span=signals.span(prepared.read, measured))
-    watch.lap("signals")
-    ranked = _rank(scene, measured, max(query.limit, rerank.wanted(query, res)))
-    watch.lap("rank")
-    why = (
-        None if query.explain_id is None else await absence.why(session, where, prepared.ask, scene, measured, columns)
+async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
+    """The question taken apart, widened and embedded, with nothing held."""
+    stopwatch, now = Stopwatch(), res.clock()
+    plan = _plan(query, res, now)
+    summary, widened = await _summary(query, plan, res), await techniques.widened(query, res)
+    timezone, user_id = query.timezone or res.settings.timezone, query.scope.user_id
+    reference = query.reference or res.clock()
+    parsed = await query_parsing.parse_off_loop(query.text, reference, timezone, summary.speakers, user_id, res)
+    stopwatch.lap("read")
+    more = [CleanText(query_parsing.without_names(text, summary.speakers, user_id)) for text in widened.texts]
+    text = CleanText(parsed.embedding_text)
+    embedded = await techniques.embedded(query, text, more, res, request=parsed.is_request)
+    stopwatch.lap("embed")
+    terms = {term: lexemes.term_id(term) for term in parsed.terms}
+    plan = replace(
+        plan,
+        terms=sorted(terms.values()),
+        vector=embedded.searched,
+        question_vector=embedded.plain,
+        asked_at=parsed.time.middle if parsed.time else None,
     )
-    rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
-    watch.lap("rows")
-    counts = {name: len(arm) for name, arm in found.arms.items()}
-    return Answer(ranked, _cosines(measured), rows, found.path, counts, found.texts, why, naming.ids)
+    used = {**used, **widened.used, **embedded.used}
+    return PreparedSearch(query, plan, summary.rows, parsed, terms, used, embedded.warnings, stopwatch, now)
 
 
-async def finish(ready: Ready, answer: Answer, res: Resources) -> SearchResult:
-    """The hits as they are given, after the reranker has seen them; holds nothing."""
-    query, prepared, watch = ready.query, ready.prepared, ready.watch
-    ranked, warnings = list(answer.ranked), prepared.warnings
-    if query.ranking.rerank:
-        texts: dict[Hashable, str] = {each: row.text for each, row in answer.rows.items()}
-        ranked, prepared.used["rerank"], told = await rerank.reranked(query, ranked, texts, res)
-        warnings = (*warnings, *told)
-        watch.lap("rerank")
-    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in answer.rows][: query.limit]
-    hits = tuple(_hit(each, answer.cosines[_id(each)], answer.rows[_id(each)], res) for each in ranked)
-    _account(query, prepared, answer.counts, watch)
-    explained = SearchDetails(answer.counts, answer.texts, watch.ms) if query.explain else None
-    return SearchResult(
-        hits, answer.path, warnings, prepared.used, explained, _placed(answer.why, ranked), answer.entities
+def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
+    """What of the plan is known before the question is read."""
+    return SearchPlan(
+        scope=scopes.matching("m", query.scope, query.channels),
+        vector_scope=scopes.matching("v", query.scope, query.channels),
+        rows=visibility.rows("m", query, now),
+        generation=res.generation,
+        exact_rows=res.settings.exact_scope_rows,
+        filter_keys=filter_keys.needed(query.narrow),
+        column_ranges=column_ranges.needed(query.narrow, query.window),
+        tags=query.tags,
+        arm_limit=max(MIN_ARM_LIMIT, query.limit * 2),
+        limit=query.limit,
     )
 
 
-def _placed(why: Explanation | None, ranked: Sequence[Ranked]) -> Explanation | None:
-    """What was said of one memory, put right by the hits themselves: diversity and a reranker move them."""
-    if why is None:
-        return None
-    at = next((at for at, hit in enumerate(ranked, 1) if hit.key == why.id), None)
-    if at is None:
-        return replace(why, reasons=why.reasons or ("moved_down",))
-    hit = ranked[at - 1]
-    return replace(why, found=True, place=at, reasons=(), score=hit.score, terms=hit.terms, factors=hit.factors)
-
-
-def _where(query: Query, res: Resources, now: datetime) -> Where:
-    return Where(
-        scopes.matching("m", query.scope, query.channels),
-        scopes.matching("v", query.scope, query.channels),
-        visibility.rows("m", query, now),
-        res.generation,
-        res.settings.exact_scope_rows,
-        filter_keys.needed(query.narrow),
-        column_ranges.needed(query.narrow, query.window),
-    )
-
-
-async def _prepared(
-    query: Query, where: Where, res: Resources, used: dict[str, TechniqueUse], watch: Stopwatch
-) -> Prepared:
-    people, widened = await _people(query, where, res), await techniques.widened(query, res)
-    timezone, subject = query.timezone or res.settings.timezone, query.scope.user_id
-    read = await query_parsing.parse_off_loop(
-        query.text, query.reference or res.clock(), timezone, people, subject, res
-    )
-    watch.lap("read")
-    more = [CleanText(query_parsing.without_names(text, people, subject)) for text in widened.texts]
-    embedded = await techniques.embedded(query, CleanText(read.embedding_text), more, res, request=read.is_request)
-    watch.lap("embed")
-    terms = {term: lexemes.term_id(term) for term in read.terms}
-    ask = Ask(
-        sorted(terms.values()), embedded.searched, read.time.middle if read.time else None, query.tags, embedded.plain
-    )
-    return Prepared(read, terms, ask, {**used, **widened.used, **embedded.used}, embedded.warnings)
-
-
-async def _people(query: Query, where: Where, res: Resources) -> Sequence[str]:
-    """Who speaks in the scope; a name that is seconds old may still be missing."""
-    key = (query.scope, query.channels, where.exact_rows)
-    known = _remembered(res.people, key)
-    if known is not None:
+async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSummary:
+    """How large the scope is and who speaks there, remembered for some seconds."""
+    count_to = max(res.settings.exact_scope_rows, res.settings.binary_scope_rows)
+    key = (query.scope, query.channels, count_to)
+    kept_until, known = res.scope_summaries.get(key, (0.0, None))
+    if known is not None and time.monotonic() < kept_until:
         return known
     async with res.db.read(query.scope.workspace_id) as session:
-        found = tuple(await exact.speakers(session, where))
-    _remember(res.people, key, found, PEOPLE_REMEMBERED_S)
+        found = await candidates.summary(session, plan.scope, count_to=count_to)
+    if len(res.scope_summaries) > MAX_SUMMARIES:
+        res.scope_summaries.clear()
+    res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, found)
     return found
 
 
-async def _candidates(session: Session, query: Query, where: Where, ask: Ask, res: Resources, wide: int) -> Candidates:
-    """From every row of the scope, or by index in a large one. What a scope is like is remembered: to find out costs a
-    walk over `exact_rows` rows; one that has shrunk meanwhile is answered by index as well. Where there are many rows
-    to read, conditions that leave few come first; in a small scope to ask for them costs as much as it saves."""
-    key = (query.scope, query.channels, where.exact_rows)
-    way = _remembered(res.ways, key)
-    found = await approximate.by_way(session, where, ask, arm=wide, wanted=query.limit, way=way)
-    if found is None:
-        way = await approximate.find_way(session, where, res.settings.signs_scope_rows)
-        _remember(res.ways, key, way, WAY_REMEMBERED_S)
-        return await approximate.candidates(session, where, ask, arm=wide, wanted=query.limit, way=way)
-    if found.read >= MANY_ROWS:
-        _remember(res.ways, key, "rows", WAY_REMEMBERED_S)
-    return found
+# -- inside the snapshot ----------------------------------------------------------------------------------------------
 
 
-def _remembered(known: Mapping[ScopeKey, tuple[float, V]], key: ScopeKey) -> V | None:
-    until, value = known.get(key, (0.0, None))
-    return value if time.monotonic() < until else None
+async def within(session: Session, prepared: PreparedSearch, res: Resources) -> SearchResult:
+    """The hits, read in the caller's snapshot. A reranker is not asked: it would be waited for with the connection
+    held. `read` here and `finish` afterwards ask it."""
+    query = replace(prepared.query, ranking=replace(prepared.query.ranking, rerank=False))
+    prepared = replace(prepared, query=query)
+    return await finish(prepared, await read(session, prepared, res), res)
 
 
-def _remember(known: dict[ScopeKey, tuple[float, V]], key: ScopeKey, value: V, seconds: float) -> None:
-    if len(known) > 1_000:
-        known.clear()
-    known[key] = (time.monotonic() + seconds, value)
+async def read(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
+    """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
+    query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
+    found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=res.settings.binary_scope_rows)
+    stopwatch.lap("candidates")
+    entities = await _entities(session, prepared)
+    if entities.memories:
+        found = replace(found, arms={**found.arms, "entity": list(entities.memories)})
+    stopwatch.lap("entities")
+    ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
+    matching_texts = len(found.arms.get("text_lexical", ()))
+    context = _context(prepared, found, entities)
+    wanted = signals.wanted_features(context, matching_texts)
+    measured = await features.read(session, plan, ids, context.idf, wanted)
+    if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
+        context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
+    context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
+    stopwatch.lap("signals")
+    ranked = _rank(context, measured, max(query.limit, rerank.wanted(query, res)))
+    stopwatch.lap("rank")
+    explained = None
+    if query.explain_id is not None:
+        explained = await explanation.explain(session, query.explain_id, plan, context, measured, wanted)
+    rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
+    stopwatch.lap("rows")
+    arm_counts = {name: len(arm) for name, arm in found.arms.items()}
+    return ReadSearch(ranked, _cosines(measured), rows, found.path, arm_counts, found.texts, explained, entities.ids)
 
 
-async def _naming(session: Session, where: Where, query: Query, prepared: Prepared, wide: int, now: datetime) -> Naming:
-    """The entity arm. Speakers whom the question names are none: who speaks is a signal of its own."""
-    names = sorted({phrase.casefold() for phrase in prepared.read.phrases})
-    if not names or not query.ranking.techniques.entity_centric:
-        return Naming()
-    return await entity_arm.find(session, where.scope, where.rows, names, now=now, limit=wide)
+async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
+    """What the names in the question find. Speakers whom it names are none: who speaks is a signal of its own."""
+    names = sorted({phrase.casefold() for phrase in prepared.parsed.phrases})
+    if not names or not prepared.query.ranking.techniques.entity_centric:
+        return EntityMatches()
+    return await entity_arm.find(session, prepared.plan, names, now=prepared.now)
 
 
-def _scene(query: Query, prepared: Prepared, found: Candidates, naming: Naming, now: datetime) -> Scene:
-    texts = found.texts
-    return Scene(
-        query,
-        prepared.read,
-        now,
-        prepared.terms,
-        # a word of the question that no text has belongs to what a full match would reach
-        own={number: fusion.idf(texts, found.own.get(number, 0.0)) for number in prepared.terms.values()},
-        near={number: fusion.idf(texts, found.near.get(number, 0.0)) for number in prepared.terms.values()},
-        rarity={term: fusion.rarity(texts, found.own.get(number, 0.0)) for term, number in prepared.terms.items()},
-        naming=naming,
-        names=signals.worth(naming, texts),
+def _context(prepared: PreparedSearch, found: Candidates, entities: EntityMatches) -> QueryContext:
+    texts, terms = found.texts, prepared.terms
+    return QueryContext(
+        prepared.query,
+        prepared.parsed,
+        prepared.now,
+        terms,
+        # a term of the question that no text has counts in what a full match would score
+        TermIdf(
+            {number: bm25.idf(texts, found.text_df.get(number, 0.0)) for number in terms.values()},
+            {number: bm25.idf(texts, found.context_df.get(number, 0.0)) for number in terms.values()},
+        ),
+        {term: fusion.rarity(texts, found.text_df.get(number, 0.0)) for term, number in terms.items()},
+        entities,
+        signals.entity_weights(entities, texts),
         texts=texts,
     )
 
 
-async def _with_standing(session: Session, scene: Scene, ids: Sequence[UUID]) -> Scene:
-    """What jobs and reads made of the candidates, read only where a factor asks for it."""
-    on = scene.ranking.factors
-    if not (on.importance or on.salience) or not ids:
-        return scene
-    return replace(scene, standing=await stats.for_ranking(session, scene.query.scope.workspace_id, ids))
-
-
-def _rank(scene: Scene, measured: Measures, limit: int) -> list[Ranked]:
+def _rank(context: QueryContext, measured: Features, limit: int) -> list[Ranked]:
     """The best of the candidates, best first."""
-    ranking = scene.ranking
-    spread = ranking.diversity > 0
+    ranking, query = context.ranking, context.query
     ranked = fusion.fuse(
-        signals.of(measured, scene),
-        signals.asked(scene),
+        signals.of(measured, context),
+        signals.fusion_context(context),
         signals.weights(ranking),
         ranking.fusion,
-        limit=limit * ALIKE_POOL if spread else limit,
-        explain=scene.query.explain or scene.query.explain_id is not None,
+        limit=limit * DIVERSITY_OVERFETCH if ranking.diversity > 0 else limit,
+        explain=query.explain or query.explain_id is not None,
     )
-    if not spread:
+    if ranking.diversity == 0:
         return ranked
     terms = dict(zip(measured.ids, measured.terms, strict=True))
-    alike = likeness([terms[_id(each)] for each in ranked])
-    return fusion.spread_out(ranked, alike, ranking.diversity, limit=limit, deep=MOST_SPREAD)
+    overlap = fusion.text_overlap([terms[_id(each)] for each in ranked])
+    return fusion.diversified(ranked, overlap, ranking.diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
 
 
-def _account(query: Query, prepared: Prepared, counts: Mapping[str, int], watch: Stopwatch) -> None:
-    """What each technique took and gave (R7.23)."""
-    on, used = query.ranking.techniques, prepared.used
-    if on.hybrid:
-        words = counts.get("text_lexical", 0) + counts.get("context_lexical", 0)
-        used["hybrid"] = TechniqueUse(watch.ms["candidates"], words)
-    if on.entity_centric:
-        used["entity_centric"] = TechniqueUse(watch.ms["entities"], counts.get("entity", 0))
-    metrics.note(used, watch.ms)
-
-
-def _id(ranked: Ranked) -> UUID:
-    assert isinstance(ranked.key, UUID), "memories are ranked by their ids"
-    return ranked.key
-
-
-def _cosines(measured: Measures) -> dict[UUID, float | None]:
+def _cosines(measured: Features) -> dict[UUID, float | None]:
     """By candidate: to the question's own vector, where another one was searched with."""
-    if measured.plain:
-        return dict(zip(measured.ids, measured.plain, strict=True))
+    if measured.question_cosine:
+        return dict(zip(measured.ids, measured.question_cosine, strict=True))
     cosines = measured.text_vector.tolist()
     return {each: None if math.isnan(cosine) else cosine for each, cosine in zip(measured.ids, cosines, strict=True)}
+
+
+# -- after the snapshot -----------------------------------------------------------------------------------------------
+
+
+async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
+    """The hits as they are given, after the reranker has seen them; holds nothing."""
+    query, stopwatch = prepared.query, prepared.stopwatch
+    ranked, warnings = list(found.ranked), prepared.warnings
+    if query.ranking.rerank:
+        texts: dict[Hashable, str] = {each: row.text for each, row in found.rows.items()}
+        ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
+        warnings = (*warnings, *more)
+        stopwatch.lap("rerank")
+    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.rows][: query.limit]
+    hits = tuple(_hit(each, found.cosines[_id(each)], found.rows[_id(each)], res) for each in ranked)
+    _record(prepared, found.arm_counts)
+    return SearchResult(
+        hits,
+        found.path,
+        warnings,
+        prepared.used,
+        SearchDetails(found.arm_counts, found.texts, stopwatch.ms) if query.explain else None,
+        explanation.placed(found.explanation, ranked),
+        found.entities,
+    )
 
 
 def _hit(ranked: Ranked, cosine: float | None, memory: Memory, res: Resources) -> Hit:
     similarity = res.embedder.query_similarity(cosine) if cosine is not None else None
     return Hit(memory, ranked.score, similarity, ranked.terms, ranked.factors)
+
+
+def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:
+    """Notes what each technique took and gave, in the answer and in the metrics. Labels are names of stages and
+    techniques, never a workspace or a user."""
+    on, used, ms = prepared.query.ranking.techniques, prepared.used, prepared.stopwatch.ms
+    if on.hybrid:
+        lexical = arm_counts.get("text_lexical", 0) + arm_counts.get("context_lexical", 0)
+        used["hybrid"] = TechniqueUse(ms["candidates"], lexical)
+    if on.entity_centric:
+        used["entity_centric"] = TechniqueUse(ms["entities"], arm_counts.get("entity", 0))
+    for stage, took_ms in ms.items():
+        STAGES.labels(stage).observe(took_ms / 1000)
+    for name, each in used.items():
+        TECHNIQUE_SECONDS.labels(name).observe(each.ms / 1000)
+        TECHNIQUE_RESULTS.labels(name).observe(each.count)
+
+
+def _id(ranked: Ranked) -> UUID:
+    assert isinstance(ranked.key, UUID), "memories are ranked by their ids"
+    return ranked.key

@@ -16,6 +16,7 @@ from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter
 from service.db.search import turn_candidates
 from service.db.search.turn_candidates import TurnCandidates, TurnQuery
+from service.domain import bm25
 from service.domain.conversation import TurnHit
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
@@ -24,7 +25,7 @@ from service.providers.budget import overall_remaining_s
 from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import fusion, matching, phrasing_signals, query_parsing
-from service.retrieval.fusion import Asking, Ranked, Signals
+from service.retrieval.fusion import FusionContext, Ranked, Signals
 from service.retrieval.query_parsing import ParsedQuery
 
 MIN_CANDIDATES = 100
@@ -111,8 +112,8 @@ def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list
         )
         for at, each in enumerate(found.candidates)
     ]
-    best = math.fsum(fusion.idf(total, frequencies.get(number, 0.0)) for number in prepared.terms.values())
-    return fusion.fuse(signals, Asking(best, best, parsed.only_time, unasked=_unasked(parsed)), limit=limit)
+    best = math.fsum(bm25.idf(total, frequencies.get(number, 0.0)) for number in prepared.terms.values())
+    return fusion.fuse(signals, FusionContext(best, best, parsed.only_time, unused=_unasked(parsed)), limit=limit)
 
 
 def _unasked(parsed: ParsedQuery) -> frozenset[str]:

@@ -12,7 +12,7 @@ from httpx2 import AsyncClient
 
 from service.db.engine import Session
 from service.db.search import exact
-from service.db.search.exact import Ask, Candidates, Where
+from service.db.search.plan import Candidates, SearchPlan
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
@@ -25,7 +25,7 @@ NEARER = 140
 FAR = -0.9
 
 
-class Asked:
+class SearchClient:
     """The client, and what its answers have to look like."""
 
     def __init__(self, client: AsyncClient, embedder: AngleEmbedder, path: str) -> None:
@@ -54,13 +54,13 @@ class Asked:
         assert memory_id not in await self.search(question, **{**more, **without})
 
 
-@pytest.fixture(params=[("exact", 20_000, 0), ("signs", 5, 150_000), ("hnsw", 5, 0)], ids=lambda param: param[0])
+@pytest.fixture(params=[("exact", 20_000, 0), ("binary", 5, 150_000), ("hnsw", 5, 0)], ids=lambda param: param[0])
 async def asked(
     request: pytest.FixtureRequest, resources: Resources, tenant: Tenant, embedder: AngleEmbedder
-) -> AsyncIterator[Asked]:
+) -> AsyncIterator[SearchClient]:
     """A user with many notes, looked at row by row or by index."""
-    path, exact_rows, signs_rows = request.param
-    own = resources.settings.model_copy(update={"exact_scope_rows": exact_rows, "signs_scope_rows": signs_rows})
+    path, exact_rows, binary_rows = request.param
+    own = resources.settings.model_copy(update={"exact_scope_rows": exact_rows, "binary_scope_rows": binary_rows})
     notes = [f"Note {number} about nothing in particular" for number in range(NEARER)]
     for number, note in enumerate(notes):
         embedder.place(note, 0.5 + number / 1_000, side=2)
@@ -69,15 +69,15 @@ async def asked(
             items = [{"content": note, "dedup": False, **USER} for note in notes[start : start + 100]]
             answer = await client.post("/v1/memories/batch", json={"items": items})
             assert answer.status_code in (200, 201), answer.text
-        yield Asked(client, embedder, path)
+        yield SearchClient(client, embedder, path)
 
 
-async def test_by_its_words_alone(asked: Asked) -> None:
+async def test_by_its_words_alone(asked: SearchClient) -> None:
     ledger = await asked.store("The zirconium ledger lies under the stairs")
     await asked.is_first(ledger, "Where does the zirconium ledger lie?", {"techniques": {"hybrid": False}})
 
 
-async def test_a_word_that_other_texts_have_too_does_not_outweigh_meaning(asked: Asked) -> None:
+async def test_a_word_that_other_texts_have_too_does_not_outweigh_meaning(asked: SearchClient) -> None:
     for number in range(9):
         await asked.store(f"A ledger with {number + 3} pages")
     found = await asked.search("Where does the zirconium ledger lie?")
@@ -85,13 +85,13 @@ async def test_a_word_that_other_texts_have_too_does_not_outweigh_meaning(asked:
 
 
 @pytest.mark.parametrize("word", ["ZX-4471", "quetzalcoatlus", "łódzkość", "咖啡馆"])
-async def test_a_rare_word_far_away_in_vector_space(asked: Asked, word: str) -> None:
+async def test_a_rare_word_far_away_in_vector_space(asked: SearchClient, word: str) -> None:
     await asked.store("Nothing to do with it at all")
     rare = await asked.store(f"Somebody wrote {word} on the wall once, and nobody knows who it was or what it meant")
     await asked.is_first(rare, f"what about {word}", {"techniques": {"hybrid": False}})
 
 
-async def test_by_its_entity_alone(asked: Asked, tables: Tables, tenant: Tenant) -> None:
+async def test_by_its_entity_alone(asked: SearchClient, tables: Tables, tenant: Tenant) -> None:
     about = await asked.store("She collects stamps.")
     entity = uuid4()
     await tables.fetch(
@@ -106,40 +106,37 @@ async def test_by_its_entity_alone(asked: Asked, tables: Tables, tenant: Tenant)
     await asked.is_first(about, "Tell me about Zenobia", {"techniques": {"entity_centric": False}})
 
 
-async def test_by_its_time_alone(asked: Asked) -> None:
+async def test_by_its_time_alone(asked: SearchClient) -> None:
     sailed = await asked.store("We sailed around the island.", timestamp="2023-05-14T10:00:00Z")
     question = "What happened in May 2023?"
     await asked.is_first(sailed, question, {"weights": {"time": 0, "time_alone": 0}})
 
 
-async def test_by_its_tag_alone(asked: Asked) -> None:
+async def test_by_its_tag_alone(asked: SearchClient) -> None:
     tagged = await asked.store("It is moored at the second pier.", tags=["boat:mooring"])
     wanted = {"prefer_tags": ["boat"], "weights": {"tag": 5}}
     await asked.is_first(tagged, "anything new", {"prefer_tags": []}, **wanted)
 
 
-@pytest.mark.parametrize(("many_rows", "reads_all"), [(5, False), (1_000, True)])
-async def test_conditions_come_first_where_many_rows_would_be_read(
-    client: AsyncClient, monkeypatch: pytest.MonkeyPatch, many_rows: int, reads_all: bool
+@pytest.mark.parametrize(("prefilter_rows", "reads_all"), [(5, False), (1_000, True)])
+async def test_conditions_come_first_where_prefilter_rows_would_be_read(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch, prefilter_rows: int, reads_all: bool
 ) -> None:
-    """Also in a scope that is looked at row by row, once its size is known; the answer is the same."""
+    """Also in a scope that is read row by row; the answer is the same."""
     for number in range(12):
         tags = ["rare"] if number % 6 == 0 else ["often"]
         body = {"content": f"Note {number} about a ledger", "dedup": False, "tags": tags, **USER}
         assert (await client.post("/v1/memories", json=body)).status_code == 201
-    monkeypatch.setattr("service.retrieval.search.MANY_ROWS", many_rows)
+    monkeypatch.setattr("service.db.search.candidates.PREFILTER_ROWS", prefilter_rows)
     whole: list[bool] = []
 
-    async def watched(session: Session, where: Where, ask: Ask, **more: Any) -> Candidates | None:
-        whole.append(where.whole)
-        return await candidates(session, where, ask, **more)
+    async def watched(session: Session, plan: SearchPlan) -> Candidates | None:
+        whole.append(not plan.prefiltered)
+        return await find(session, plan)
 
-    candidates = exact.candidates
-    monkeypatch.setattr(exact, "candidates", watched)
-    answers = []
-    for _ in range(2):
-        body = {"query": "Where is the ledger?", "tags": ["rare"], "limit": 5, **USER}
-        answers.append((await client.post("/v1/memories/search", json=body)).json()["results"])
-    assert whole == [True, reads_all]
-    assert len(answers[0]) == 2
-    assert [(hit["id"], hit["score"]) for hit in answers[1]] == [(hit["id"], hit["score"]) for hit in answers[0]]
+    find = exact.find
+    monkeypatch.setattr(exact, "find", watched)
+    body = {"query": "Where is the ledger?", "tags": ["rare"], "limit": 5, **USER}
+    found = (await client.post("/v1/memories/search", json=body)).json()["results"]
+    assert whole == [reads_all]
+    assert len(found) == 2

@@ -2,7 +2,7 @@
 
 A thousand rows that differ in everything, thousands of random questions, and a model in plain Python that says what
 each may see. The condition that all arms share is compared directly, then whole searches and lists over HTTP, on the
-exact path, on the one by the vector index, and on the one by marks.
+exact path, on the one by the vector index, and on the one by filter keys.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from service.db import scopes
 from service.db.conditions import typed
 from service.db.engine import Database
 from service.db.search import prefilter, visibility
-from service.db.search.exact import Where
+from service.db.search.plan import SearchPlan
 from service.domain import column_ranges, filter_keys, filters
 from service.domain.query import Narrow, Query, ScopeId, Window
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -162,7 +162,7 @@ def make_case(dice: random.Random) -> Case:
 
 
 def columns(row: Row, workspaces: Sequence[UUID]) -> dict[str, Any]:
-    weights = lexemes.weights(row.content, avgdl=12.0)
+    weights = lexemes.weights(row.content)
     sparse = ",".join(f"{term}:{weight}" for term, weight in sorted(weights.items()))
     shared = ("id", "user_id", "agent_id", "run_id", "channel", "content", "type", "importance", "fact_confidence")
     return {
@@ -307,10 +307,10 @@ async def test_the_condition_says_what_the_model_says(
     assert sum(map(bool, lengths)) > CONDITIONS / 3, "most questions find nothing: they prove little"
 
 
-async def test_the_marks_of_a_question_lose_no_row(
+async def test_the_filter_keys_of_a_question_lose_no_row(
     world: list[Row], database: Database, tenant: Tenant, clock: SetClock
 ) -> None:
-    """Cut down to the rows that bear them, a scope still has all that meet the conditions."""
+    """Cut down to the rows that carry them, a scope still has all that meet the conditions."""
     dice = random.Random(5)
     asked = narrower = 0
     async with database.read(tenant.workspace_id) as session:
@@ -323,7 +323,7 @@ async def test_the_marks_of_a_question_lose_no_row(
             rows = visibility.rows("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
             within = column_ranges.needed(query.narrow, query.window)
-            few = prefilter.narrowed(Where(scope, vectors, prefilter.EVERY, 1, ROWS, found, within)).scope
+            few = prefilter.cut_down(SearchPlan(scope, vectors, prefilter.NO_CONDITION, 1, ROWS, found, within)).scope
             shape = typed(text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}"))
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
             expected = {row.id for row in world if sees(case, row, NOW)}
@@ -331,10 +331,10 @@ async def test_the_marks_of_a_question_lose_no_row(
             asked += 1
             narrower += len(answer) < len(world) / 4
     assert asked > CONDITIONS / 4
-    assert narrower > asked / 2, "marks that most rows bear prove little"
+    assert narrower > asked / 2, "keys that most rows carry prove little"
 
 
-async def test_the_bounds_of_a_question_lose_no_row(
+async def test_the_column_ranges_of_a_question_lose_no_row(
     world: list[Row], database: Database, tenant: Tenant, clock: SetClock
 ) -> None:
     dice = random.Random(6)
@@ -345,12 +345,13 @@ async def test_the_bounds_of_a_question_lose_no_row(
             query = query_of(case, tenant.workspace_id)
             rows = visibility.rows("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
-            where = Where(scope, vectors, rows, 1, ROWS, column_ranges=column_ranges.needed(query.narrow, query.window))
-            expected = {row.id for row in world if sees(case, row, NOW)} if where.column_ranges else set()
-            for bound in where.column_ranges:
-                few = prefilter.narrowed(where, bound).scope
+            ranges = column_ranges.needed(query.narrow, query.window)
+            plan = SearchPlan(scope, vectors, rows, 1, ROWS, column_ranges=ranges)
+            expected = {row.id for row in world if sees(case, row, NOW)} if ranges else set()
+            for bounds in ranges:
+                few = prefilter.cut_down(plan, bounds).scope
                 shape = typed(text(f"SELECT m.id FROM memory m WHERE {few.sql}"))
-                assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bound)
+                assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bounds)
                 asked += 1
     assert asked > CONDITIONS / 8
 
@@ -375,13 +376,13 @@ def adds_up(hit: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("exact_rows", "many_rows", "signs_rows", "down", "ways"),
+    ("exact_rows", "prefilter_rows", "binary_rows", "down", "ways"),
     [
         (20_000, 2_000, 0, False, {"exact"}),
         (20_000, 3, 0, False, {"exact"}),
         (30, 3, 0, False, {"exact", "hnsw", "fallback"}),
         (3, 3, 0, False, {"hnsw", "fallback"}),
-        (3, 3, 150_000, False, {"signs", "fallback"}),
+        (3, 3, 150_000, False, {"binary", "fallback"}),
         (20_000, 3, 0, True, {"none"}),
         (3, 3, 0, True, {"none"}),
     ],
@@ -394,8 +395,8 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     embedder: AngleEmbedder,
     monkeypatch: pytest.MonkeyPatch,
     exact_rows: int,
-    many_rows: int,
-    signs_rows: int,
+    prefilter_rows: int,
+    binary_rows: int,
     down: bool,
     ways: set[str],
 ) -> None:
@@ -403,8 +404,8 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     ranked; and each score adds up."""
     clock.now = NOW
     embedder.down = down
-    monkeypatch.setattr("service.retrieval.search.MANY_ROWS", many_rows)
-    rows = {"exact_scope_rows": exact_rows, "signs_scope_rows": signs_rows}
+    monkeypatch.setattr("service.db.search.candidates.PREFILTER_ROWS", prefilter_rows)
+    rows = {"exact_scope_rows": exact_rows, "binary_scope_rows": binary_rows}
     settings = resources.settings.model_copy(update=rows)
     dice = random.Random(exact_rows)
     paths: set[str] = set()

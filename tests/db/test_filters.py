@@ -13,7 +13,7 @@ from service.db import scopes
 from service.db.conditions import typed
 from service.db.engine import Database
 from service.db.filters import COLUMNS, any_case, compiled
-from service.db.search import important
+from service.db.search import visibility
 from service.domain import filters
 from service.domain.draft import EmbeddingStatus
 from service.domain.filters import CHOICES, FIELDS, OPERATORS, Kind
@@ -90,8 +90,8 @@ async def test_many_shapes_push_each_other_out(database: Database, workspace: UU
         for number in range(300):
             names = [f"k{bit}" if number >> bit & 1 else f"k{bit}.x" for bit in range(9)]
             raw = {"OR": [{"field": name, "operator": "eq", "value": 1} for name in names]}
-            await important.ids(session, scope & compiled("m", filters.read(raw)), limit=1)
-    kept = important._shape.cache_info()
+            await visibility.most_important(session, scope & compiled("m", filters.read(raw)), limit=1)
+    kept = visibility._most_important.cache_info()
     assert kept.misses >= 300
     assert kept.maxsize is not None
     assert kept.currsize <= kept.maxsize < 300

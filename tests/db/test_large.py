@@ -1,4 +1,4 @@
-"""Does every path of a search use the plan it was made for, and give exactly what it promises?
+"""Plans of every path of a search, and that each gives exactly what it promises.
 
 One workspace with a big user, larger than `exact_rows` is here, and a small one; the plans are those of 100,000 rows,
 which `python -m bench.scale 100000 --plans` prints.
@@ -23,6 +23,7 @@ from service.db.conditions import Condition, typed
 from service.db.engine import Database, Session, driver
 from service.db.search import (
     approximate,
+    candidates,
     deduplication,
     exact,
     features,
@@ -31,11 +32,14 @@ from service.db.search import (
     term_statistics,
     visibility,
 )
-from service.db.search.exact import Ask, Where
-from service.domain import column_ranges, filter_keys, filters
+from service.db.search.deduplication import Parts
+from service.db.search.features import TermIdf
+from service.db.search.nearest import NearVectors
+from service.db.search.plan import SearchPlan
+from service.domain import bm25, column_ranges, filter_keys, filters
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.filter_keys import NO_FILTER_KEYS
-from service.domain.query import Narrow, Query, VectorWay, Window
+from service.domain.query import Narrow, Query, VectorStrategy, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.settings import Settings
@@ -74,9 +78,17 @@ class Store:
     ids: list[UUID]
     vectors: NDArray[np.float32]
 
-    def where(self, user: str, rows: str = "true", **values: Any) -> Where:
+    def plan(self, user: str, rows: str = "true", **more: Any) -> SearchPlan:
         scope = Scope(self.workspace, user_id=user)
-        return Where(scopes.matching("m", scope), scopes.matching("v", scope), Condition(rows, values), 1, EXACT_ROWS)
+        given = {"arm_limit": ARM, **more}
+        return SearchPlan(
+            scopes.matching("m", scope), scopes.matching("v", scope), Condition(rows), 1, EXACT_ROWS, **given
+        )
+
+    def asking(self, user: str, at: int = 0, rows: str = "true", **more: Any) -> SearchPlan:
+        """The plan of a question with three terms and a vector."""
+        given = {"terms": [1, 100, 1000 + 49], "vector": self.vectors[at], **more}
+        return self.plan(user, rows, **given)
 
 
 @pytest.fixture(scope="module")
@@ -142,13 +154,9 @@ def _no_scan(plan: str) -> None:
     assert not re.search(r"Seq Scan on (public\.)?memory", plan), plan
 
 
-def _ask(store: Store, at: int = 0, **more: Any) -> Ask:
-    return Ask([1, 100, 1000 + 49], store.vectors[at], **more)
-
-
 async def test_the_exact_path_reads_the_scopes_btrees(database: Database, store: Store) -> None:
-    where = store.where("small")
-    statement, values = exact.statement(where, _ask(store), arm=ARM, wanted=10)
+    small = store.asking("small")
+    statement, values = exact.statement(small), exact.values(small)
     async with database.snapshot(store.workspace) as session:
         plan = await _plan(session, statement, values)
         graphs = await _graphs(session)
@@ -165,10 +173,10 @@ is tempted all the more."""
 
 async def test_candidates_are_measured_by_their_ids(database: Database, store: Store) -> None:
     """In a middling scope the planner would rather read the whole btree of the scope and look for the ids in there."""
-    where, ids = store.where("small"), store.ids[15::16][:60]
+    small, ids, idf = store.asking("small"), store.ids[15::16][:60], TermIdf({1: 1.0}, {})
     async with database.snapshot(store.workspace) as session:
-        plan = await _plan(session, *features.statement(where, ids, _ask(store), own={1: 1.0}, near={}))
-        found = await features.read(session, where, [*ids, store.ids[0]], _ask(store), own={1: 1.0}, near={})
+        plan = await _plan(session, *features.statement(small, ids, idf))
+        found = await features.read(session, small, [*ids, store.ids[0]], idf)
     assert "Index Scan using pk_memory on" in plan
     assert "ix_memory_user" not in plan
     assert sorted(found.ids) == sorted(ids), "another user's row is none of this scope"
@@ -176,9 +184,7 @@ async def test_candidates_are_measured_by_their_ids(database: Database, store: S
 
 async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database, store: Store) -> None:
     async with database.snapshot(store.workspace) as session:
-        stats = await term_statistics.read(session, store.workspace, [1, 100, 1049])
-        ask = _ask(store, tags=("t3",))
-        statement, values = approximate.statement(store.where("big"), ask, stats, arm=10, wanted=10)
+        statement, values = await _approximate(session, store.asking("big", tags=("t3",), arm_limit=10))
         await session.execute(FEWER)
         plan = await _plan(session, statement, values)
         graphs = await _graphs(session)
@@ -191,6 +197,17 @@ async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database
     assert "ix_memory_user" in parts["fallback"]
     assert re.search(r"Index Scan using memory_vector_p\d+_pkey", parts["fallback"]), "vectors of what it lets through"
     assert "pk_memory" in parts[""], "ids of the functions are joined back"
+
+
+async def _approximate(
+    session: Session, plan: SearchPlan, strategy: VectorStrategy = "hnsw"
+) -> tuple[TextClause, dict[str, Any]]:
+    statistics = await term_statistics.read(session, plan.workspace_id, plan.terms)
+    return approximate.statement(plan, strategy), approximate.values(plan, strategy, statistics)
+
+
+async def _speakers(session: Session, plan: SearchPlan) -> list[str]:
+    return list((await candidates.summary(session, plan.scope, count_to=ROWS)).speakers)
 
 
 SHOWN = visibility.rows(
@@ -206,9 +223,13 @@ async def test_words_are_read_from_the_scopes_btree_alone(
     """Where nothing is asked of the rows that the index does not hold; the time asked for is there, too."""
     await _as_owner(owner_url, "VACUUM memory")  # an index alone tells what is visible after that
     scope = Scope(store.workspace, **{owner: "small"})
-    where = Where(scopes.matching("m", scope), scopes.matching("v", scope), SHOWN, 1, EXACT_ROWS)
-    ask = _ask(store, asked_at=datetime(2026, 2, 1, tzinfo=UTC))
-    statement, values = exact.statement(where, ask, arm=ARM, wanted=10)
+    plan = replace(
+        store.asking("small", asked_at=datetime(2026, 2, 1, tzinfo=UTC)),
+        scope=scopes.matching("m", scope),
+        vector_scope=scopes.matching("v", scope),
+        rows=SHOWN,
+    )
+    statement, values = exact.statement(plan), exact.values(plan)
     async with database.snapshot(store.workspace) as session:
         await session.execute(text("SELECT set_config('enable_bitmapscan', 'off', true)"))
         scan = _parts(await _plan(session, statement, values))["scan"]
@@ -241,35 +262,33 @@ async def test_rows_with_many_words_are_counted_and_found(database: Database) ->
     sizes = [(120, 0), (60, 60), (0, 120), (121, 0), (100, 2_000), (9_000, 0)]
     ids = [UUID(int=(9 << 124) + number) for number in range(len(sizes))]
     scope = Scope(tenant.workspace_id, user_id=name, channel=channel)
-    where = Where(scopes.matching("m", scope), scopes.matching("v", scope), SHOWN, 1, EXACT_ROWS)
     terms = [1, 61, 120, 121, 2_000, *range(5_000, 5_030), 20_000]
+    matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
+    plan = SearchPlan(matching, vectors, SHOWN, 1, EXACT_ROWS, terms=terms, arm_limit=ARM, limit=1)
     async with database.begin(tenant.workspace_id) as session:
         raw = await driver(session)
         await raw.execute(WORDS)
         for one, (own, near) in zip(ids, sizes, strict=True):
             row = LONG_ROW.replace("words(", "pg_temp.words(")
             await raw.execute(row, tenant.workspace_id, one, name, channel, own, near)
-        found = await exact.candidates(session, where, Ask(terms, None), arm=ARM, wanted=1)
+        found = await exact.find(session, plan)
     assert found is not None
     assert found.texts == len(sizes)
     for term in terms:
-        assert found.own.get(term, 0) == sum(own >= term for own, _ in sizes)
-        assert found.near.get(term, 0) == sum((near or own) >= term for own, near in sizes)
+        assert found.text_df.get(term, 0) == sum(own >= term for own, _ in sizes)
+        assert found.context_df.get(term, 0) == sum((near or own) >= term for own, near in sizes)
     assert set(found.arms["text_lexical"]) == {ids[0], ids[1], *ids[3:]}
     assert set(found.arms["context_lexical"]) == set(ids)
 
 
-async def test_signs_are_read_from_the_scopes_btree_alone(database: Database, store: Store, owner_url: str) -> None:
+async def test_binary_quantisations_are_read_from_the_scopes_btree_alone(
+    database: Database, store: Store, owner_url: str
+) -> None:
     await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
     async with database.snapshot(store.workspace) as session:
-        stats = await term_statistics.read(session, store.workspace, [1, 100, 1049])
-        statement, values = approximate.statement(
-            store.where("big"), _ask(store), stats, arm=10, wanted=10, way="signs"
-        )
+        statement, values = await _approximate(session, store.asking("big", arm_limit=10), "binary")
         plan = await _plan(session, statement, values)
         graphs = await _graphs(session)
-        assert await approximate.has_at_most(session, store.where("big"), ROWS)
-        assert not await approximate.has_at_most(session, store.where("big"), SMALL)
     _no_scan(plan)
     assert not any(graph in plan for graph in graphs), plan
     assert re.search(r"Index Only Scan using memory_vector_p\d+_workspace_id_user_id_kind", plan), plan
@@ -293,28 +312,29 @@ async def test_speakers_are_read_name_by_name(database: Database, store: Store) 
         raw = await driver(session)
         await raw.execute(MEMORIES, here.workspace, store.ids[:160])
         await raw.execute(NAMED, here.workspace)
-        assert await exact.speakers(session, here.where("big")) == []
-        assert sorted(await exact.speakers(session, here.where("small"))) == ["Bob 128", "Bob 80", "Zoë", "anna"]
-        wider = await exact.speakers(session, replace(here.where("small"), scope=side))
+        assert await _speakers(session, here.plan("big")) == []
+        assert sorted(await _speakers(session, here.plan("small"))) == ["Bob 128", "Bob 80", "Zoë", "anna"]
+        wider = await _speakers(session, replace(here.plan("small"), scope=side))
         assert sorted(wider) == ["Bob 128", "Bob 32", "Bob 80", "Zoë", "anna"]
-    where = store.where("big")
+    scope = store.plan("big").scope
+    values = {**scope.values, "most": ROWS, "speakers": 200}
     async with database.snapshot(store.workspace) as session:
-        plan = await _plan(session, exact.speakers_statement(where), where.scope.values)
+        plan = await _plan(session, candidates.summary_statement(scope.sql), values)
     assert plan.count("ix_memory_user_speaker") == 2, plan
     assert "Sort" not in plan, plan
 
 
 @pytest.mark.parametrize("share", [1, 2, 4])
-async def test_signs_find_the_nearest(database: Database, store: Store, share: int) -> None:
+async def test_binary_quantisation_finds_the_nearest(database: Database, store: Store, share: int) -> None:
     big = [at for at in range(ROWS) if (at + 1) % 16 and (at + 1) % 150 != 7]
-    where = store.where("big", f"(m.metadata->>'n')::int % {share} = 0")
+    big_plan = store.plan("big", f"(m.metadata->>'n')::int % {share} = 0")
     near = 0
     async with database.snapshot(store.workspace) as session:
         for question in big[:20]:
             seen = [at for at in big if (at + 1) % share == 0]
-            ask = Ask([], store.vectors[question])
-            found = await approximate.candidates(session, where, ask, arm=ARM, wanted=10, way="signs")
-            assert found.path == "signs"
+            asking = replace(big_plan, vector=store.vectors[question])
+            found = await approximate.find(session, asking, "binary")
+            assert found.path == "binary"
             cosines = store.vectors[seen] @ store.vectors[question]
             wanted = [store.ids[seen[at]] for at in np.argsort(-cosines)[:10]]
             near += len({*wanted} & {*found.arms["text_vector"][:10]})
@@ -322,10 +342,9 @@ async def test_signs_find_the_nearest(database: Database, store: Store, share: i
 
 
 async def test_deduplications_arms_too(database: Database, store: Store) -> None:
-    target = nearest.Target(scopes.matching("v", Scope(store.workspace, user_id="big")), Condition("true"), 1)
-    vector = store.vectors[0]
-    statement = nearest.statement(target.scope.sql, target.rows.sql, len(vector), 1)
-    values = nearest.parameters(target, vector, limit=10, exact_rows=EXACT_ROWS)
+    scope = scopes.matching("v", Scope(store.workspace, user_id="big"))
+    wanted = NearVectors(scope, Condition("true"), store.vectors[0], 1, 10, EXACT_ROWS)
+    statement, values = nearest.statement(wanted), wanted.values
     async with database.snapshot(store.workspace) as session:
         await session.execute(FEWER)
         parts = _parts(await _plan(session, statement, values))
@@ -365,9 +384,9 @@ async def test_the_functions_walk_their_gin_index(
     assert after[1] == before[1], "the table was scanned"
 
 
-def _borne(store: Store, narrow: Narrow) -> Where:
-    """The big user's rows that the conditions leave, with the marks and bounds they need."""
-    where = store.where("big")
+def _narrowed(store: Store, narrow: Narrow, **more: Any) -> SearchPlan:
+    """The big user\'s rows that the conditions leave, with the filter keys and column ranges they need."""
+    where = store.asking("big", **more)
     rows = visibility.narrowed("m", narrow, Window(), where.rows)
     return replace(
         where, rows=rows, filter_keys=filter_keys.needed(narrow), column_ranges=column_ranges.needed(narrow, Window())
@@ -412,13 +431,12 @@ async def test_conditions_that_leave_few_rows_make_a_small_scope(
     database: Database, store: Store, narrow: Narrow, embedded: bool
 ) -> None:
     """Every row of them, in exact order, those without a vector last."""
-    where = _borne(store, narrow)
-    ask = _ask(store) if embedded else replace(_ask(store), vector=None)
+    where = _narrowed(store, narrow) if embedded else _narrowed(store, narrow, vector=None)
     async with database.snapshot(store.workspace) as session:
         there = await _count(session, where)
-        found = await approximate.candidates(session, where, ask, arm=ARM, wanted=there)
-        scanned = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=())
-        before = await approximate.candidates(session, scanned, ask, arm=ARM, wanted=max(there, 1))
+        found = await candidates.find(session, replace(where, limit=there), ROWS, binary_rows=0)
+        scanned = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=(), limit=max(there, 1))
+        before = await approximate.find(session, scanned, "hnsw")
     assert found.texts == there < ARM
     assert {each for arm in found.arms.values() for each in arm} == set().union(*map(set, before.arms.values()))
     assert found.path == ("exact" if embedded else "none")
@@ -435,8 +453,8 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
     """Nor where ANALYZE has not seen the workspace, when a scan of the scope looks free to the planner. Postgres 16
     then asks the ids of each row of pk_memory_vector instead of looking them up."""
     here = store if known else replace(store, workspace=UUID(int=9))
-    where = prefilter.narrowed(_borne(here, FEW[1]))
-    statement, values = exact.statement(where, _ask(store, tags=("t3",)), arm=ARM, wanted=10)
+    plan = prefilter.cut_down(_narrowed(here, FEW[1], tags=("t3",)))
+    statement, values = exact.statement(plan), exact.values(plan)
     async with database.snapshot(here.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
         parts = _parts(await _plan(session, statement, values))
@@ -451,7 +469,7 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
     if known:  # of a workspace that is taken for one row any index will do
         assert re.search(r"pk_memory.*\n *Index Cond: .*\(id = ANY ", parts["scan"]), parts["scan"]
     for kind in ("text", "context"):
-        signs = parts[f"{kind}_signs"]
+        signs = parts[f"{kind}_binary"]
         assert re.search(r"memory_vector_p\d+_pkey", signs), signs
         if known or always:
             assert re.search(r"_pkey.*\n *Index Cond: .*\(memory_id = ANY ", signs), signs
@@ -462,7 +480,7 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Store
         for narrow in FEW:
             names = ("ix_memory_filter_keys", "memory")
             before = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
-            where = _borne(store, narrow)
+            where = _narrowed(store, narrow)
             assert await session.scalar(prefilter.probe(where), prefilter.values(where)) == -1
             after = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             assert after == [before[0] + 1, before[1]], narrow
@@ -472,11 +490,11 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Store
 async def test_or_by_the_scope_and_the_marks_together(database: Database, store: Store, reach: int) -> None:
     """240 rows bear one of these, and mostly that is more than are few; 14 are of the user who asks."""
     narrow = Narrow(tags=tuple(f"t{number}" for number in range(8)))
-    where = replace(store.where("small"), exact_rows=reach, filter_keys=filter_keys.needed(narrow))
+    where = replace(store.plan("small"), exact_rows=reach, filter_keys=filter_keys.needed(narrow))
     where = replace(where, rows=visibility.narrowed("m", narrow, Window(), where.rows))
     async with database.snapshot(store.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
-        found = await session.scalar(typed(text(f"SELECT {prefilter.IDS}")), prefilter.values(where))
+        found = await session.scalar(typed(text(f"SELECT {prefilter.FEW_IDS}")), prefilter.values(where))
         assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + 1
         rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}")
         there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.rows.values})}
@@ -487,10 +505,10 @@ async def test_or_by_the_scope_and_the_marks_together(database: Database, store:
 async def test_or_by_the_btree_of_a_column(database: Database, store: Store) -> None:
     async with database.read(store.workspace) as session:
         for narrow, index in zip(BOUNDED, ("timestamp", "timestamp", "importance", "pk"), strict=True):
-            where = _borne(store, narrow)
-            probe, few = prefilter.probe(where), await prefilter.fewer(session, where)
+            where = _narrowed(store, narrow)
+            probe, few = prefilter.probe(where), await prefilter.narrowed(session, where)
             assert few is not None
-            statement, values = exact.statement(few, _ask(store), arm=ARM, wanted=10)
+            statement, values = exact.statement(few), exact.values(few)
             plans = [await _plan(session, probe, prefilter.values(where)), await _plan(session, statement, values)]
             for plan in plans:
                 _no_scan(plan)
@@ -501,17 +519,14 @@ async def test_conditions_that_leave_many_change_nothing(database: Database, sto
     """Known after a look at the marks of the scope's rows, and before that, where ANALYZE expects few, at all rows."""
     tens = tuple(f"t{number}" for number in range(20))
     for narrow, looks in ((Narrow(tags=tens), 2), (Narrow(tags=tuple(f"t{number}" for number in range(60))), 1)):
-        where = _borne(store, narrow)
+        where = _narrowed(store, narrow)
         async with database.snapshot(store.workspace) as session:
             before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
             assert await session.scalar(prefilter.probe(where), prefilter.values(where)) is None
             assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + looks
-            found = await approximate.candidates(session, where, _ask(store), arm=ARM, wanted=10)
-            plain = await approximate.candidates(
-                session, replace(where, filter_keys=NO_FILTER_KEYS), _ask(store), arm=ARM, wanted=10
-            )
-            stats = await term_statistics.read(session, store.workspace, [1])
-            plan = await _plan(session, *approximate.statement(where, _ask(store), stats, arm=ARM, wanted=10))
+            found = await candidates.find(session, where, ROWS, binary_rows=0)
+            plain = await approximate.find(session, replace(where, filter_keys=NO_FILTER_KEYS), "hnsw")
+            plan = await _plan(session, *await _approximate(session, where))
         assert found.path == plain.path == "hnsw"
         assert found.arms == plain.arms
         assert "hashed SubPlan" in _parts(plan)["approximate"], "rows without the marks are not looked up"
@@ -526,21 +541,19 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("narrow", TEXTS)
-@pytest.mark.parametrize("way", ["hnsw", "signs"])
+@pytest.mark.parametrize("strategy", ["hnsw", "binary"])
 async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
-    database: Database, store: Store, narrow: Narrow, way: VectorWay
+    database: Database, store: Store, narrow: Narrow, strategy: VectorStrategy
 ) -> None:
     """By marks that leave too many for a small scope, or by a bound that a btree serves where the planner likes it."""
-    where = _borne(store, narrow)
-    ask = _ask(store)
+    where = _narrowed(store, narrow, limit=50)
     async with database.snapshot(store.workspace) as session:
-        assert await prefilter.fewer(session, where) is None
+        assert await prefilter.narrowed(session, where) is None
         there = await _count(session, where)
-        found = await approximate.candidates(session, where, ask, arm=ARM, wanted=50, way=way)
+        found = await approximate.find(session, where, strategy)
         plain = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=())
-        before = await approximate.candidates(session, plain, ask, arm=ARM, wanted=50, way=way)
-        stats = await term_statistics.read(session, store.workspace, ask.terms)
-        statement, values = approximate.statement(where, ask, stats, arm=ARM, wanted=50, way=way)
+        before = await approximate.find(session, plain, strategy)
+        statement, values = await _approximate(session, where, strategy)
         plan = await _plan(session, statement, values)
     assert 0 < there < 50
     assert found.path == before.path == "fallback"
@@ -550,7 +563,7 @@ async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
     assert re.search(narrowly, plan), plan
 
 
-async def _count(session: Session, where: Where) -> int:
+async def _count(session: Session, where: SearchPlan) -> int:
     sql = f"SELECT count(*) FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}"
     return int(await session.scalar(text(sql), {**where.scope.values, **where.rows.values}) or 0)
 
@@ -568,32 +581,33 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("rows", "wanted", "path"), COUNTS)
-@pytest.mark.parametrize("way", ["hnsw", "signs", None])
+@pytest.mark.parametrize("strategy", ["hnsw", "binary", None])
 async def test_exactly_as_many_as_wanted_or_as_there_are(
-    database: Database, store: Store, rows: str, wanted: int, path: str | None, way: VectorWay | None
+    database: Database, store: Store, rows: str, wanted: int, path: str | None, strategy: VectorStrategy | None
 ) -> None:
-    """R7.16: filters starve no search."""
-    where = store.where("big", rows)
-    ask = _ask(store) if way else replace(_ask(store), vector=None)
+    """Conditions starve no search."""
+    given: dict[str, Any] = {"limit": wanted, "arm_limit": max(ARM, 2 * wanted)} | (
+        {} if strategy else {"vector": None}
+    )
+    where = store.asking("big", rows=rows, **given)
     async with database.snapshot(store.workspace) as session:
         there = await _count(session, where)
-        arm = max(ARM, 2 * wanted)
-        found = await approximate.candidates(session, where, ask, arm=arm, wanted=wanted, way=way or "hnsw")
+        found = await approximate.find(session, where, strategy or "hnsw")
         ids = {each for arm in found.arms.values() for each in arm}
-        measured = await features.read(session, where, sorted(ids), ask, own={}, near={})
+        measured = await features.read(session, where, sorted(ids), TermIdf({}, {}))
     assert len(ids) >= min(wanted, there)
     assert set(measured.ids) == ids, "nothing that the conditions hide"
-    assert found.path in ((way, "fallback") if way else ("none",))
-    if path is not None and way:
-        assert found.path == (way if path == "hnsw" else path)
+    assert found.path in ((strategy, "fallback") if strategy else ("none",))
+    if path is not None and strategy:
+        assert found.path == (strategy if path == "hnsw" else path)
 
 
 async def test_the_exact_path_counts_and_finds_everything(database: Database, store: Store) -> None:
     for rows in ("true", "(m.metadata->>'n')::int % 160 = 0", "false"):
-        where = store.where("small", rows)
+        where = store.asking("small", rows=rows, limit=50)
         async with database.snapshot(store.workspace) as session:
             there = await _count(session, where)
-            found = await exact.candidates(session, where, _ask(store), arm=ARM, wanted=50)
+            found = await exact.find(session, where)
         assert found is not None
         assert found.path == "exact"
         assert found.texts == there
@@ -606,14 +620,11 @@ async def test_words_rank_by_bm25(database: Database, store: Store) -> None:
     small = list(range(16, ROWS + 1, 16))
     terms = [1, 100 + 96 % 50, 1000 + 96]
     async with database.snapshot(store.workspace) as session:
-        ask = Ask(terms, None)
-        found = await exact.candidates(session, store.where("small"), ask, arm=ROWS, wanted=5)
+        small_plan = store.plan("small", terms=terms, arm_limit=ROWS, limit=5)
+        found = await exact.find(session, small_plan)
         assert found is not None
-        idf = {term: term_statistics.idf(found.texts, found.own[term]) for term in terms}
-        weights = [{term: idf[term] for term in terms}] * 2
-        measured = await features.read(
-            session, store.where("small"), found.arms["text_lexical"], ask, own=weights[0], near=weights[1]
-        )
+        idf = {term: bm25.idf(found.texts, found.text_df[term]) for term in terms}
+        measured = await features.read(session, small_plan, found.arms["text_lexical"], TermIdf(idf, idf))
     held = {store.ids[n - 1]: {1, 100 + n % 50, 1000 + n} & set(terms) for n in small}
     wanted = sorted(held, key=lambda each: (-sum(idf[term] for term in held[each]), each))
     assert list(found.arms["text_lexical"]) == wanted
@@ -625,9 +636,10 @@ async def test_words_rank_by_bm25(database: Database, store: Store) -> None:
 @pytest.mark.parametrize("rows", ["{shown}", "CASE WHEN {shown} THEN true END"], ids=["false", "unknown"])
 async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, store: Store, rows: str) -> None:
     """The exact arm takes as many vectors to spare as rows are hidden."""
-    where = store.where("small", rows.format(shown="(m.metadata->>'n')::int % 64 = 0"))
+    shown = rows.format(shown="(m.metadata->>'n')::int % 64 = 0")
+    where = store.asking("small", rows=shown, arm_limit=5, limit=5)
     async with database.snapshot(store.workspace) as session:
-        found = await exact.candidates(session, where, _ask(store), arm=5, wanted=5)
+        found = await exact.find(session, where)
     assert found is not None
     seen = [at for at in range(ROWS) if (at + 1) % 64 == 0 and (at + 1) % 150 != 7]
     wanted = sorted(seen, key=lambda at: -float(store.vectors[at] @ store.vectors[0]))[:5]
@@ -636,7 +648,7 @@ async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, s
 
 async def test_a_large_scope_is_not_looked_at_row_by_row(database: Database, store: Store) -> None:
     async with database.snapshot(store.workspace) as session:
-        assert await exact.candidates(session, store.where("big"), _ask(store), arm=ARM, wanted=10) is None
+        assert await exact.find(session, store.asking("big")) is None
 
 
 async def test_the_graph_finds_the_nearest(database: Database, store: Store) -> None:
@@ -644,7 +656,7 @@ async def test_the_graph_finds_the_nearest(database: Database, store: Store) -> 
     near = 0
     async with database.snapshot(store.workspace) as session:
         for question in big[:20]:
-            found = await approximate.candidates(session, store.where("big"), _ask(store, question), arm=ARM, wanted=10)
+            found = await approximate.find(session, store.asking("big", question), "hnsw")
             cosines = store.vectors[big] @ store.vectors[question]
             wanted = {store.ids[big[at]] for at in np.argsort(-cosines)[:10]}
             near += len(wanted & set(found.arms["text_vector"][:10]))
@@ -653,20 +665,19 @@ async def test_the_graph_finds_the_nearest(database: Database, store: Store) -> 
 
 async def test_a_rare_word_is_found_wherever_its_vector_lies(database: Database, store: Store) -> None:
     far = min(range(ROWS), key=lambda at: float(store.vectors[at] @ store.vectors[0]) if (at + 1) % 16 else 1)
-    ask = Ask([1, 1000 + far + 1], store.vectors[0])
+    plan = store.plan("big", terms=[1, 1000 + far + 1], vector=store.vectors[0])
     async with database.snapshot(store.workspace) as session:
-        found = await approximate.candidates(session, store.where("big"), ask, arm=ARM, wanted=10)
+        found = await approximate.find(session, plan, "hnsw")
     assert found.arms["text_lexical"][0] == store.ids[far]
     assert store.ids[far] not in found.arms["text_vector"]
-    assert found.own[1] == pytest.approx(ROWS)
+    assert found.text_df[1] == pytest.approx(ROWS)
 
 
 async def test_a_word_of_every_text_opens_no_candidates_beside_a_rarer_one(database: Database, store: Store) -> None:
-    """A11: it still scores; alone it opens."""
+    """It still scores; with no other it opens."""
     async with database.snapshot(store.workspace) as session:
-        where = store.where("big")
-        rare = await approximate.candidates(session, where, Ask([1, 1049], None), arm=ARM, wanted=10)
-        alone = await approximate.candidates(session, where, Ask([1], None), arm=ARM, wanted=10)
+        rare = await approximate.find(session, store.plan("big", terms=[1, 1049]), "hnsw")
+        alone = await approximate.find(session, store.plan("big", terms=[1]), "hnsw")
     assert len(rare.arms["text_lexical"]) == 1
     assert len(alone.arms["text_lexical"]) == ARM
 
@@ -675,21 +686,20 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: Store) ->
     async with database.snapshot(store.workspace) as session:
         row = text('SELECT "timestamp" FROM memory WHERE workspace_id = :w AND id = :id')
         moment = await session.scalar(row, {"w": store.workspace, "id": store.ids[1499]})
-        ask = Ask([], None, moment)
-        found = await approximate.candidates(session, store.where("big"), ask, arm=20, wanted=5)
+        plan = store.plan("big", asked_at=moment, arm_limit=20, limit=5)
+        found = await approximate.find(session, plan, "hnsw")
     places = sorted(store.ids.index(each) for each in found.arms["time"])
     assert store.ids[1499] == found.arms["time"][0]
     assert places[0] < 1499 < places[-1]
     assert places[-1] - places[0] <= 24
 
 
-async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str, str, str, int], TextClause]) -> str:
+async def _kept_plan(database: Database, store: Store, shape: Callable[[Parts], TextClause]) -> str:
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
     alive = visibility.alive("m", now)
     live = visibility.live("m") & alive
-    target = nearest.Target(scopes.exactly("v", scope), live, 1)
     here = scopes.exactly("m", scope) & visibility.live("m")
-    statement = shape(target.scope.sql, here.sql, live.sql, alive.sql, 1)
+    statement = shape(Parts(scopes.exactly("v", scope).sql, here.sql, live.sql, alive.sql, 1))
     async with database.read(store.workspace, generic_plans=True) as session:
         wanted, parameters = direct.compiled(statement, session.dialect)
         raw = await driver(session)
@@ -705,17 +715,17 @@ async def _kept_plan(database: Database, store: Store, shape: Callable[[str, str
 
 async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: Store) -> None:
     """It does not depend on the values, so a big user's and a small one's are the same."""
-    plan = await _kept_plan(database, store, deduplication.beside)
+    plan = await _kept_plan(database, store, deduplication.compare_all)
     assert plan.count("Index Scan using pk_memory on") == 1, plan
     equal = re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan)
     assert equal is not None, plan
 
 
-async def test_where_there_are_more_it_reads_signs_alone_and_few_vectors(
+async def test_where_there_are_more_it_reads_binary_vectors_alone_and_few_vectors(
     database: Database, store: Store, owner_url: str
 ) -> None:
     await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
-    plan = await _kept_plan(database, store, deduplication.beside_by_signs)
+    plan = await _kept_plan(database, store, deduplication.compare_close)
     assert len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id_user_id_kind", plan)) == 2, plan
     assert len(re.findall(r"Index Scan using memory_vector_p\d+_pkey", plan)) == 1, plan
     assert plan.count("Index Scan using pk_memory on") == 2, plan
@@ -730,7 +740,7 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
     hides rows of both."""
     mine = [at for at in range(ROWS) if ((at + 1) % 16 == 0) == (user == "small") and (at + 1) % 150 != 7]
     seen = [at for at in mine if at + 1 >= since]
-    assert (len(mine) > exact.CLOSE) == (user == "big")
+    assert (len(mine) > exact.MAX_CLOSE) == (user == "big")
     chance = np.random.default_rng(5)
     compare = filters.read({"field": "n", "operator": "gte", "value": since})
     for question in mine[:20]:
@@ -745,10 +755,10 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
             embedding_status=EmbeddingStatus.STORED,
         )
         async with database.read(store.workspace, generic_plans=True) as session:
-            beside = await deduplication.of_draft(
+            neighbours = await deduplication.find_neighbours(
                 session, draft, generation=1, similarity=float, limit=5, exact_rows=ROWS
             )
-        found = beside.neighbours
+        found = neighbours.neighbours
         cosines = store.vectors[seen] @ (vector / np.linalg.norm(vector))
         best = np.argsort(-cosines)[:5]
         assert [each.id for each in found] == [store.ids[seen[at]] for at in best]

@@ -1,4 +1,4 @@
-"""How common is a word? What the job counts, what other workspaces add, and which words open candidates."""
+"""Document frequencies: what the job counts, what other workspaces add, and which terms open candidates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.db.search import term_statistics
-from service.db.search.term_statistics import LEAST_TEXTS, LEAST_WORKSPACES
+from service.db.search.term_statistics import MIN_WORKSPACES
+from service.domain import bm25
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs import upkeep
 from service.jobs.registry import TASKS
@@ -93,7 +94,7 @@ async def test_a_sample_stands_for_the_rest(
     database: Database, workspace: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _fill(database, workspace, 2_000)
-    monkeypatch.setattr(term_statistics, "SAMPLED", 500)
+    monkeypatch.setattr(term_statistics, "MAX_SAMPLED", 500)
     async with database.begin(workspace) as session:
         await term_statistics.count(session, workspace)
     found = {term: texts for term, texts, _ in await _counted(database, workspace)}
@@ -107,7 +108,7 @@ async def test_words_of_few_workspaces_are_not_told_to_others(
     res: Resources,  # noqa: F811
     stranger: Tenant,
 ) -> None:
-    for number in range(LEAST_WORKSPACES):
+    for number in range(MIN_WORKSPACES):
         tenant = await new_tenant(database)
         await _fill(database, tenant.workspace_id, 25)
         if number == 0:
@@ -121,14 +122,14 @@ async def test_words_of_few_workspaces_are_not_told_to_others(
         stats = await term_statistics.read(session, stranger.workspace_id, [1, 77])
     assert {0, 1, 2} <= seen
     assert 77 not in seen
-    assert stats == term_statistics.TermStats(0, {1: 0.0, 77: 0.0}, {1: 0.0, 77: 0.0})
+    assert stats == term_statistics.TermStatistics(0, {1: 0.0, 77: 0.0}, {1: 0.0, 77: 0.0})
     async with database.read(tenant.workspace_id) as session:
         stats = await term_statistics.read(session, tenant.workspace_id, [1, 2, 77])
     assert stats.texts == 25
     # counted in 25 and 12 of 25, then drawn towards everybody's share, which other tests have a part in
-    assert 0 < stats.own[2] < stats.own[1] <= 25
-    assert stats.own[2] != 12
-    assert stats.own[77] == 0
+    assert 0 < stats.text_df[2] < stats.text_df[1] <= 25
+    assert stats.text_df[2] != 12
+    assert stats.text_df[77] == 0
 
 
 async def test_the_app_cannot_change_what_all_share(database: Database, workspace: UUID) -> None:
@@ -152,7 +153,7 @@ def test_smoothing(given: tuple[int, int, int, int], wanted: float) -> None:
     assert term_statistics.smooth(*given) == pytest.approx(wanted)
 
 
-OPENING = [
+SELECTIVE = [
     ({1: 10.0, 2: 500.0, 3: 30.0}, 20_000, [1, 3]),  # 2 stands in 2.5 % of the texts
     ({1: 10.0, 2: 400.0, 3: 30.0}, 20_000, [1, 3, 2]),
     ({1: 9_000.0, 2: 5_000.0}, 20_000, [2]),  # nothing rarer: the rarest alone
@@ -161,12 +162,12 @@ OPENING = [
 ]
 
 
-@pytest.mark.parametrize(("counts", "texts", "wanted"), OPENING)
-def test_a11_which_words_open_candidates(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
-    assert term_statistics.opening(counts, texts) == wanted
+@pytest.mark.parametrize(("counts", "texts", "wanted"), SELECTIVE)
+def test_rare_terms_open_candidates(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
+    assert term_statistics.selective_terms(counts, texts) == wanted
 
 
-BESIDE = [
+COMPANIONS = [
     ({1: 10.0, 2: 30_000.0}, 1_000_000, []),  # a rare one opens enough
     ({1: 9_000.0, 2: 30_000.0}, 100_000, []),  # frequent, but not too many to be read
     ({1: 30_000.0, 2: 40_000.0, 3: 50_000.0, 4: 60_000.0}, 1_000_000, [2, 3]),
@@ -176,12 +177,11 @@ BESIDE = [
 ]
 
 
-@pytest.mark.parametrize(("counts", "texts", "wanted"), BESIDE)
-def test_which_words_stand_beside_a_frequent_one(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
-    assert term_statistics.beside(counts, texts) == wanted
+@pytest.mark.parametrize(("counts", "texts", "wanted"), COMPANIONS)
+def test_companions_of_a_frequent_term(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
+    assert term_statistics.companion_terms(counts, texts) == wanted
 
 
-def test_idf_is_that_of_the_statement_for_small_scopes() -> None:
-    assert term_statistics.idf(100, 7) == pytest.approx(math.log(1 + (100 - 7 + 0.5) / (7 + 0.5)))
-    assert term_statistics.idf(10, 12) > 0
-    assert LEAST_TEXTS > 1
+def test_idf_is_never_negative() -> None:
+    assert bm25.idf(100, 7) == pytest.approx(math.log(1 + (100 - 7 + 0.5) / (7 + 0.5)))
+    assert bm25.idf(10, 12) > 0

@@ -35,11 +35,11 @@ def test_a_term_id_fits_both_columns_and_never_changes() -> None:
 
 
 def test_weights_are_those_of_bm25() -> None:
-    found = weights("tea tea coffee", avgdl=3.0, k1=1.5, b=0.75)
+    found = weights("tea tea coffee", average_length=3.0)
     assert found == pytest.approx({term_id("tea"): 2 * 2.5 / (2 + 1.5), term_id("coffe"): 2.5 / 2.5})
-    longer = weights("tea tea coffee", avgdl=1.0)
+    longer = weights("tea tea coffee", average_length=1.0)
     assert longer[term_id("tea")] == pytest.approx(2 * 2.5 / (2 + 1.5 * (0.25 + 0.75 * math.sqrt(3))))
-    assert weights("", avgdl=10.0) == {}
+    assert weights("", average_length=10.0) == {}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_weights_are_those_of_bm25() -> None:
 )
 def test_a_megabyte_is_never_slow(text: str) -> None:
     started = time.thread_time()
-    assert len(weights(text, avgdl=12.0)) <= MAX_TERMS
+    assert len(weights(text, average_length=12.0)) <= MAX_TERMS
     assert time.thread_time() - started < 2.0
 
 
@@ -70,7 +70,7 @@ def test_a_megabyte_of_words_never_seen_is_cut_at_the_largest_number_of_terms() 
     draw = random.Random(7)
     text = " ".join("".join(draw.choices(string.ascii_lowercase, k=8)) for _ in range(110_000))
     started = time.thread_time()
-    found = weights(text, avgdl=12.0)
+    found = weights(text, average_length=12.0)
     assert 3_900 <= len(found) <= MAX_TERMS
     assert time.thread_time() - started < 2.0
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.domain import bm25
 from service.domain.ranking import Fusion, Weights
 from service.retrieval import fusion
-from service.retrieval.fusion import DEFAULT, Asking, Ranked, Signals
+from service.retrieval.fusion import DEFAULT, FusionContext, Ranked, Signals
 
 METHODS: tuple[Fusion, ...] = ("weighted", "zscore", "rrf")
 UNIT = st.floats(0, 1)
@@ -42,9 +43,9 @@ def keys(ranked: list[Ranked]) -> list[object]:
 @pytest.mark.parametrize("method", METHODS)
 @given(
     candidates=st.lists(SIGNALS, max_size=12, unique_by=lambda each: each.key),
-    asking=st.builds(Asking, st.floats(0, 40), st.floats(0, 40), st.booleans()),
+    asking=st.builds(FusionContext, st.floats(0, 40), st.floats(0, 40), st.booleans()),
 )
-def test_scores_are_made_of_their_terms(method: Fusion, candidates: list[Signals], asking: Asking) -> None:
+def test_scores_are_made_of_their_terms(method: Fusion, candidates: list[Signals], asking: FusionContext) -> None:
     ranked = fusion.fuse(candidates, asking, DEFAULT, method)
     assert sorted(keys(ranked), key=str) == sorted((each.key for each in candidates), key=str)
     assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
@@ -68,35 +69,35 @@ FAR = Signals("far", text_vector=0.1, context_vector=0.1)
 @pytest.mark.parametrize(
     ("hit", "asking"),
     [
-        (replace(FAR, text_lexical=9.0, context_lexical=9.0, rare=1.0), Asking(9, 9)),
-        (replace(FAR, time=1.0), Asking(only_time=True)),
-        (replace(FAR, tag=1.0, rare=1.0), Asking()),
+        (replace(FAR, text_lexical=9.0, context_lexical=9.0, rare=1.0), FusionContext(9, 9)),
+        (replace(FAR, time=1.0), FusionContext(only_time=True)),
+        (replace(FAR, tag=1.0, rare=1.0), FusionContext()),
     ],
     ids=["a rare token", "a time and nothing else", "a tag and a name"],
 )
 @pytest.mark.parametrize("method", METHODS)
-def test_what_vectors_do_not_see_can_be_first(hit: Signals, asking: Asking, method: Fusion) -> None:
+def test_what_vectors_do_not_see_can_be_first(hit: Signals, asking: FusionContext, method: Fusion) -> None:
     assert fusion.fuse([*near_by(), hit], asking, DEFAULT, method)[0].key == "far"
 
 
 def test_without_any_vector_words_decide() -> None:
-    found = fusion.fuse([Signals("b", 1.0), Signals("a", 2.0), Signals("c")], Asking(2, 2))
+    found = fusion.fuse([Signals("b", 1.0), Signals("a", 2.0), Signals("c")], FusionContext(2, 2))
     assert keys(found) == ["a", "b", "c"]
 
 
 def test_a_vector_still_to_come_is_no_reproach_to_a_full_match() -> None:
     queued = Signals("new", text_lexical=8.0, rare=0.9)
-    assert fusion.fuse([*near_by(), queued], Asking(8, 8))[0].key == "new"
+    assert fusion.fuse([*near_by(), queued], FusionContext(8, 8))[0].key == "new"
 
 
 def test_one_weak_word_in_common_is_no_full_match() -> None:
-    ranked = {hit.key: hit for hit in fusion.fuse([Signals("weak", 1.0), Signals("none")], Asking(10, 10))}
+    ranked = {hit.key: hit for hit in fusion.fuse([Signals("weak", 1.0), Signals("none")], FusionContext(10, 10))}
     assert ranked["weak"].terms["text_lexical"].value == pytest.approx(1 / 6)
 
 
 def test_a_memory_without_context_is_its_own_context() -> None:
     note, turn = Signals("note", 4.0, None, 0.6, None), Signals("turn", 4.0, 4.0, 0.6, 0.6)
-    first, second = fusion.fuse([note, turn, FAR], Asking(4, 4))[:2]
+    first, second = fusion.fuse([note, turn, FAR], FusionContext(4, 4))[:2]
     assert first.score == second.score
 
 
@@ -116,36 +117,38 @@ LIFTED = Signals("b", 1.0, 1.0, 0.5, 0.5)
     ],
 )
 def test_each_sign_lifts(lifted: Signals) -> None:
-    assert keys(fusion.fuse([replace(LIFTED, key="a"), lifted], Asking(1, 1))) == ["b", "a"]
+    assert keys(fusion.fuse([replace(LIFTED, key="a"), lifted], FusionContext(1, 1))) == ["b", "a"]
 
 
 def test_a_question_stands_behind_a_statement() -> None:
     plain = Signals("b", 1.0, 1.0, 0.5, 0.5)
-    assert keys(fusion.fuse([plain, replace(plain, key="a", asking=1.0)], Asking(1, 1))) == ["b", "a"]
+    assert keys(fusion.fuse([plain, replace(plain, key="a", asking=1.0)], FusionContext(1, 1))) == ["b", "a"]
 
 
 def test_factors_multiply() -> None:
     plain = Signals("a", 1.0, 1.0, 0.5, 0.5)
     halved = replace(plain, key="b", factors={"validity": 0.5})
-    first, second = fusion.fuse([plain, halved], Asking(1, 1))
+    first, second = fusion.fuse([plain, halved], FusionContext(1, 1))
     assert second.score == pytest.approx(first.score / 2)
 
 
 def test_ties_fall_by_key_and_the_limit_cuts() -> None:
     candidates = [Signals(key, 1.0) for key in ("c", "a", "b")]
-    assert keys(fusion.fuse(candidates, Asking(1, 1))) == ["a", "b", "c"]
-    assert keys(fusion.fuse(candidates, Asking(1, 1), limit=2)) == ["a", "b"]
-    assert fusion.fuse([], Asking()) == []
+    assert keys(fusion.fuse(candidates, FusionContext(1, 1))) == ["a", "b", "c"]
+    assert keys(fusion.fuse(candidates, FusionContext(1, 1), limit=2)) == ["a", "b"]
+    assert fusion.fuse([], FusionContext()) == []
 
 
 def test_the_order_does_not_depend_on_the_order_of_arrival() -> None:
     candidates = near_by()
-    assert keys(fusion.fuse(candidates, Asking(3, 3))) == keys(fusion.fuse(candidates[::-1], Asking(3, 3)))
+    assert keys(fusion.fuse(candidates, FusionContext(3, 3))) == keys(
+        fusion.fuse(candidates[::-1], FusionContext(3, 3))
+    )
 
 
 def test_no_weight_no_score() -> None:
     nothing = Weights(**dict.fromkeys(Weights.model_fields, 0.0))
-    assert [hit.score for hit in fusion.fuse(near_by(2), Asking(), nothing)] == [0.0, 0.0]
+    assert [hit.score for hit in fusion.fuse(near_by(2), FusionContext(), nothing)] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
@@ -156,7 +159,7 @@ def test_weights_are_finite_and_not_negative(wrong: float) -> None:
 
 def test_equal_ranks_get_equal_values() -> None:
     ranked = fusion.fuse(
-        [Signals("a", 2.0), Signals("b", 2.0), Signals("c", 1.0), Signals("d")], Asking(), fusion="rrf"
+        [Signals("a", 2.0), Signals("b", 2.0), Signals("c", 1.0), Signals("d")], FusionContext(), fusion="rrf"
     )
     value = {hit.key: hit.terms["text_lexical"].value for hit in ranked}
     assert value == {"a": 1.0, "b": 1.0, "c": pytest.approx(61 / 63), "d": 0.0}
@@ -165,7 +168,7 @@ def test_equal_ranks_get_equal_values() -> None:
 @pytest.mark.parametrize(("texts", "with_term"), [(0, 0), (1, 1), (500, 1), (500, 250), (500, 500), (3, 9)])
 def test_rarity_lies_between_0_and_1(texts: int, with_term: int) -> None:
     assert 0 <= fusion.rarity(texts, with_term) <= 1
-    assert fusion.idf(texts, with_term) > 0
+    assert bm25.idf(texts, with_term) > 0
 
 
 def test_a_single_holder_is_as_rare_as_can_be() -> None:
@@ -183,9 +186,9 @@ def test_a_single_holder_is_as_rare_as_can_be() -> None:
 def test_scores_are_made_of_their_terms_after_a_second_look(
     candidates: list[Signals], relevance: dict[Hashable, float], weight: float, diversity: float
 ) -> None:
-    ranked = fusion.fuse(candidates, Asking(9, 9))
+    ranked = fusion.fuse(candidates, FusionContext(9, 9))
     groups = np.array([float(hash(hit.key) % 2) for hit in ranked])
-    spread = fusion.spread_out(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, deep=3)
+    spread = fusion.diversified(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, one_by_one=3)
     for found in (fusion.blend(ranked, relevance, weight), spread, fusion.blend(spread, relevance, weight)):
         assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
         for hit in found:
@@ -194,30 +197,32 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
 
 
 def test_a_judge_decides_over_what_it_was_shown() -> None:
-    ranked = fusion.fuse(near_by(5), Asking(2, 2))
+    ranked = fusion.fuse(near_by(5), FusionContext(2, 2))
     last = ranked[-1].key
     assert keys(fusion.blend(ranked, {last: 1.0}, 0.8))[0] == last
     assert keys(fusion.blend(ranked, {last: 1.0}, 0.0)) == keys(ranked)
 
 
 def test_what_repeats_a_hit_gives_way() -> None:
-    ranked = fusion.fuse([Signals(key, at) for key, at in (("a", 9.0), ("a2", 8.9), ("a3", 8.8), ("b", 5.0))], Asking())
+    ranked = fusion.fuse(
+        [Signals(key, at) for key, at in (("a", 9.0), ("a2", 8.9), ("a3", 8.8), ("b", 5.0))], FusionContext()
+    )
 
     def alike(at: int) -> fusion.Column:
         return np.array([float(str(hit.key)[0] == str(ranked[at].key)[0]) for hit in ranked])
 
-    assert keys(fusion.spread_out(ranked, alike, 1.0, limit=4, deep=4)) == ["a", "b", "a2", "a3"]
-    assert keys(fusion.spread_out(ranked, alike, 1.0, limit=2, deep=4)) == ["a", "b"]
-    assert keys(fusion.spread_out(ranked, alike, 0.0, limit=4, deep=4)) == keys(ranked)
+    assert keys(fusion.diversified(ranked, alike, 1.0, limit=4, one_by_one=4)) == ["a", "b", "a2", "a3"]
+    assert keys(fusion.diversified(ranked, alike, 1.0, limit=2, one_by_one=4)) == ["a", "b"]
+    assert keys(fusion.diversified(ranked, alike, 0.0, limit=4, one_by_one=4)) == keys(ranked)
 
 
 def test_without_explain_there_are_no_terms() -> None:
-    explained, plain = (fusion.fuse(near_by(3), Asking(2, 2), explain=explain) for explain in (True, False))
+    explained, plain = (fusion.fuse(near_by(3), FusionContext(2, 2), explain=explain) for explain in (True, False))
     assert [hit.score for hit in explained] == [hit.score for hit in plain]
     assert [len(hit.terms) for hit in plain] == [0, 0, 0]
 
 
 def test_an_entity_and_nothing_else() -> None:
     named = replace(FAR, entity=1.0)
-    assert fusion.fuse([*near_by(), named], Asking(only_entity=True))[0].key == "far"
-    assert fusion.fuse([*near_by(), named], Asking())[0].key != "far"
+    assert fusion.fuse([*near_by(), named], FusionContext(only_entity=True))[0].key == "far"
+    assert fusion.fuse([*near_by(), named], FusionContext())[0].key != "far"

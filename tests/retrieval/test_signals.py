@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from service.db.memories.stats import RankingStats
-from service.db.search.entity_arm import Naming
-from service.db.search.features import ALWAYS, SOMETIMES, Measures
+from service.db.search.entity_arm import EntityMatches
+from service.db.search.features import ALWAYS, OPTIONAL, Features, TermIdf
 from service.domain.query import Query
 from service.domain.ranking import Factors, Fusion, Ranking
 from service.domain.scope import Scope
@@ -25,7 +25,7 @@ from service.domain.text import CleanText
 from service.language import context, lexemes
 from service.retrieval import fusion, matching, query_parsing, signals
 from service.retrieval.fusion import Signals
-from service.retrieval.signals import Scene
+from service.retrieval.signals import QueryContext
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 QUESTIONS = (
@@ -36,6 +36,7 @@ QUESTIONS = (
     "What is my rent now?",
     "Which harbour had ticket ZX-4471 before June 2025?",
 )
+NO_IDF = TermIdf({}, {})
 STRENGTHS = Factors(importance=0.3, recency=0.5, salience=0.2)
 
 Row = Mapping[str, Any]
@@ -52,10 +53,10 @@ def rows(random: Random, terms: list[int], count: int = 60) -> list[Row]:
             "context_lexical": maybe(random.uniform(0, 9)),
             "text_vector": maybe(random.uniform(-1, 1)),
             "context_vector": maybe(random.uniform(-1, 1)),
-            "goal_tied": random.random() < 0.1,
-            "goal_near": maybe(random.uniform(0, 1)),
-            "asking": maybe(random.choice(["Do you sail? I do, on Sundays.", "I sail.", "You sail, Ines.", "Ahoy!"])),
-            "plain": None,
+            "goal_linked": random.random() < 0.1,
+            "goal_cosine": maybe(random.uniform(0, 1)),
+            "phrasing": maybe(random.choice(["Do you sail? I do, on Sundays.", "I sail.", "You sail, Ines.", "Ahoy!"])),
+            "question_cosine": None,
             "speaker": maybe("Ines"),
             "role": random.choice(["user", "assistant"]),
             "timestamp": NOW - timedelta(days=random.uniform(0, 900)),
@@ -73,29 +74,29 @@ def rows(random: Random, terms: list[int], count: int = 60) -> list[Row]:
     ]
 
 
-def measures(found: list[Row], wanted: frozenset[str]) -> Measures:
-    names = [*ALWAYS, *(name for name in SOMETIMES if name in wanted)]
+def features(found: list[Row], wanted: frozenset[str]) -> Features:
+    names = [*ALWAYS, *(name for name in OPTIONAL if name in wanted)]
     columns: dict[str, Any] = {name: [row[name] for row in found] for name in names}
     numbers = ("text_lexical", "context_lexical", "text_vector", "context_vector")
-    return Measures(**columns | {name: np.array(columns[name], dtype=np.float64) for name in numbers})
+    return Features(**columns | {name: np.array(columns[name], dtype=np.float64) for name in numbers})
 
 
-def one_candidate(row: Row, scene: Scene) -> Signals:
-    """One candidate, by the rules in docs/retrieval.md."""
-    read = scene.read
-    held = {term for term, number in scene.terms.items() if number in row["terms"]}
-    if scene.span is not None:
-        time = float(matching.relative_recency([row["timestamp"]], *scene.span)[0])
+def one_by_one(row: Row, question: QueryContext) -> Signals:
+    """One candidate, by the rules as they are told in docs/retrieval.md."""
+    parsed = question.parsed
+    held = {term for term, number in question.terms.items() if number in row["terms"]}
+    if question.time_span is not None:
+        time = float(matching.relative_recency([row["timestamp"]], *question.time_span)[0])
     else:
-        time = float(matching.time_match(read.time, [row["timestamp"]])[0])
-    standing = scene.standing.get(row["ids"])
-    age_days = max(0.0, (scene.now - row["timestamp"]) / timedelta(days=1))
-    timeless = read.time is None
+        time = float(matching.time_match(parsed.time, [row["timestamp"]])[0])
+    standing = question.stats.get(row["ids"])
+    age_days = max(0.0, (question.now - row["timestamp"]) / timedelta(days=1))
+    timeless = parsed.time is None
     tags = {"current": 1.2, "past": 0.7}
     factors = {
         "validity": 0.7 if timeless and row["ended"] is not None and row["ended"] <= NOW else 1.0,
         "temporal_tag": 1.0
-        if read.time or read.about_past or read.is_request
+        if parsed.time or parsed.about_past or parsed.is_request
         else tags.get(row["temporal_tag"] or "", 1.0),
         "importance": 1 + 0.3 * (2 * row["importance"] * (standing.relevance if standing else 1.0) - 1),
         "recency": 1 + 0.5 * (2 * math.exp2(-age_days / 30) - 1),
@@ -108,32 +109,34 @@ def one_candidate(row: Row, scene: Scene) -> Signals:
         row["context_lexical"],
         row["text_vector"],
         row["context_vector"],
-        speaker=matching.speaker_match(read, row["speaker"], row["role"]),
-        asking=context.question_share(row["asking"]) if row["asking"] else 0.0,
-        oneself=_oneself(row) if read.speakers else 0.0,
+        speaker=matching.speaker_match(parsed, row["speaker"], row["role"]),
+        asking=context.question_share(row["phrasing"]) if row["phrasing"] else 0.0,
+        oneself=_oneself(row) if parsed.speakers else 0.0,
         time=time,
-        dated=float(read.asks_when and row["dated"]),
-        rare=matching.exact_match(signals.rare(scene), held, scene.rarity),
+        dated=float(parsed.asks_when and row["dated"]),
+        rare=matching.exact_match(signals.required_terms(question), held, question.rarity),
         tag=float(row["tagged"]),
-        entity=matching.entity_match(scene.naming.memories.get(row["ids"], ()), scene.names, len(scene.naming.said)),
-        goal=scene.goals.get(row["ids"], 0.0),
+        entity=matching.entity_match(
+            question.entities.memories.get(row["ids"], ()), question.entity_weights, len(question.entities.named_as)
+        ),
+        goal=question.goals.get(row["ids"], 0.0),
         factors=factors,
     )
 
 
 def _oneself(row: Row) -> float:
-    return context.first_person(row["asking"]) if row["asking"] else 0.5
+    return context.first_person(row["phrasing"]) if row["phrasing"] else 0.5
 
 
 @pytest.mark.parametrize("text", QUESTIONS)
 @pytest.mark.parametrize("method", ["weighted", "zscore", "rrf"])
 def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> None:
     random = Random(f"{text} {method}")
-    read = query_parsing.parse(text, NOW, ZoneInfo("UTC"), ["Ines"])
-    terms = {term: lexemes.term_id(term) for term in read.terms}
+    parsed = query_parsing.parse(text, NOW, ZoneInfo("UTC"), ["Ines"])
+    terms = {term: lexemes.term_id(term) for term in parsed.terms}
     found = rows(random, list(terms.values()))
     ids = [row["ids"] for row in found]
-    scene = Scene(
+    question = QueryContext(
         Query(
             Scope(UUID(int=1), user_id="u"),
             CleanText(text),
@@ -141,24 +144,22 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
             tags=("sea",),
             ranking=Ranking(fusion=method, factors=STRENGTHS, diversity=0.1),
         ),
-        read,
+        parsed,
         NOW,
         terms,
-        own=dict.fromkeys(terms.values(), 2.0),
-        near=dict.fromkeys(terms.values(), 1.5),
+        idf=TermIdf(dict.fromkeys(terms.values(), 2.0), dict.fromkeys(terms.values(), 1.5)),
         rarity={term: random.random() for term in terms},
-        naming=Naming({each: frozenset({"acme"}) for each in ids[:7]}, said={"acme": frozenset({"acme"})}),
-        names={"acme": 0.6},
-        standing={each: RankingStats(random.random(), random.random()) for each in ids[:40]},
+        entities=EntityMatches({each: frozenset({"acme"}) for each in ids[:7]}, named_as={"acme": frozenset({"acme"})}),
+        entity_weights={"acme": 0.6},
+        stats={each: RankingStats(random.random(), random.random()) for each in ids[:40]},
         goals={each: random.random() for each in ids},
         texts=60,
     )
-    columns = measures(found, signals.wanted(scene, worded=1))
-    scene = signals.with_odd(scene, columns, worded=1)
-    scene = replace(scene, span=signals.span(read, columns))
-    asked = signals.asked(scene)
-    fused = fusion.fuse(signals.of(columns, scene), asked, fusion=method)
-    wanted = fusion.fuse([one_candidate(row, scene) for row in found], asked, fusion=method)
+    columns = features(found, signals.wanted_features(question, matching_texts=1))
+    question = replace(signals.with_features(question, columns, 1, float), goals=question.goals)
+    asked = signals.fusion_context(question)
+    fused = fusion.fuse(signals.of(columns, question), asked, fusion=method)
+    wanted = fusion.fuse([one_by_one(row, question) for row in found], asked, fusion=method)
     assert [hit.key for hit in fused] == [hit.key for hit in wanted]
     for hit, other in zip(fused, wanted, strict=True):
         assert hit.score == pytest.approx(other.score, abs=1e-9)
@@ -169,38 +170,48 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
 
 
 def test_what_a_question_does_not_ask_is_not_read() -> None:
-    read = query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC"))
-    scene = Scene(Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), read, NOW, {}, {}, {}, {}, texts=1_000)
-    assert signals.wanted(scene, worded=200) == {"ended", "temporal_tag"}
-    assert signals.wanted(scene, worded=2) == {"ended", "temporal_tag", "terms"}, "hardly any text has a word of it"
-    named = replace(scene, read=query_parsing.parse("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
-    assert signals.wanted(named, worded=200) == {"ended", "temporal_tag", "speaker", "spoken", "dated"}
+    parsed = query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC"))
+    question = QueryContext(
+        Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), parsed, NOW, {}, NO_IDF, {}, texts=1_000
+    )
+    always = {"ended", "temporal_tag"}
+    assert signals.wanted_features(question, matching_texts=200) == always
+    assert signals.wanted_features(question, matching_texts=2) == {"ended", "temporal_tag", "terms"}, (
+        "hardly any text has a word of it"
+    )
+    named = replace(question, parsed=query_parsing.parse("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
+    assert signals.wanted_features(named, matching_texts=200) == {
+        "ended",
+        "temporal_tag",
+        "speaker",
+        "short_texts",
+        "dated",
+    }
 
 
 def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
     """Seconds on the event loop, until they were looked up from the words of the texts."""
     terms = {f"odd{number}": number for number in range(10_000)}
-    read = replace(
+    parsed = replace(
         query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC")), exact_terms=tuple((term,) for term in terms)
     )
-    scene = Scene(
+    question = QueryContext(
         Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10),
-        read,
+        parsed,
         NOW,
         terms,
-        {},
-        {},
+        NO_IDF,
         dict.fromkeys(terms, 0.5) | {"odd7": 1.0},
         texts=1_000,
     )
     found = rows(Random(7), list(range(20_000, 20_060)))
     found[3]["terms"].append(7)
     found[4]["terms"].append(8)
-    columns = measures(found, frozenset({"terms"}))
+    columns = features(found, frozenset({"terms"}))
     took_s = []
     for _ in range(3):  # the collector may run in one of them, and has all that the tests before have left to look at
         began = time.thread_time()
-        rare = signals.of(columns, scene).signals["rare"]
+        rare = signals.of(columns, question).signals["rare"]
         took_s.append(time.thread_time() - began)
     assert min(took_s) < 0.5
     assert {at: value for at, value in enumerate(rare) if value} == {3: 1.0, 4: 0.5}

@@ -10,7 +10,7 @@ import pytest
 from service.domain.procedure import Strategy
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
-from service.retrieval.goals import pull
+from service.retrieval.signals import goal_pull
 from service.retrieval.strategy_ranking import rank
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -56,8 +56,8 @@ def test_without_an_embedder_success_alone_decides() -> None:
     [(None, True, 1.0), (0.1, True, 1.0), (None, False, 0.0), (0.5, False, 0.0), (0.7, False, 0.0), (1.0, False, 1.0)],
 )
 def test_how_strongly_a_goal_pulls(near: float | None, tied: bool, value: float) -> None:
-    assert pull(near, same, is_tied=tied) == pytest.approx(value)
+    assert goal_pull(near, same, is_linked=tied) == pytest.approx(value)
 
 
 def test_between_neighbours_and_equal_words_the_pull_grows_evenly() -> None:
-    assert pull(0.85, same, is_tied=False) == pytest.approx(0.5)
+    assert goal_pull(0.85, same, is_linked=False) == pytest.approx(0.5)

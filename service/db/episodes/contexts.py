@@ -25,9 +25,9 @@ from sqlalchemy import bindparam, text
 
 from service.db.engine import Session
 from service.db.jobs import queue
-from service.db.memories.memories import AVERAGE_CONTEXT_LENGTH
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
+from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
 from service.domain.job import NewJob
 from service.domain.text import CleanText
 from service.language import context, lexemes
@@ -205,7 +205,7 @@ async def store(
 
 
 async def _columns(session: Session, workspace_id: UUID, memory_id: UUID, texts: ContextTexts) -> None:
-    weights = lexemes.weights(texts.lexical, avgdl=AVERAGE_CONTEXT_LENGTH)
+    weights = lexemes.weights(texts.lexical, average_length=AVERAGE_CONTEXT_LENGTH)
     bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
     values = {"workspace": workspace_id, "id": memory_id, "terms": sorted(weights), "bm25": bm25}
     await session.execute(WRITE, values)

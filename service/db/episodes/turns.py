@@ -24,7 +24,6 @@ from service.db import scopes
 from service.db.conditions import Condition
 from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.memories.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS, TurnRow, TurnVectorRow
 from service.db.vectors import Half
 from service.domain.conversation import Turn
@@ -92,7 +91,7 @@ def digest(text: str) -> str:
 
 def term_weights(text: CleanText) -> Mapping[int, float]:
     """BM25 weights of a turn by term id; takes milliseconds for a long text."""
-    return lexemes.weights(text, avgdl=AVERAGE_LENGTH)
+    return lexemes.weights(text)
 
 
 INSERT = text("""

@@ -22,7 +22,7 @@ from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
 from service.db.tables import EntityRow, EntityVectorRow
-from service.db.vectors import Half
+from service.db.vectors import Half, cosine, exact_distance
 from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
@@ -249,9 +249,9 @@ SEARCH_NAMES_AND_VECTORS = f"""
         UNION
         SELECT id FROM (
             SELECT e.id FROM entity e JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id
-            WHERE {{rows}} AND v.generation = :generation ORDER BY (v.embedding <=> :question) + 0 LIMIT :limit) nearest
+            WHERE {{rows}} AND v.generation = :generation ORDER BY {exact_distance()} LIMIT :limit) nearest
     )
-    SELECT {ROW}, fits.fit, 1 - (v.embedding <=> :question) AS cosine
+    SELECT {ROW}, fits.fit, {cosine("v.embedding")} AS cosine
     FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id
     LEFT JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id AND v.generation = :generation
 """  # noqa: S608 - our own parts

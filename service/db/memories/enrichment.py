@@ -18,6 +18,7 @@ from service.db import direct, scopes
 from service.db.direct import Row
 from service.db.engine import Session
 from service.db.search import nearest, visibility
+from service.db.search.nearest import NearVectors
 from service.db.vectors import Half
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -204,11 +205,10 @@ async def neighbours(
         return []
     scope = Scope(workspace_id, memory.user_id, memory.agent_id, memory.run_id, memory.channel)
     rows = visibility.live("m") & visibility.alive("m", now)
-    target = nearest.Target(scopes.exactly("v", scope), rows, generation)
-    near = await nearest.find(
-        session, target, np.asarray(vector, dtype=np.float32), limit=limit + 1, exact_rows=exact_rows
-    )
-    return [(each.id, similarity(each.cosine)) for each in near if each.id != memory.id][:limit]
+    own_vector = np.asarray(vector, dtype=np.float32)
+    wanted = NearVectors(scopes.exactly("v", scope), rows, own_vector, generation, limit + 1, exact_rows)
+    near = await nearest.find(session, wanted)
+    return [(each, similarity(cosine)) for each, cosine in near if each != memory.id][:limit]
 
 
 async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:

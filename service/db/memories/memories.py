@@ -28,12 +28,6 @@ from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
 
-AVERAGE_LENGTH = 12.0
-"""Lexemes of an average memory, fixed in the stored BM25 weights so that rows need no rewrite."""
-
-AVERAGE_CONTEXT_LENGTH = 30.0
-"""Lexemes of an average turn with the two turns before it."""
-
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status"})
 COLUMNS = ", ".join(f'm."{column.name}"' for column in MemoryRow.__table__.c if column.name not in NOT_READ)
 

@@ -16,7 +16,6 @@ from sqlalchemy import bindparam, text
 
 from service.db.engine import Session
 from service.db.graph import entity_relations
-from service.db.memories.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS, MemoryRow
 from service.language import lexemes
 
@@ -217,7 +216,7 @@ async def restore(
     if text_then is None:
         await session.execute(RESTORE_ROW_OF_SAME_TEXT, {**values, "now": now})
     else:
-        weights = lexemes.weights(text_then, avgdl=AVERAGE_LENGTH)
+        weights = lexemes.weights(text_then)
         bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
         await session.execute(RESTORE_ROW, {**values, "now": now, "terms": sorted(weights), "bm25": bm25})
         here = {"workspace": workspace_id, "id": memory_id}

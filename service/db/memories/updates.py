@@ -24,7 +24,6 @@ from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.graph import entity_relations
 from service.db.memories import memories
-from service.db.memories.memories import AVERAGE_LENGTH
 from service.db.tables import TERM_DIMENSIONS, MemoryRow, MemoryStatRow, MemoryVectorRow
 from service.domain.draft import NewMemory
 from service.domain.memory import Memory
@@ -46,7 +45,7 @@ def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) ->
     """The columns that follow from a text alone; `weights`: BM25 by term id, if known already. A row that takes no
     part in deduplication stays out of it."""
     if weights is None:
-        weights = lexemes.weights(text, avgdl=AVERAGE_LENGTH)
+        weights = lexemes.weights(text)
     digest = content_hash(text)
     return {
         "content": text,

@@ -1,4 +1,4 @@
-"""Which live memories of exactly this scope stand beside a text? For deduplication, before and in the lock."""
+"""Live memories of exactly this scope near a text: what deduplication compares it with, before and inside the lock."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import TextClause, bindparam, select, text
@@ -15,9 +16,11 @@ from service.db.conditions import Condition, typed
 from service.db.direct import Row
 from service.db.engine import Session, use_custom_plans
 from service.db.search import nearest, visibility
-from service.db.search.exact import CLOSE, OVERFETCH, passing
+from service.db.search.approximate import nearest_passing
+from service.db.search.exact import MAX_CLOSE, MIN_CLOSE
+from service.db.search.nearest import NearVectors
 from service.db.tables import MemoryRow
-from service.db.vectors import Half
+from service.db.vectors import Half, exact_distance
 from service.domain.decision import Neighbour
 from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.scope import Scope
@@ -25,15 +28,15 @@ from service.domain.text import CleanText
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """The row with the same hash, if any, then the nearest by vector. `blocked`: a row with this text that no longer
+class Neighbours:
+    """The row with the same hash, if any, else the nearest by vector. `blocked`: a row with this text that no longer
     counts may still hold its place in uq_memory_dedup; False only where it was looked for."""
 
     neighbours: tuple[Neighbour, ...]
     blocked: bool = True
 
 
-async def of_draft(
+async def find_neighbours(
     session: Session,
     draft: Draft,
     *,
@@ -41,105 +44,123 @@ async def of_draft(
     similarity: Callable[[float], float],
     limit: int,
     exact_rows: int,
-) -> Beside:
-    """What stands beside the draft; `similarity` 1.0 for an equal text.
+) -> Neighbours:
+    """The neighbours of the draft; `similarity` 1.0 for an equal text.
 
     A filter of the caller narrows the nearest; an equal text is found all the same, for it cannot stand there twice.
     """
     now = draft.received_at
     if draft.vector is None or draft.embedding_status is not EmbeddingStatus.STORED:
         equal = await with_hash(session, draft.scope, draft.hash, now=now)
-        return Beside((equal,) if equal else ())
-    live = _live("m", now)
-    wanted = live & filters.compiled("m", draft.given.compare) if draft.given.compare else live
-    target = nearest.Target(scopes.exactly("v", draft.scope), wanted, generation)
+        return Neighbours((equal,) if equal else ())
+    rows = _live("m", now)
+    rows = rows & filters.compiled("m", draft.given.compare) if draft.given.compare else rows
+    wanted = NearVectors(scopes.exactly("v", draft.scope), rows, draft.vector, generation, limit, exact_rows)
     here = scopes.exactly("m", draft.scope) & visibility.live("m")
-    values = {
-        **here.values,
-        **nearest.parameters(target, draft.vector, limit=limit, exact_rows=exact_rows),
-        "hash": draft.hash,
-    }
-    close = max(CLOSE, limit * OVERFETCH)
-    parts = (target.scope.sql, here.sql, wanted.sql, visibility.alive("m", now).sql, generation)
-    shown = await direct.fetch(session, beside(*parts), values | {"exact_rows": min(close, exact_rows)})
-    equals = [row for row in shown if row.arm == "equal"]
+    parts = Parts(wanted.scope.sql, here.sql, rows.sql, visibility.alive("m", now).sql, generation)
+    close = max(MAX_CLOSE, limit * MIN_CLOSE)
+    values = {**here.values, **wanted.values, "hash": draft.hash, "max_close": close}
+    found = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
+    equals = [row for row in found if row.arm == "equal"]
     if equals:
-        return Beside(tuple(_neighbour(row, 1.0) for row in equals), blocked=False)
-    blocked = any(row.arm == "gone" for row in shown)
-    if _are_more(shown) and close < exact_rows:
-        shown = await direct.fetch(session, beside_by_signs(*parts), values | {"close": close})
-    if not _are_more(shown):
-        near = (row for row in shown if row.arm == "near")
-        return Beside(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), blocked)
+        return Neighbours(tuple(_neighbour(row, 1.0) for row in equals), blocked=False)
+    blocked = any(row.arm == "expired" for row in found)
+    if _is_too_large(found) and close < exact_rows:
+        found = await direct.fetch(session, compare_close(parts), values)
+    if not _is_too_large(found):
+        near = (row for row in found if row.arm == "near")
+        return Neighbours(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), blocked)
     await use_custom_plans(session)
-    found = await nearest.find(session, target, draft.vector, limit=limit, exact_rows=exact_rows)
-    rows = await _texts(session, draft.scope.workspace_id, [each.id for each in found])
-    near = (_neighbour(rows[each.id], similarity(each.cosine)) for each in found if each.id in rows)
-    return Beside(tuple(near), blocked)
+    cosines = dict(await nearest.find(session, wanted))
+    texts = await _texts(session, draft.scope.workspace_id, list(cosines))
+    return Neighbours(
+        tuple(_neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts), blocked
+    )
 
 
-# Most scopes are small: for them one statement tells all, and costs a third of the planning of nearest.SHAPE. A scope
-# of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'gone'. Uses
-# ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
+# Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST.
+# A scope of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'expired'.
+# Uses ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
 # (generic_plans). OFFSET 0: from the scope's vectors to their rows, however few a workspace has on average.
-BESIDE = """
+COMPARE_ALL = """
 WITH counted AS (
-    SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {scope} AND {vectors} LIMIT :exact_rows + 1) AS few
+    SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
-(SELECT CASE WHEN {alive} THEN 'equal' ELSE 'gone' END AS arm, m.id, m.content, m.hash, m.version,
+(SELECT CASE WHEN {alive} THEN 'equal' ELSE 'expired' END AS arm, m.id, m.content, m.hash, m.version,
         CAST(0 AS float8) AS distance
  FROM memory m WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1)
 UNION ALL
-(SELECT 'near', m.id, m.content, m.hash, m.version, (v.embedding <=> :question) + 0
+(SELECT 'near', m.id, m.content, m.hash, m.version, {distance}
  FROM memory_vector v CROSS JOIN LATERAL (
      SELECT m.id, m.content, m.hash, m.version FROM memory m
-     WHERE m.workspace_id = :workspace AND m.id = v.memory_id AND {wanted} OFFSET 0
+     WHERE m.workspace_id = :workspace AND m.id = v.memory_id AND {rows} OFFSET 0
  ) m
- WHERE (SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors}
- ORDER BY (v.embedding <=> :question) + 0 LIMIT :wanted)
+ WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors}
+ ORDER BY {distance} LIMIT :limit)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE c > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
 """
 
-# The same of a scope with more rows: only the nearest `close` by signs that the conditions let through are compared
+# The same in a scope with more rows: only the nearest by binary distance that the conditions let through are compared
 # exactly, by pk_memory_vector. The count keeps a scope of more than `exact_rows` rows from being read.
-BY_SIGNS = """
+COMPARE_CLOSE = """
 WITH counted AS (
-    SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {scope} AND {vectors} LIMIT :exact_rows + 1) AS few
+    SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
 (SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, near.distance FROM (
-    SELECT v.memory_id AS id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
-    WHERE v.workspace_id = :workspace AND {vectors} AND v.memory_id = ANY ({passing})
-    ORDER BY distance LIMIT :wanted
+    SELECT v.memory_id AS id, {distance} AS distance FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND {of_kind} AND v.memory_id = ANY ({close_ids})
+    ORDER BY distance LIMIT :limit
 ) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE c > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
 """
 
 
-@lru_cache(maxsize=64)
-def beside(scope: str, here: str, wanted: str, alive: str, generation: int) -> TextClause:
-    return _filled(BESIDE, scope, here, wanted, alive, generation)
+WITHIN_LIMIT = "(SELECT vectors FROM counted) <= :exact_rows AND "
+
+
+class Parts(NamedTuple):
+    """SQL of the conditions: the scope of `memory_vector v`, an equal row of `memory m`, a neighbour, one that has not
+    expired; and the generation of the vectors."""
+
+    scope: str
+    here: str
+    rows: str
+    alive: str
+    generation: int
 
 
 @lru_cache(maxsize=64)
-def beside_by_signs(scope: str, here: str, wanted: str, alive: str, generation: int) -> TextClause:
-    return _filled(BY_SIGNS, scope, here, wanted, alive, generation)
+def compare_all(parts: Parts) -> TextClause:
+    return _filled(COMPARE_ALL, parts)
 
 
-def _filled(shape: str, scope: str, here: str, wanted: str, alive: str, generation: int) -> TextClause:
-    vectors = f"v.generation = {int(generation)} AND v.kind = 'text'"
-    read = f"(SELECT c FROM counted) <= :exact_rows AND {scope} AND {vectors}"  # noqa: S608 - pieces of our own
-    near = passing(read, wanted, close="close")
-    filled = shape.format(scope=scope, here=here, wanted=wanted, alive=alive, vectors=vectors, passing=near)
+@lru_cache(maxsize=64)
+def compare_close(parts: Parts) -> TextClause:
+    return _filled(COMPARE_CLOSE, parts)
+
+
+def _filled(shape: str, parts: Parts) -> TextClause:
+    of_kind = f"v.generation = {int(parts.generation)} AND v.kind = 'text'"
+    vectors = f"{parts.scope} AND {of_kind}"
+    filled = shape.format(
+        vectors=vectors,
+        of_kind=of_kind,
+        here=parts.here,
+        rows=parts.rows,
+        alive=parts.alive,
+        distance=exact_distance(),
+        close_ids=nearest_passing(WITHIN_LIMIT + vectors, parts.rows),
+    )
     return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
 
 
-def _are_more(shown: Sequence[Row]) -> bool:
-    """Did the scope turn out to have more rows than were to be looked at?"""
-    return any(row.arm == "large" for row in shown)
+def _is_too_large(found: Sequence[Row]) -> bool:
+    """Has the scope more rows than the statement compares?"""
+    return any(row.arm == "large" for row in found)
 
 
 def _neighbour(row: Row, similarity: float) -> Neighbour:

@@ -1,4 +1,4 @@
-"""Which memories name the entities of a question, or an entity next to one in the graph?
+"""Memories that name the entities of a question, or an entity next to one of these in the graph.
 
 Up to three statements, so that a question that names nobody pays for one look-up: names are found by their identity
 (casefolded) or as an alias, followed one step along the strongest relations, and then to the memories that name them.
@@ -15,21 +15,22 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.db import direct
-from service.db.conditions import Condition, typed
+from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.search.plan import SearchPlan
 
 MAX_ENTITIES = 50
 """Entities that one question can mean; several channels may know the same name."""
 
-FAN = 5
-"""Relations of an entity that are followed, in each direction, the strongest first (as R7.09 for memories)."""
+RELATIONS_EACH_WAY = 5
+"""Relations of an entity that are followed, in each direction, the strongest first."""
 
-MOST_LINKS = 5_000
+MAX_LINKS = 5_000
 """An entity that more memories name tells nothing apart, and to count them all would take longer than the search."""
 
 # ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user
 KNOWN = """
-SELECT e.id, e.name_key, e.name_key AS said FROM entity e
+SELECT e.id, e.name_key, e.name_key AS named_as FROM entity e
 WHERE {entity} AND e.name_key = ANY (CAST(:names AS text[]))
 UNION SELECT e.id, e.name_key, a.alias_key FROM entity_alias a
 JOIN entity e ON e.workspace_id = a.workspace_id AND e.id = a.entity_id
@@ -69,62 +70,61 @@ WITH linked AS (
 SELECT l.memory_id, array_agg(l.name_key) AS names, array_agg(c.texts) AS texts
 FROM linked l JOIN counted c USING (name_key)
 GROUP BY l.memory_id
-ORDER BY bool_or(l.name_key = ANY (CAST(:asked AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm
+ORDER BY bool_or(l.name_key = ANY (CAST(:question_keys AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
-    """`memories`: the entities (by their identity) that each memory names, best first. `texts`: how many memories of
-    the scope name an entity. `said`: of each entity of the question the words that named it, casefolded. `beside`: of
-    each entity one step away the strength (0..1) of what leads there. `ids`: of the entities of the question."""
+class EntityMatches:
+    """`memories`: the entities (by their identity) that each memory names, best first. `text_counts`: how many memories
+    of the scope name an entity. `named_as`: of each entity of the question the words that named it, casefolded.
+    `next_strength`: of each entity one step away the strength (0..1) of the relation. `ids`: of the entities of the
+    question."""
 
     memories: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
-    texts: Mapping[str, float] = field(default_factory=dict)
-    said: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    beside: Mapping[str, float] = field(default_factory=dict)
+    text_counts: Mapping[str, float] = field(default_factory=dict)
+    named_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    next_strength: Mapping[str, float] = field(default_factory=dict)
     ids: tuple[UUID, ...] = ()
 
 
-async def find(
-    session: Session, scope: Condition, rows: Condition, names: Sequence[str], *, now: datetime, limit: int
-) -> Naming:
+async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now: datetime) -> EntityMatches:
     """The memories that name one of these entities (casefolded names or aliases), the rarest names first."""
-    values = {**scope.values, "names": list(names), "most": MAX_ENTITIES}
-    known = await direct.fetch(session, _known("user_id" in scope.values), values)
+    values = {**plan.scope.values, "names": list(names), "most": MAX_ENTITIES}
+    known = await direct.fetch(session, _known("user_id" in plan.scope.values), values)
     if not known:
-        return Naming()
-    said: dict[str, frozenset[str]] = {}
+        return EntityMatches()
+    named_as: dict[str, frozenset[str]] = {}
     for row in known:
-        said[row.name_key] = said.get(row.name_key, frozenset()) | {row.said}
-    beside = await _beside(session, scope, known, now)
+        named_as[row.name_key] = named_as.get(row.name_key, frozenset()) | {row.named_as}
+    next_to = await _next_to(session, plan, known, now)
     values = {
-        **scope.values,
-        **rows.values,
-        "entities": [row.id for row in (*known, *beside)],
-        "keys": [row.name_key for row in (*known, *beside)],
-        "asked": list(said),
-        "arm": limit,
-        "links": MOST_LINKS,
+        **plan.scope.values,
+        **plan.rows.values,
+        "entities": [row.id for row in (*known, *next_to)],
+        "keys": [row.name_key for row in (*known, *next_to)],
+        "question_keys": list(named_as),
+        "arm": plan.arm_limit,
+        "links": MAX_LINKS,
     }
     memories: dict[UUID, frozenset[str]] = {}
-    texts: dict[str, float] = {}
-    for row in await direct.fetch(session, _linked(scope.sql, rows.sql), values):
+    text_counts: dict[str, float] = {}
+    for row in await direct.fetch(session, _linked(plan.scope.sql, plan.rows.sql), values):
         memories[row.memory_id] = frozenset(row.names)
-        texts |= dict(zip(row.names, row.texts, strict=True))
+        text_counts |= dict(zip(row.names, row.texts, strict=True))
     ids = tuple(dict.fromkeys(row.id for row in known))
-    return Naming(memories, texts, said, {row.name_key: row.strength for row in beside}, ids)
+    return EntityMatches(memories, text_counts, named_as, {row.name_key: row.strength for row in next_to}, ids)
 
 
-async def _beside(
-    session: Session, scope: Condition, known: Sequence[direct.Row], now: datetime
+async def _next_to(
+    session: Session, plan: SearchPlan, known: Sequence[direct.Row], now: datetime
 ) -> Sequence[direct.Row]:
     values = {
-        "workspace": scope.values["workspace"],
+        "workspace": plan.workspace_id,
         "entities": [row.id for row in known],
         "keys": [row.name_key for row in known],
         "now": now,
-        "fan": FAN,
+        "fan": RELATIONS_EACH_WAY,
         "most": MAX_ENTITIES,
     }
     return await direct.fetch(session, _next(), values)

@@ -1,276 +1,242 @@
-"""Which memories may answer a question?
+"""Candidates of a small scope, of which every row is read, and of a few rows found by prefilter.py.
 
-`candidates`: in a scope of up to `exact_rows` rows every arm looks at all of them: own words and context words by
-exact BM25, own vectors and context vectors by their signs and the nearest of those by exact distance, the time asked
-for, tags, and the newest to fill up. The
-scope is cut by its btree and read once; everything else is a filter, because under row-level security no GIN index is
-used (A2). Document frequencies are counted in the same statement, so they are right after every update and delete. For
-a larger scope see large.py, and measures.py for what is measured of each candidate, with the very same weights.
+Terms are weighed by BM25 over the rows that the search may see; their document frequencies are counted in the same
+statement, so they are right after every update and delete. Vectors are compared by their binary quantisation, and the
+nearest by that exactly. Further arms: the time that the question asks for, tags, and the newest rows to fill up.
+
+The scope is cut by its btree and read once; everything else is a filter, because no GIN index is used under row-level
+security (docs/decisions/003-definer-functions.md). features.py measures the candidates with the same weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
 from pgvector import HalfVector
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
-from service.db import direct
-from service.db.conditions import Condition, typed
+from service.db import direct, vectors
+from service.db.conditions import typed
 from service.db.engine import Session
-from service.db.search import bm25
+from service.db.search.plan import Candidates, SearchPlan
+from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
-from service.domain.column_ranges import ColumnRange
-from service.domain.filter_keys import NO_FILTER_KEYS, FilterKeys
-from service.domain.query import VectorPath
+from service.domain.bm25 import IDF_SQL
+
+MIN_CLOSE, CLOSE_SHARE, MAX_CLOSE = 4, 40, 800
+"""So many times an arm's size are compared exactly, in larger scopes a fortieth of the rows, up to MAX_CLOSE: of the
+ten nearest in 3,000, 20,000 and 100,000 vectors all were among the first 200, 400 and 800 by binary distance (200
+questions, 384 components)."""
+
+MAX_COMPARED_TERMS: Final = 48
+"""A question of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each
+row took 14 s in a scope of 20,000 rows."""
 
 # The scope is read once, into one row of lists (`scan`): a table of it would be written and read several times. Rows
-# that the caller's conditions hide count as read, so that the reading ends. For words see bm25.py; where no row has a
-# context, its arm would only repeat that of the texts. Vectors: how many signs differ is read from the scope's btree
-# alone (migration 0021), with as many to spare as rows are `hidden`, which makes joining the scope needless and loses
-# none; the `close` ones are compared exactly. `wanted` of the newest fill up what the vectors cannot: rows without one.
-CANDIDATES = """
-WITH {asked}, scan AS MATERIALIZED (
-    SELECT count(*) AS read, count(*) FILTER (WHERE seen) AS texts,
-           array_agg(id) FILTER (WHERE seen IS NOT TRUE) AS hidden,
-           {hits}{lists}
+# that the conditions hide count as read, so that reading ends after :exact_rows. One sparse product tells whether a row
+# has any term of the question; only such rows are compared with each term.
+CANDIDATES: Final = """
+WITH term AS MATERIALIZED (
+    -- each term of the question as a sparse vector; places begin at 1 when written out, at 0 in the driver
+    SELECT term, ('{{' || term + 1 || ':' || '1}}/{dimensions}')::sparsevec AS vector
+    FROM unnest(CAST(:terms AS integer[])) AS given (term)
+), any_term AS MATERIALIZED (
+    SELECT ('{{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}}/{dimensions}')::sparsevec
+        AS vector
+    FROM term
+), scan AS MATERIALIZED (
+    SELECT count(*) AS rows_read,
+           count(*) FILTER (WHERE seen) AS texts,
+           bool_or(NOT without_context) AS has_contexts,
+           array_agg(id) FILTER (WHERE seen IS NOT TRUE) AS hidden_ids,
+           array_agg(id) FILTER (WHERE {keep_ids}) AS ids,
+           array_agg(id) FILTER (WHERE has_term AND seen) AS text_ids,
+           array_agg(bm25) FILTER (WHERE has_term AND seen) AS texts_bm25,
+           array_agg(without_context) FILTER (WHERE has_term AND seen) AS texts_without_context,
+           array_agg(id) FILTER (WHERE context_has_term AND seen) AS context_ids,
+           array_agg(context_bm25) FILTER (WHERE context_has_term AND seen) AS contexts_bm25,
+           array_agg(id) FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timed_ids,
+           array_agg("timestamp") FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timestamps,
+           array_agg(id) FILTER (WHERE tagged AND seen) AS tagged_ids,
+           array_agg(created_at) FILTER (WHERE tagged AND seen) AS tagged_created
     FROM (SELECT * FROM ({every}) every LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (
-    SELECT read, texts, read <= :exact_rows AS small, contexts,
-           greatest(:least_close, least(:close, read / {close_share})) AS close
+    SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
+           greatest(:min_close, least(:max_close, rows_read / {close_share})) AS close
     FROM scan
-), {weighed}, {text_near}, {context_near}, text_vector AS MATERIALIZED (
+),
+
+-- BM25: in how many texts and contexts each term occurs (a row without context is its own context), then the IDFs
+frequency AS MATERIALIZED (
+    SELECT term.term, (count(*) FILTER (WHERE is_text))::float8 AS text_df,
+           (count(*) FILTER (WHERE is_context))::float8 AS context_df
+    FROM (
+        SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
+        UNION ALL
+        SELECT unnest(contexts_bm25), false, true FROM scan
+    ) weights CROSS JOIN term
+    WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) <= {max_compared_terms}
+      AND weights.bm25 <#> term.vector < 0
+    GROUP BY term.term
+    UNION ALL
+    SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
+    FROM (
+        SELECT unnest(m.terms) AS term, true AS is_text, m.context_bm25 IS NULL AS is_context FROM memory m
+        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT text_ids FROM scan)::uuid[])
+        UNION ALL
+        SELECT unnest(m.context_terms), false, true FROM memory m
+        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT context_ids FROM scan)::uuid[])
+    ) occurrences
+    WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > {max_compared_terms}
+      AND term = ANY (CAST(:terms AS integer[]))
+    GROUP BY term
+), idf AS MATERIALIZED (
+    SELECT ('{{' || string_agg(term + 1 || ':' || {text_idf}, ',' ORDER BY term) FILTER (WHERE text_df > 0)
+               || '}}/{dimensions}')::sparsevec AS of_texts,
+           ('{{' || string_agg(term + 1 || ':' || {context_idf}, ',' ORDER BY term) FILTER (WHERE context_df > 0)
+               || '}}/{dimensions}')::sparsevec AS of_contexts
+    FROM counted, frequency
+),
+
+-- Vectors: the nearest by binary distance, read from the scope's btree alone, with as many to spare as rows are hidden,
+-- which makes joining the scope needless and loses none (NOT IN is asked of a hash table, however many these are)
+text_binary AS MATERIALIZED (
+    SELECT v.memory_id AS id, {binary_distance} AS bits FROM memory_vector v
+    WHERE (SELECT is_small FROM counted) AND {vector_scope} AND v.generation = {generation} AND v.kind = 'text'
+    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+), text_close AS (
+    SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
+    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+), context_binary AS MATERIALIZED (
+    SELECT v.memory_id AS id, {binary_distance} AS bits FROM memory_vector v
+    WHERE (SELECT is_small FROM counted) AND {vector_scope} AND v.generation = {generation} AND v.kind = 'context'
+    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+), context_close AS (
+    SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
+    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+), text_vector AS MATERIALIZED (
     SELECT v.memory_id AS id FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
       AND v.generation = {generation} AND v.kind = 'text'
-    ORDER BY (v.embedding <=> :question) + 0, v.memory_id LIMIT :arm
+    ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit
 )
-SELECT 'read' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, read::float8 AS own, 0::float8 AS near
+
+-- One row per number and per candidate; of each arm the best first
+SELECT 'rows_read' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, rows_read::float8 AS text_df,
+       0::float8 AS context_df
 FROM counted
 UNION ALL SELECT 'texts', NULL, NULL, texts, texts FROM counted
-UNION ALL SELECT 'found', NULL, term, own, near FROM found
-{lexical}
+UNION ALL SELECT 'frequency', NULL, term, text_df, context_df FROM frequency
+UNION ALL (SELECT 'text_lexical', t.id, NULL, 0, 0
+    FROM (SELECT unnest(text_ids) AS id, unnest(texts_bm25) AS bm25 FROM scan) t, idf
+    WHERE (SELECT is_small FROM counted) ORDER BY t.bm25 <#> idf.of_texts, t.id LIMIT :arm_limit)
+-- where no row has a context this would only repeat the arm of the texts
+UNION ALL (SELECT 'context_lexical', c.id, NULL, 0, 0
+    FROM (
+        SELECT unnest(context_ids) AS id, unnest(contexts_bm25) AS bm25, true AS is_context FROM scan
+        UNION ALL SELECT unnest(text_ids), unnest(texts_bm25), unnest(texts_without_context) FROM scan
+    ) c, idf
+    WHERE (SELECT is_small AND has_contexts FROM counted) AND c.is_context
+    ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit)
 UNION ALL SELECT 'text_vector', id, NULL, 0, 0 FROM text_vector
 UNION ALL (SELECT 'context_vector', v.memory_id, NULL, 0, 0 FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
       AND v.generation = {generation} AND v.kind = 'context'
-    ORDER BY (v.embedding <=> :question) + 0, v.memory_id LIMIT :arm)
-{more}
+    ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit)
+UNION ALL (SELECT 'time', t.id, NULL, 0, 0
+    FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
+    WHERE (SELECT is_small FROM counted)
+    ORDER BY abs(extract(epoch FROM t."timestamp" - CAST(:asked_at AS timestamptz))), t.id LIMIT :arm_limit)
+UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
+    FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
+    WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
+-- the newest fill up what vectors cannot give: rows without one
 UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m
-    WHERE (SELECT small FROM counted) AND (SELECT count(*) FROM text_vector) < :wanted AND {newest}
-    ORDER BY m.created_at DESC, m.id LIMIT :wanted)
+    WHERE (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit AND {newest}
+    ORDER BY m.created_at DESC, m.id LIMIT :limit)
 """
 
-# Rows with up to SHORT words are read from an index that has all of them (migration 0023), as long as the caller's
-# conditions ask for nothing else; the longer ones would not fit into it.
-EVERY = """
-    SELECT m.id, {rows} AS seen, {words}{columns}
+# What is read of each row. Without tags in the question, `tagged` is a constant that the planner removes, as it has to
+# be for an index-only scan (plans are made for the values, roles.SESSION_SETTINGS).
+ROW: Final = """
+    SELECT m.id, {rows} AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at,
+           CASE WHEN cardinality(CAST(:tags AS text[])) > 0 THEN m.tag_prefixes && CAST(:tags AS text[]) END AS tagged
     FROM memory m WHERE {scope}"""
 
-WORDS, SHORT = "cardinality(m.terms) + cardinality(m.context_terms)", 120
-"""Of a text and its context with at most so many words both have room in the scope's index, whatever its ids."""
-
-KNOWN_LIST = ", array_agg(id) AS ids"
-KNOWN = "m.workspace_id = :workspace AND m.id = ANY ((SELECT ids FROM scan)::uuid[])"
-"""The rows that were found before (`whole` is false), by their ids."""
-
-APART = "v.binary_embedding <~> (SELECT binary_quantize(CAST(:question AS halfvec)))"
-"""How many signs of a vector differ from the question's."""
-
-# Of one kind: the nearest by signs, without those that the caller's conditions hide (NOT IN is asked of a hash table,
-# however many these are).
-NEAR = """
-{kind}_signs AS MATERIALIZED (
-    SELECT v.memory_id AS id, {apart} AS apart FROM memory_vector v
-    WHERE (SELECT small FROM counted) AND {vectors} AND v.generation = {generation} AND v.kind = '{kind}'
-    ORDER BY apart, v.memory_id LIMIT (SELECT close + read - texts FROM counted)
-), {kind}_close AS (
-    SELECT id FROM {kind}_signs WHERE id NOT IN (SELECT unnest(hidden) FROM scan)
-    ORDER BY apart, id LIMIT (SELECT close FROM counted)
-)"""
-
-OVERFETCH, CLOSE, CLOSE_SHARE = 4, 800, 40
-"""By their signs so many times an arm's size are taken, in larger scopes a fortieth of the rows up to so many: of the
-ten nearest in 3,000, 20,000 and 100,000 vectors all were among the first 200, 400 and 800 (200 questions, 384
-components)."""
-
-TIMED_LISTS = """,
-           array_agg(id) FILTER (WHERE seen) AS timed_ids, array_agg(moment) FILTER (WHERE seen) AS moments"""
-TIMED = """
-UNION ALL (SELECT 'time', t.id, NULL, 0, 0
-    FROM (SELECT unnest(timed_ids) AS id, unnest(moments) AS moment FROM scan) t WHERE (SELECT small FROM counted)
-    ORDER BY abs(extract(epoch FROM t.moment - CAST(:asked_at AS timestamptz))), t.id LIMIT :arm)
-"""
-
-TAGGED_LISTS = """,
-           array_agg(id) FILTER (WHERE tagged AND seen) AS tagged_ids,
-           array_agg(created_at) FILTER (WHERE tagged AND seen) AS tagged_since"""
-TAGGED = """
-UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
-    FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_since) AS since FROM scan) t WHERE (SELECT small FROM counted)
-    ORDER BY t.since DESC, t.id LIMIT :arm)
-"""
-
-# ix_memory_user_speaker and its likes, one step per name
-SPEAKERS = """
-WITH RECURSIVE named AS (
-    (SELECT m.speaker FROM memory m WHERE {scope} AND m.speaker IS NOT NULL ORDER BY m.speaker LIMIT 1)
-    UNION ALL
-    SELECT next.speaker FROM named CROSS JOIN LATERAL (
-        SELECT m.speaker FROM memory m WHERE {scope} AND m.speaker > named.speaker ORDER BY m.speaker LIMIT 1
-    ) next
-) SELECT speaker FROM named LIMIT 200
-"""
+INDEXED_TERMS: Final = 120
+"""Of a text and its context with at most so many different terms, ix_memory_user_bm25 and _agent_bm25 hold all that is
+read by default; longer ones would not fit into an index entry and are found by ix_memory_user_many_terms and its
+likes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where to look: the scope on `memory m` and on `memory_vector v`, what else a row must be, which vectors count.
-    `filter_keys`: the keys a row must carry to be what `rows` asks for, `column_ranges`: bounds of
-    columns with a btree. `whole`: every row of the scope counts, not a few of them that were found before."""
-
-    scope: Condition
-    vectors: Condition
-    rows: Condition
-    generation: int
-    exact_rows: int
-    filter_keys: FilterKeys = NO_FILTER_KEYS
-    column_ranges: tuple[ColumnRange, ...] = ()
-    whole: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A question as the arms need it. `vector` None: no embedder. `asked_at`: middle of the time asked for.
-    `plain`: the question's own vector, where another one is searched with."""
-
-    terms: Sequence[int]
-    vector: NDArray[np.float32] | None
-    asked_at: datetime | None = None
-    tags: Sequence[str] = ()
-    plain: NDArray[np.float32] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """`arms`: ids by arm, best first. `texts`: how many rows may be seen; in a large scope about how many texts the
-    workspace has. `own`, `near`: in how many texts, and in how many contexts, a term stands. `path`: how vectors were
-    searched. `read`: how many rows were read one by one, seen or not."""
-
-    texts: int
-    own: Mapping[int, float]
-    near: Mapping[int, float]
-    arms: Mapping[str, Sequence[UUID]] = field(default_factory=dict)
-    path: VectorPath = "none"
-    read: int = 0
-
-
-async def speakers(session: Session, where: Where) -> list[str]:
-    """Who speaks in the scope, by the names that clients gave: the first 200 by the alphabet."""
-    found = await direct.fetch(session, speakers_statement(where), where.scope.values)
-    return [row.speaker for row in found]
-
-
-def passing(read: str, rows: str, *, close: str, deep: str = "") -> str:
-    """SQL of the ids of the nearest by signs that conditions let through. What is `read` comes from the scope's btree
-    alone, the nearest (a LIMIT `deep` of them, if given) held against `rows` one by one in their order (OFFSET 0 keeps
-    the planner from reading the scope instead) until as many as the parameter `close` says have passed."""
-    return f"""ARRAY(SELECT seen.id FROM (
-        SELECT v.memory_id, {APART} AS apart FROM memory_vector v WHERE {read} ORDER BY apart, v.memory_id {deep}
-    ) by_signs CROSS JOIN LATERAL (
-        SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = by_signs.memory_id AND {rows} OFFSET 0
-    ) seen LIMIT :{close})"""  # noqa: S608 - pieces of our own
-
-
-def speakers_statement(where: Where) -> TextClause:
-    """The statement, so that tests can EXPLAIN it; its values are those of the scope."""
-    return _speakers(where.scope.sql)
-
-
-async def candidates(session: Session, where: Where, ask: Ask, *, arm: int, wanted: int) -> Candidates | None:
-    """At most `arm` ids of each arm; at least `wanted` different ones, or all there are. None for a scope of more than
-    `exact_rows` rows."""
-    shape, values = statement(where, ask, arm=arm, wanted=wanted)
-    own: dict[int, float] = {}
-    near: dict[int, float] = {}
+async def find(session: Session, plan: SearchPlan) -> Candidates | None:
+    """The candidates; None for a scope of more than `exact_rows` rows."""
+    text_df: dict[int, float] = {}
+    context_df: dict[int, float] = {}
     arms: dict[str, list[UUID]] = {}
-    texts = read = 0
-    for row in await direct.fetch(session, shape, values):
-        if row.arm == "read":
-            read = int(row.own)
-            if read > where.exact_rows:
+    texts = 0
+    for row in await direct.fetch(session, statement(plan), values(plan)):
+        if row.arm == "rows_read":
+            if row.text_df > plan.exact_rows:
                 return None
         elif row.arm == "texts":
-            texts = int(row.own)
-        elif row.arm == "found":
-            own[row.term], near[row.term] = row.own, row.near
+            texts = int(row.text_df)
+        elif row.arm == "frequency":
+            text_df[row.term], context_df[row.term] = row.text_df, row.context_df
         else:
             arms.setdefault(row.arm, []).append(row.id)
-    return Candidates(texts, own, near, arms, "exact" if ask.vector is not None else "none", read)
+    return Candidates(texts, text_df, context_df, arms, "exact" if plan.vector is not None else "none")
 
 
-def statement(where: Where, ask: Ask, *, arm: int, wanted: int) -> tuple[TextClause, dict[str, Any]]:
-    """The statement and its values, so that tests can EXPLAIN it."""
-    shape = _candidates(
-        where.scope.sql,
-        where.vectors.sql,
-        where.rows.sql,
-        where.generation,
-        timed=ask.asked_at is not None,
-        tagged=bool(ask.tags),
-        wide=bm25.width(len(ask.terms)),
-        whole=where.whole,
+def statement(plan: SearchPlan) -> TextClause:
+    """The whole statement; tests/db/golden has it with the values filled in."""
+    return _statement(
+        plan.scope.sql, plan.vector_scope.sql, plan.rows.sql, plan.generation, prefiltered=plan.prefiltered
     )
-    values = {
-        **where.scope.values,
-        **where.vectors.values,
-        **where.rows.values,
-        "exact_rows": where.exact_rows,
-        **bm25.values(ask.terms),
-        "question": HalfVector(ask.vector) if ask.vector is not None else None,
-        "arm": arm,
-        "least_close": arm * OVERFETCH,
-        "close": CLOSE,
-        "wanted": wanted,
-        **({"asked_at": ask.asked_at} if ask.asked_at is not None else {}),
-        **({"tags": list(ask.tags)} if ask.tags else {}),
+
+
+def values(plan: SearchPlan) -> dict[str, Any]:
+    return {
+        **plan.scope.values,
+        **plan.vector_scope.values,
+        **plan.rows.values,
+        "exact_rows": plan.exact_rows,
+        "terms": list(plan.terms),
+        "question": HalfVector(plan.vector) if plan.vector is not None else None,
+        "asked_at": plan.asked_at,
+        "tags": list(plan.tags),
+        "min_close": plan.arm_limit * MIN_CLOSE,
+        "max_close": MAX_CLOSE,
+        "arm_limit": plan.arm_limit,
+        "limit": plan.limit,
     }
-    return shape, values
 
 
 @lru_cache(maxsize=256)
-def _candidates(
-    scope: str, vectors: str, rows: str, generation: int, *, timed: bool, tagged: bool, wide: int, whole: bool
-) -> TextClause:
-    columns = ', m."timestamp" AS moment' if timed else ""
-    columns += ", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged" if tagged else ""
-    every = EVERY.format(scope=scope, rows=rows, words=bm25.ROW, columns=columns)
-    short, long = f"{WORDS} <= {SHORT}", f"{WORDS} > {SHORT}"
+def _statement(scope: str, vector_scope: str, rows: str, generation: int, *, prefiltered: bool) -> TextClause:
+    row = ROW.format(rows=rows, scope=scope)
+    terms = "cardinality(m.terms) + cardinality(m.context_terms)"
+    by_index = f"{row} AND {terms} <= {INDEXED_TERMS}\n    UNION ALL {row} AND {terms} > {INDEXED_TERMS}"
+    by_ids = "m.workspace_id = :workspace AND m.id = ANY ((SELECT ids FROM scan)::uuid[])"
     shape = CANDIDATES.format(
-        asked=bm25.asked(wide, f"{scope} AND {short}" if whole else None),
-        hits=bm25.HITS,
-        lists=(TIMED_LISTS if timed else "") + (TAGGED_LISTS if tagged else "") + ("" if whole else KNOWN_LIST),
-        every=f"{every} AND {short} UNION ALL {every} AND {long}" if whole else every,
-        close_share=CLOSE_SHARE,
-        weighed=bm25.weighed(wide),
-        text_near=NEAR.format(kind="text", apart=APART, vectors=vectors, generation=int(generation)),
-        context_near=NEAR.format(kind="context", apart=APART, vectors=vectors, generation=int(generation)),
+        every=row if prefiltered else by_index,
+        keep_ids="true" if prefiltered else "false",
+        newest=by_ids if prefiltered else f"{scope} AND {rows}",
+        vector_scope=vector_scope,
         generation=int(generation),
-        lexical=bm25.ARMS,
-        more=(TIMED if timed else "") + (TAGGED if tagged else ""),
-        newest=f"{scope} AND {rows}" if whole else KNOWN,
+        dimensions=TERM_DIMENSIONS,
+        close_share=CLOSE_SHARE,
+        max_compared_terms=MAX_COMPARED_TERMS,
+        text_idf=IDF_SQL.format(texts="texts", frequency="text_df"),
+        context_idf=IDF_SQL.format(texts="texts", frequency="context_df"),
+        binary_distance=vectors.BINARY_DISTANCE,
+        exact_distance=vectors.exact_distance(),
     )
-    times = [bindparam("asked_at", type_=DateTime(timezone=True))] if timed else []
-    return typed(text(shape)).bindparams(bindparam("question", type_=Half()), *times)
-
-
-@lru_cache(maxsize=64)
-def _speakers(scope: str) -> TextClause:
-    return typed(text(SPEAKERS.format(scope=scope)))
+    return typed(text(shape)).bindparams(
+        bindparam("question", type_=Half()), bindparam("asked_at", type_=DateTime(timezone=True))
+    )

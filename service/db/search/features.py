@@ -1,6 +1,6 @@
-"""What is measured of each candidate of a search?
+"""The features of each candidate of a search, as columns.
 
-One row per candidate and one column per measure, so that ranking is arithmetic on columns: a few hundred objects with
+One row per candidate and one column per feature, so that ranking is arithmetic on columns: a few hundred objects with
 twenty fields each cost more than the statement. What only some questions need is selected for those alone.
 """
 
@@ -22,34 +22,36 @@ from sqlalchemy import TextClause, bindparam, text
 from service.db import direct
 from service.db.conditions import typed
 from service.db.engine import Session
-from service.db.search import goal_pull
-from service.db.search.exact import Ask, Where
+from service.db.search.plan import SearchPlan
 from service.db.tables import TERM_DIMENSIONS
-from service.db.vectors import Half
+from service.db.vectors import Half, cosine
 from service.language.context import QUESTION_MARKS
 
 Column = NDArray[np.float64]
 """A number for each candidate, NaN where there is nothing to measure."""
 
-ASKS = " OR ".join(f"strpos(m.content, '{mark}') > 0" for mark in QUESTION_MARKS)
+MAX_GOALS = 8
+"""Active goals that count: the first by priority. More would be close to everything."""
+
+HAS_QUESTION = " OR ".join(f"strpos(m.content, '{mark}') > 0" for mark in QUESTION_MARKS)
 
 ALWAYS: Mapping[str, str] = {
     "ids": "m.id",
-    "text_lexical": "-(m.bm25 <#> :asked_own)",
-    "context_lexical": "-(m.context_bm25 <#> :asked_near)",
-    "text_vector": "1 - (t.embedding <=> :question)",
-    "context_vector": "1 - (c.embedding <=> :question)",
-    "goal_tied": "pull.goal_tied",
-    "goal_near": "pull.goal_near",
-    "asking": f"CASE WHEN {ASKS} THEN m.content END",
+    "text_lexical": "-(m.bm25 <#> :text_idf)",
+    "context_lexical": "-(m.context_bm25 <#> :context_idf)",
+    "text_vector": cosine("t.embedding"),
+    "context_vector": cosine("c.embedding"),
+    "goal_linked": "goals.is_linked",
+    "goal_cosine": "goals.cosine",
+    "phrasing": f"CASE WHEN {HAS_QUESTION} THEN m.content END",
 }
 
-SPOKEN, SPOKEN_BYTES = "spoken", 2_000
-"""Wanted, it widens `asking` to all texts of up to so many bytes. Longer ones are no talk between two, are stored out
+SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
+"""Wanted, it widens `phrasing` to all texts of up to so many bytes. Longer ones are no talk between two, are stored out
 of line, and are too much to hand over for each candidate."""
 
-SOMETIMES: Mapping[str, str] = {
-    "plain": "1 - (t.embedding <=> :plain)",
+OPTIONAL: Mapping[str, str] = {
+    "question_cosine": cosine("t.embedding", ":question_vector"),
     "speaker": "m.speaker",
     "role": "m.role",
     "timestamp": 'm."timestamp"',
@@ -63,28 +65,40 @@ SOMETIMES: Mapping[str, str] = {
 }
 
 # The candidates are found by their ids alone (OFFSET 0): with the scope beside them the planner would rather read the
-# scope's whole btree, 3 ms in one of 20,000 rows.
-MEASURED = """
-WITH {active_goals}
+# scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are read once; a memory is linked to
+# one of them by hand, or close to its description. Without active goals both columns are NULL.
+FEATURES = """
+WITH active_goals AS MATERIALIZED (
+    SELECT g.id, gv.embedding FROM (
+        SELECT g.workspace_id, g.id FROM goal g WHERE {goal_scope} AND g.status = 'active'
+        ORDER BY g.priority DESC, g.created_at DESC, g.id LIMIT {max_goals}
+    ) g LEFT JOIN goal_vector gv ON gv.workspace_id = g.workspace_id AND gv.goal_id = g.id
+        AND gv.generation = {generation}
+)
 SELECT {columns}
 FROM (SELECT * FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) OFFSET 0) m
 LEFT JOIN memory_vector t ON t.workspace_id = m.workspace_id AND t.memory_id = m.id AND t.generation = {generation}
     AND t.kind = 'text'
 LEFT JOIN memory_vector c ON c.workspace_id = m.workspace_id AND c.memory_id = m.id AND c.generation = {generation}
     AND c.kind = 'context'
-{goal_pull}
+LEFT JOIN LATERAL (
+    SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id AND gm.goal_id = a.id
+                           AND gm.memory_id = m.id)) AS is_linked,
+           max({goal_cosine}) AS cosine
+    FROM active_goals a
+) goals ON true
 WHERE {scope} AND {rows}
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
-    """The candidates with their measures, all columns in one order; one that was not wanted is empty.
+class Features:
+    """The candidates with their features, all columns in one order; one that was not wanted is empty.
 
-    BM25 >= 0, cosines -1..1, NaN where there is nothing to measure. `goal_tied`: to an active goal, None without one;
-    `goal_near`: the cosine to the nearest of them. `asking`: the texts that hold a question mark, with SPOKEN the short
-    ones, too. `plain`: the cosine to the question's own vector, where another one is searched with. `ended`: when it
-    was over, by either of its ends. `dated`: whether it names a time.
+    BM25 >= 0, cosines -1..1, NaN where there is nothing to measure. `goal_linked`: to an active goal by hand, None
+    without one; `goal_cosine`: to the nearest of them. `phrasing`: the texts that hold a question mark, with
+    SHORT_TEXTS the short ones, too. `question_cosine`: to the question's own vector, where another one is searched
+    with. `ended`: when it was over, by either of its ends. `dated`: whether it names a time.
     """
 
     ids: Sequence[UUID]
@@ -92,10 +106,10 @@ class Measures:
     context_lexical: Column
     text_vector: Column
     context_vector: Column
-    goal_tied: Sequence[bool | None] = ()
-    goal_near: Sequence[float | None] = ()
-    asking: Sequence[str | None] = ()
-    plain: Sequence[float | None] = ()
+    goal_linked: Sequence[bool | None] = ()
+    goal_cosine: Sequence[float | None] = ()
+    phrasing: Sequence[str | None] = ()
+    question_cosine: Sequence[float | None] = ()
     speaker: Sequence[str | None] = ()
     role: Sequence[str | None] = ()
     timestamp: Sequence[datetime] = ()
@@ -108,69 +122,62 @@ class Measures:
     importance: Sequence[float] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class TermIdf:
+    """The IDF of each term of a question, over texts and over contexts, by term id."""
+
+    of_texts: Mapping[int, float]
+    of_contexts: Mapping[int, float]
+
+
 async def read(
-    session: Session,
-    where: Where,
-    ids: Sequence[UUID],
-    ask: Ask,
-    wanted: frozenset[str] = frozenset(),
-    *,
-    own: Mapping[int, float],
-    near: Mapping[int, float],
-) -> Measures:
-    """The measures of the candidates that the scope and the rules let through; `own` and `near`: IDF by term,
-    `wanted`: which of SOMETIMES, and SPOKEN."""
-    shape, values = statement(where, ids, ask, wanted, own=own, near=near)
+    session: Session, plan: SearchPlan, ids: Sequence[UUID], idf: TermIdf, wanted: frozenset[str] = frozenset()
+) -> Features:
+    """The features of the candidates that the scope and the conditions let through; `wanted`: which of OPTIONAL, and
+    SHORT_TEXTS."""
+    shape, values = statement(plan, ids, idf, wanted)
     found: dict[str, Any] = await direct.columns(session, shape, values) or dict.fromkeys(ALWAYS, ())
-    for name in NUMBERS:
+    for name in ("text_lexical", "context_lexical", "text_vector", "context_vector"):
         found[name] = np.array(found[name], dtype=np.float64)
-    found["text_lexical"] = np.fmax(found["text_lexical"], 0.0)  # a text without words: 0
-    return Measures(**found)
+    found["text_lexical"] = np.fmax(found["text_lexical"], 0.0)  # a text without terms: 0
+    return Features(**found)
 
 
 def statement(
-    where: Where,
-    ids: Sequence[UUID],
-    ask: Ask,
-    wanted: frozenset[str] = frozenset(),
-    *,
-    own: Mapping[int, float],
-    near: Mapping[int, float],
+    plan: SearchPlan, ids: Sequence[UUID], idf: TermIdf, wanted: frozenset[str] = frozenset()
 ) -> tuple[TextClause, dict[str, Any]]:
     """The statement and its values, so that tests can EXPLAIN it."""
-    if ask.plain is not None:
-        wanted |= {"plain"}
+    if plan.question_vector is not None:
+        wanted |= {"question_cosine"}
     values = {
-        **where.scope.values,
-        **where.rows.values,
+        **plan.scope.values,
+        **plan.rows.values,
         "ids": list(ids),
-        "question": HalfVector(ask.vector) if ask.vector is not None else None,
-        "asked_own": SparseVector(dict(own), TERM_DIMENSIONS),
-        "asked_near": SparseVector(dict(near), TERM_DIMENSIONS),
-        "plain": HalfVector(ask.plain) if ask.plain is not None else None,
-        "tags": list(ask.tags),
+        "question": HalfVector(plan.vector) if plan.vector is not None else None,
+        "question_vector": HalfVector(plan.question_vector) if plan.question_vector is not None else None,
+        "text_idf": SparseVector(dict(idf.of_texts), TERM_DIMENSIONS),
+        "context_idf": SparseVector(dict(idf.of_contexts), TERM_DIMENSIONS),
+        "tags": list(plan.tags),
     }
-    return _shape(where.scope.sql, where.rows.sql, where.generation, wanted), values
-
-
-NUMBERS = ("text_lexical", "context_lexical", "text_vector", "context_vector")
+    return _statement(plan.scope.sql, plan.rows.sql, plan.generation, wanted), values
 
 
 @lru_cache(maxsize=1024)
-def _shape(scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
-    chosen = {**ALWAYS, **SOMETIMES}
-    if SPOKEN in wanted:
-        chosen["asking"] = f"CASE WHEN octet_length(m.content) <= {SPOKEN_BYTES} OR {ASKS} THEN m.content END"
-    shape = MEASURED.format(
-        columns=", ".join(f"{each} AS {name}" for name, each in chosen.items() if name in ALWAYS or name in wanted),
+def _statement(scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
+    chosen = {**ALWAYS, **{name: each for name, each in OPTIONAL.items() if name in wanted}}
+    if SHORT_TEXTS in wanted:
+        chosen["phrasing"] = f"CASE WHEN octet_length(m.content) <= {SHORT_BYTES} OR {HAS_QUESTION} THEN m.content END"
+    shape = FEATURES.format(
+        columns=",\n       ".join(f"{each} AS {name}" for name, each in chosen.items()),
         scope=scope,
         rows=rows,
         generation=int(generation),
-        active_goals=goal_pull.active(scope, generation),
-        goal_pull=goal_pull.PULL,
+        goal_scope=scope.replace("m.", "g."),  # a goal has the columns of a scope, too
+        goal_cosine=cosine("a.embedding", "t.embedding"),
+        max_goals=MAX_GOALS,
     )
     sparse = SPARSEVEC(TERM_DIMENSIONS)
-    vectors = [bindparam(name, type_=Half()) for name in ("question", "plain") if f":{name}" in shape]
+    vectors = [bindparam(name, type_=Half()) for name in ("question", "question_vector") if f":{name}" in shape]
     return typed(text(shape)).bindparams(
-        *vectors, bindparam("asked_own", type_=sparse), bindparam("asked_near", type_=sparse)
+        *vectors, bindparam("text_idf", type_=sparse), bindparam("context_idf", type_=sparse)
     )

@@ -1,19 +1,15 @@
-"""Which vectors lie nearest to a question, inside a scope?
+"""The vectors nearest to a given one inside a scope, for what needs no other arm of a search.
 
-One statement, three arms behind one-time filters: a scope of up to `exact_rows` rows is cut by its btree and scanned
-exactly; a larger one asks the generation's HNSW index with over-fetch; and when that gives fewer than `limit`, the
-exact scan runs after all. `+ 0` keeps the exact arms off the HNSW index and makes the outer sort real: the planner
-takes the relaxed order of an iterative scan for granted (measured .920 against .982 recall, dependencies 9).
-
-The text is put together once per shape of scope and kept: building it from expressions cost more than the search.
+One statement, three arms behind one-time filters: a scope of up to `exact_rows` rows is cut by its btree and compared
+exactly; a larger one asks the generation's HNSW graph with over-fetch; and when that gives fewer than `limit`, all are
+compared exactly after all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -22,81 +18,80 @@ from sqlalchemy import TextClause, bindparam, text
 
 from service.db.conditions import Condition, typed
 from service.db.engine import Session
-from service.db.vectors import Half
+from service.db.vectors import Half, exact_distance, graph_distance
 
-Path = Literal["exact", "hnsw", "fallback"]
 OVERFETCH = 4
-MAX_CANDIDATES = 200  # hnsw.ef_search on the role: an arm's limit above it would be cut short (B1)
+MAX_FROM_GRAPH = 200
 
 # ix_memory_vector_user, _agent or _run cuts the scope; ix_memory_vector_hnsw_<generation> serves the middle arm.
-SHAPE = """
+NEAREST = """
 WITH counted AS (
-    SELECT count(*) AS c FROM (SELECT 1 FROM memory_vector v WHERE {here} LIMIT :exact_rows + 1) AS few
+    SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 ), exact AS (
-    SELECT v.memory_id, (v.embedding <=> :question) + 0 AS distance, 'exact' AS path
+    SELECT v.memory_id, {exact_distance} AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
-    WHERE (SELECT c FROM counted) <= :exact_rows AND {here} AND {rows}
-    ORDER BY (v.embedding <=> :question) + 0 LIMIT :wanted
+    WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors} AND {rows}
+    ORDER BY {exact_distance} LIMIT :limit
 ), approximate AS MATERIALIZED (
-    SELECT v.memory_id, (v.embedding::halfvec({dimension}) <=> CAST(:question AS halfvec({dimension}))) AS distance,
-           'hnsw' AS path
+    SELECT v.memory_id, {graph_distance} AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
-    WHERE (SELECT c FROM counted) > :exact_rows AND {here} AND {rows}
-    ORDER BY v.embedding::halfvec({dimension}) <=> CAST(:question AS halfvec({dimension})) LIMIT :wide
+    WHERE (SELECT vectors FROM counted) > :exact_rows AND {vectors} AND {rows}
+    ORDER BY {graph_distance} LIMIT :wide
 ), fallback AS (
-    SELECT v.memory_id, (v.embedding <=> :question) + 0 AS distance, 'fallback' AS path
+    SELECT v.memory_id, {exact_distance} AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
-    WHERE (SELECT c FROM counted) > :exact_rows AND (SELECT count(*) FROM approximate) < :wanted AND {here} AND {rows}
-    ORDER BY (v.embedding <=> :question) + 0 LIMIT :wanted
+    WHERE (SELECT vectors FROM counted) > :exact_rows AND (SELECT count(*) FROM approximate) < :limit
+      AND {vectors} AND {rows}
+    ORDER BY {exact_distance} LIMIT :limit
 )
-SELECT memory_id, distance, path FROM exact
-UNION ALL SELECT memory_id, distance, path FROM approximate WHERE (SELECT count(*) FROM approximate) >= :wanted
-UNION ALL SELECT memory_id, distance, path FROM fallback
-ORDER BY distance LIMIT :wanted
+SELECT memory_id, distance FROM exact
+UNION ALL SELECT memory_id, distance FROM approximate WHERE (SELECT count(*) FROM approximate) >= :limit
+UNION ALL SELECT memory_id, distance FROM fallback
+ORDER BY distance LIMIT :limit
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """A memory and its cosine to the question; `path` is the arm that found it."""
-
-    id: UUID
-    cosine: float
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where to look: a condition on `memory_vector v` (the scope) and one on `memory m` (everything else)."""
+class NearVectors:
+    """Where to look, what for and for how many: a condition on `memory_vector v` (the scope) and one on `memory m`
+    (everything else), the vector, and up to how many rows of the scope are compared exactly."""
 
     scope: Condition
     rows: Condition
+    vector: NDArray[np.float32]
     generation: int
+    limit: int
+    exact_rows: int
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {
+            **self.scope.values,
+            **self.rows.values,
+            "question": self.vector,
+            "limit": self.limit,
+            "wide": max(self.limit, min(self.limit * OVERFETCH, MAX_FROM_GRAPH)),
+            "exact_rows": self.exact_rows,
+        }
 
 
-async def find(
-    session: Session, target: Target, vector: NDArray[np.float32], *, limit: int, exact_rows: int
-) -> list[Near]:
-    """Up to `limit` memories, nearest first: exactly min(limit, matching rows)."""
-    shape = statement(target.scope.sql, target.rows.sql, len(vector), target.generation)
-    result = await session.execute(shape, parameters(target, vector, limit=limit, exact_rows=exact_rows))
-    return [Near(row.memory_id, 1.0 - row.distance, row.path) for row in result]
+async def find(session: Session, wanted: NearVectors) -> list[tuple[UUID, float]]:
+    """Memories with their cosine, nearest first: exactly min(limit, matching rows)."""
+    rows = await session.execute(statement(wanted), wanted.values)
+    return [(row.memory_id, 1.0 - row.distance) for row in rows]
+
+
+def statement(wanted: NearVectors) -> TextClause:
+    """The whole statement; tests/db/golden has it with the values filled in."""
+    return _statement(wanted.scope.sql, wanted.rows.sql, len(wanted.vector), wanted.generation)
 
 
 @lru_cache(maxsize=256)
-def statement(scope: str, rows: str, dimension: int, generation: int) -> TextClause:
-    """The statement of one shape, so that tests can EXPLAIN it. The generation is a literal: its index is partial."""
-    here = f"{scope} AND v.generation = {int(generation)} AND v.kind = 'text'"
-    filled = SHAPE.format(here=here, rows=rows, dimension=int(dimension))
+def _statement(scope: str, rows: str, dimension: int, generation: int) -> TextClause:
+    filled = NEAREST.format(
+        vectors=f"{scope} AND v.generation = {int(generation)} AND v.kind = 'text'",
+        rows=rows,
+        exact_distance=exact_distance(),
+        graph_distance=graph_distance(dimension),
+    )
     return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
-
-
-def parameters(target: Target, vector: NDArray[np.float32], *, limit: int, exact_rows: int) -> Mapping[str, Any]:
-    return {
-        **target.scope.values,
-        **target.rows.values,
-        "question": vector,
-        "wanted": limit,
-        "wide": max(limit, min(limit * OVERFETCH, MAX_CANDIDATES)),
-        "exact_rows": exact_rows,
-    }

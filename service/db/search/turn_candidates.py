@@ -26,7 +26,8 @@ from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.episodes.turns import TurnFilter
 from service.db.tables import TERM_DIMENSIONS
-from service.db.vectors import Half
+from service.db.vectors import Half, cosine, graph_distance
+from service.domain.bm25 import IDF_SQL
 
 # ix_turn_user, _agent or _run restricts the scope and gives the order. The weights are IDFs over the rows that were
 # read (as in Lucene's BM25); the indexes of a sparse vector begin at 1 in SQL, at 0 in the driver. A turn without a
@@ -41,12 +42,12 @@ WITH scoped AS MATERIALIZED (
     SELECT term, count(*)::float8 AS turns FROM scoped, unnest(terms) term
     WHERE terms && CAST(:terms AS integer[]) AND term = ANY (CAST(:terms AS integer[])) GROUP BY term
 ), query AS (
-    SELECT ('{{' || string_agg((term + 1) || ':' || ln(1 + (total - turns + 0.5) / (turns + 0.5)), ',' ORDER BY term)
+    SELECT ('{{' || string_agg((term + 1) || ':' || {idf}, ',' ORDER BY term)
             || '}}/{dimensions}')::sparsevec AS weights
     FROM frequency, counted
 ), memory_context AS (
     SELECT o.turn_id, max(greatest(-(m.context_bm25 <#> q.weights), 0)) AS lexical,
-           max(1 - (c.embedding <=> :vector)) AS cosine
+           max({context_cosine}) AS cosine
     FROM scoped s CROSS JOIN query q
     JOIN memory_source o ON o.workspace_id = :workspace AND o.turn_id = s.id
     JOIN memory m ON m.workspace_id = :workspace AND m.id = o.memory_id AND m.context_bm25 IS NOT NULL
@@ -57,7 +58,7 @@ WITH scoped AS MATERIALIZED (
     SELECT s.id, s.conversation_id, s.turn_index, s."timestamp",
            CASE WHEN s.terms && CAST(:terms AS integer[]) THEN greatest(-(s.bm25 <#> q.weights), 0) ELSE 0 END
                AS text_lexical,
-           1 - (v.embedding <=> :vector) AS text_cosine
+           {text_cosine} AS text_cosine
     FROM scoped s CROSS JOIN query q
     LEFT JOIN turn_vector v ON v.workspace_id = :workspace AND v.turn_id = s.id AND v.generation = {generation}
 ), scored AS MATERIALIZED (
@@ -89,10 +90,10 @@ JOIN turn t ON t.workspace_id = :workspace AND t.id = s.id
 # ix_turn_vector_hnsw_<generation>; rows are filtered after it, so more are read than wanted.
 OLDER = """
 WITH nearest AS MATERIALIZED (
-    SELECT v.turn_id, v.embedding::halfvec({dimension}) <=> CAST(:vector AS halfvec({dimension})) AS distance
+    SELECT v.turn_id, {graph_distance} AS distance
     FROM turn_vector v JOIN turn t ON t.workspace_id = v.workspace_id AND t.id = v.turn_id
     WHERE {vectors} AND v.generation = {generation} AND {scope} AND {rows}
-    ORDER BY v.embedding::halfvec({dimension}) <=> CAST(:vector AS halfvec({dimension})) LIMIT :scan_limit
+    ORDER BY {graph_distance} LIMIT :scan_limit
 )
 SELECT turn_id FROM nearest ORDER BY distance + 0 LIMIT :candidate_limit
 """
@@ -229,7 +230,15 @@ async def _older(
 
 @lru_cache(maxsize=256)
 def _scored_statement(scope: str, rows: str, generation: int) -> TextClause:
-    filled = SCORED.format(scope=scope, rows=rows, generation=int(generation), dimensions=TERM_DIMENSIONS)
+    filled = SCORED.format(
+        scope=scope,
+        rows=rows,
+        generation=int(generation),
+        dimensions=TERM_DIMENSIONS,
+        idf=IDF_SQL.format(texts="total", frequency="turns"),
+        text_cosine=cosine("v.embedding", ":vector"),
+        context_cosine=cosine("c.embedding", ":vector"),
+    )
     return typed(text(filled)).bindparams(
         bindparam("vector", type_=Half()), bindparam("time", type_=DateTime(timezone=True))
     )
@@ -237,7 +246,13 @@ def _scored_statement(scope: str, rows: str, generation: int) -> TextClause:
 
 @lru_cache(maxsize=256)
 def _older_statement(scope: str, vectors: str, rows: str, dimension: int, generation: int) -> TextClause:
-    filled = OLDER.format(scope=scope, vectors=vectors, rows=rows, dimension=int(dimension), generation=int(generation))
+    filled = OLDER.format(
+        scope=scope,
+        vectors=vectors,
+        rows=rows,
+        generation=int(generation),
+        graph_distance=graph_distance(dimension, ":vector"),
+    )
     return typed(text(filled)).bindparams(bindparam("vector", type_=Half()))
 
 

@@ -1,18 +1,24 @@
-"""Which memories may a question see? The rules of archive, expiry, validity and time, and all that the
-caller narrowed it by, as one condition that every arm of a search shares."""
+"""Which memories a search may see: the rules of archive, expiry, review, validity and time, and all that the caller
+narrowed it by, as one condition that every arm of a search shares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
 
 from service.db import filters
-from service.db.conditions import Condition
+from service.db.conditions import Condition, typed
+from service.db.engine import Session
 from service.domain.query import Narrow, Query, Validity, Window
 
 
 def rows(alias: str, query: Query, now: datetime) -> Condition:
-    """Everything but the scope. A given window lifts the exclusion of what is not valid now (R7.07, R7.08)."""
+    """Everything but the scope. A given window lifts the exclusion of what is not valid now."""
     found = alive(alias, now)
     if not query.include_archived:
         found &= live(alias)
@@ -22,7 +28,7 @@ def rows(alias: str, query: Query, now: datetime) -> Condition:
 
 
 def valid(alias: str, validity: Validity, now: datetime) -> Condition:
-    """Validity [t_valid, t_invalid): `demote` lets in what is over, `ignore` also what is to come (C18)."""
+    """Validity [t_valid, t_invalid): `demote` lets in what is over, `ignore` also what is to come."""
     if validity == "ignore":
         return Condition("true")
     found = Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)", {"now": now})
@@ -32,8 +38,8 @@ def valid(alias: str, validity: Validity, now: datetime) -> Condition:
 
 
 def narrowed(alias: str, narrow: Narrow, window: Window, found: Condition) -> Condition:
-    """`found`, and what the caller narrowed it by. Array operators are filters: under the policy no index serves them
-    (A2)."""
+    """`found`, and what the caller narrowed it by. Array operators are filters: under the policy no index serves
+    them."""
     if window.start is not None:
         found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": window.start})
     if window.end is not None:
@@ -69,12 +75,67 @@ def live(alias: str) -> Condition:
 
 
 def alive(alias: str, now: datetime) -> Condition:
-    """What has not expired: the job that removes the rest need not have come by yet (D4). And what does not wait for a
-    person's word: until then only reviews show it."""
+    """What has not expired, whether or not the job that removes it has run, and does not wait for a review: until
+    then only reviews show it."""
     here = f"({alias}.expires_at IS NULL OR {alias}.expires_at > :now) AND {alias}.review_status IS NULL"
     return Condition(here, {"now": now})
 
 
 def comparable(alias: str) -> Condition:
-    """What a new fact is compared with: not what another fact superseded, which is out of deduplication by then."""
+    """What a new fact is compared with: not what another fact superseded, which no longer takes part in
+    deduplication."""
     return Condition(f"({alias}.dedup_key IS NOT NULL OR {alias}.t_invalid IS NULL OR {alias}.t_invalid > :now)")
+
+
+# -- look-ups by these conditions alone --------------------------------------------------------------------------------
+
+# The scope's btree cuts; the rest is a filter and a sort of what is left.
+MOST_IMPORTANT = """
+SELECT m.id FROM memory m WHERE {rows} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :wanted
+"""
+
+RULES = """
+SELECT m.archived, m.expires_at, m.review_status, m.t_valid, m.t_invalid, m."timestamp", m.embedding_status,
+       ({rows}) AS is_visible, ({narrow}) AS is_wanted
+FROM memory m WHERE m.workspace_id = :workspace AND m.id = :memory_id AND {scope}
+"""
+
+
+async def most_important(session: Session, rows: Condition, *, limit: int) -> Sequence[UUID]:
+    """At most `limit` of the rows, the most important first, then the latest. `rows` speaks of `memory m`."""
+    return (await session.scalars(_most_important(rows.sql), {**rows.values, "wanted": limit})).all()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCheck:
+    """A memory of the scope, as far as the rules of visibility read it. `is_visible`: all of them let it through;
+    `is_wanted`: those do that the caller narrowed the search by, but for times."""
+
+    archived: bool
+    expires_at: datetime | None
+    review_status: str | None
+    t_valid: datetime | None
+    t_invalid: datetime | None
+    timestamp: datetime
+    embedding_status: str
+    is_visible: bool
+    is_wanted: bool
+
+
+async def check(
+    session: Session, scope: Condition, rows: Condition, narrow: Condition, memory_id: UUID
+) -> RuleCheck | None:
+    """How one memory meets these rules, of which `narrow` are a part; None when the scope does not hold it."""
+    values = {**scope.values, **rows.values, **narrow.values, "memory_id": memory_id}
+    row = (await session.execute(_check(scope.sql, rows.sql, narrow.sql), values)).one_or_none()
+    return RuleCheck(*row) if row is not None else None
+
+
+@lru_cache(maxsize=256)
+def _most_important(rows: str) -> TextClause:
+    return typed(text(MOST_IMPORTANT.format(rows=rows)))
+
+
+@lru_cache(maxsize=64)
+def _check(scope: str, rows: str, narrow: str) -> TextClause:
+    return typed(text(RULES.format(scope=scope, rows=rows, narrow=narrow)))

@@ -1,25 +1,26 @@
-"""Are words counted and ranked as BM25 says, compared with the same sums in Python?
+"""Terms are counted and ranked as BM25 says, compared with the same sums in Python.
 
-Texts with and without context, some of them hidden by the caller's conditions, and a word that most of them have: the
-commonest takes a way of its own through the statement.
+Texts with and without context, some of them hidden by the caller's conditions, and a term that most of them have.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
 import pytest
 from pgvector import SparseVector
+from sqlalchemy import text
 
 from service.db import scopes
 from service.db.conditions import Condition
 from service.db.engine import Database, driver
-from service.db.search import bm25, exact, term_statistics
-from service.db.search.exact import Ask, Where
+from service.db.search import exact
+from service.db.search.plan import SearchPlan
 from service.db.tables import TERM_DIMENSIONS
+from service.domain import bm25
 from service.domain.scope import Scope
 from tests.conftest import new_tenant
 
@@ -38,7 +39,7 @@ Weights = Mapping[int, float]
 
 
 @dataclass(frozen=True)
-class Text:
+class StoredText:
     id: UUID
     own: Weights
     near: Weights | None
@@ -47,11 +48,11 @@ class Text:
 
 @dataclass(frozen=True)
 class Store:
-    where: Where
-    texts: Sequence[Text]
+    plan: SearchPlan
+    texts: Sequence[StoredText]
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["contexts", "alone"])
+@pytest.fixture(scope="module", params=[True, False], ids=["contexts", "without_contexts"])
 async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIterator[Store]:
     chance = np.random.default_rng(11)
 
@@ -62,7 +63,7 @@ async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIter
         return {n: float(np.float32(chance.uniform(0.01, 2.5))) for n in has}
 
     texts = [
-        Text(
+        StoredText(
             UUID(int=(11 << 124) + at),
             weights(60),
             weights(80) if request.param and at % 3 else None,
@@ -87,7 +88,8 @@ async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIter
             )
     scope = Scope(tenant.workspace_id, user_id="ana")
     shown = Condition("(m.metadata->>'n')::int % 7 <> 3")
-    yield Store(Where(scopes.matching("m", scope), scopes.matching("v", scope), shown, 1, 10 * ROWS), texts)
+    matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
+    yield Store(SearchPlan(matching, vectors, shown, 1, 10 * ROWS, arm_limit=ARM, limit=1), texts)
     async with database.begin(tenant.workspace_id) as session:
         await (await driver(session)).execute("DELETE FROM memory WHERE workspace_id = $1", tenant.workspace_id)
 
@@ -119,42 +121,33 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("terms", QUESTIONS, ids=lambda terms: f"{terms[0]}+{len(terms) - 1}")
-async def test_words_are_counted_and_ranked_as_bm25_says(database: Database, store: Store, terms: list[int]) -> None:
-    async with database.snapshot(store.where.scope.values["workspace"]) as session:
-        found = await exact.candidates(session, store.where, Ask(terms, None), arm=ARM, wanted=1)
+async def test_terms_are_counted_and_ranked_as_bm25_says(database: Database, store: Store, terms: list[int]) -> None:
+    async with database.snapshot(store.plan.workspace_id) as session:
+        found = await exact.find(session, replace(store.plan, terms=terms))
     assert found is not None
     seen = [each for each in store.texts if not each.hidden]
     own = {each.id: each.own for each in seen}
     near = {each.id: each.near if each.near is not None else each.own for each in seen}
     assert found.texts == len(seen)
     contexts = any(each.near is not None for each in seen)
-    for arm, texts, counts in (("text_lexical", own, found.own), ("context_lexical", near, found.near)):
+    for arm, texts, counts in (("text_lexical", own, found.text_df), ("context_lexical", near, found.context_df)):
         held = {n: sum(n in has for has in texts.values()) for n in terms}
         assert {n: counts.get(n, 0) for n in terms} == held, arm
         if arm == "context_lexical" and not contexts:
             assert arm not in found.arms, "it would only repeat that of the texts"
             continue
-        wanted = _ranked(texts, {n: term_statistics.idf(len(seen), held[n]) for n in terms})
+        wanted = _ranked(texts, {n: bm25.idf(len(seen), held[n]) for n in terms})
         scores = dict(wanted)
         got = found.arms.get(arm, [])
         assert set(got) == set(scores)
         assert [scores[each] for each in got] == pytest.approx([score for _, score in wanted], rel=1e-4), arm
 
 
-@pytest.mark.parametrize(("count", "width"), [(0, 4), (1, 4), (4, 4), (5, 8), (11, 12), (16, 16), (17, 16), (48, 16)])
-def test_a_pass_has_room_for_the_words_and_every_word_a_place(count: int, width: int) -> None:
-    assert bm25.width(count) == width
-    values = bm25.values(range(count))
-    places = [term for name, terms in values.items() if name != "terms" for term in terms]
-    assert sorted(places) == values["terms"] == list(range(count))
-
-
-def test_a_page_of_words_takes_no_passes() -> None:
-    assert bm25.width(49) == 0
-    assert bm25.values(range(49)) == {"terms": list(range(49))}
-
-
-def test_nothing_faint_is_taken_for_a_word() -> None:
-    """Whatever the weights of a text are: from the longest text there can be to a word said over and over."""
-    lightest, heaviest = 0.01, 2.5
-    assert heaviest * bm25.FAINT < bm25.CLEAR < lightest
+@pytest.mark.parametrize(
+    ("texts", "frequency"), [(0, 0), (1, 1), (10, 3), (20_000, 1), (20_000, 19_999), (1_000_000, 7)]
+)
+async def test_the_idf_in_sql_is_that_in_python(database: Database, texts: int, frequency: int) -> None:
+    given = {"texts": f"CAST({texts} AS float8)", "frequency": f"CAST({frequency} AS float8)"}
+    async with database.read() as session:
+        found = await session.scalar(text(f"SELECT {bm25.IDF_SQL.format(**given)}"))
+    assert found == pytest.approx(bm25.idf(texts, frequency))

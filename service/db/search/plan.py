@@ -1,0 +1,66 @@
+"""What every statement of one search reads, and the candidates that they find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.db.conditions import Condition
+from service.domain.column_ranges import ColumnRange
+from service.domain.filter_keys import NO_FILTER_KEYS, FilterKeys
+from service.domain.query import VectorPath
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """Where a search looks, what for, and how many it wants.
+
+    `scope`, `vector_scope`: the scope as a condition on `memory m` and on `memory_vector v`. `rows`: what else a row
+    must be. `filter_keys`, `column_ranges`: what every row that meets `rows` carries, for the indexes. `exact_rows`:
+    up to so many rows of a scope are read one by one. `prefiltered`: scope, vectors and rows are those of a few rows
+    whose ids were looked up first (prefilter.py).
+
+    `terms`: ids of the question's terms. `vector`: what is searched with, None without an embedder; `question_vector`:
+    the question's own, where another one is searched with. `asked_at`: middle of the time that the question asks for.
+    `tags`: those a hit should have. `arm_limit`: ids of each arm, at most; `limit`: different ids, at least, or all
+    there are.
+    """
+
+    scope: Condition
+    vector_scope: Condition
+    rows: Condition
+    generation: int
+    exact_rows: int
+    filter_keys: FilterKeys = NO_FILTER_KEYS
+    column_ranges: tuple[ColumnRange, ...] = ()
+    prefiltered: bool = False
+    terms: Sequence[int] = ()
+    vector: NDArray[np.float32] | None = None
+    question_vector: NDArray[np.float32] | None = None
+    asked_at: datetime | None = None
+    tags: Sequence[str] = ()
+    arm_limit: int = 100
+    limit: int = 10
+
+    @property
+    def workspace_id(self) -> UUID:
+        found: UUID = self.scope.values["workspace"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """`arms`: ids by arm, best first. `texts`: how many rows the search may see; in a large scope about how many texts
+    the workspace has. `text_df`, `context_df`: in how many texts, and in how many contexts, a term occurs. `path`: how
+    vectors were searched."""
+
+    texts: int
+    text_df: Mapping[int, float]
+    context_df: Mapping[int, float]
+    arms: Mapping[str, Sequence[UUID]] = field(default_factory=dict)
+    path: VectorPath = "none"
