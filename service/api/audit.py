@@ -12,7 +12,7 @@ from service.api import cursors, errors
 from service.api.deps import Auditor, ResourcesOf
 from service.api.schemas import Id, NextCursor, OfUser, ResponseModel, Time
 from service.db.tenants import audit
-from service.db.tenants.audit import AuditFilter, AuditRecord
+from service.db.tenants.audit import AuditFilter
 from service.domain.audit import Operation, Subject
 from service.errors import InvalidInput
 
@@ -126,7 +126,7 @@ async def list_audit(
         found = await audit.page(session, who.workspace_id, wanted, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     more = cursors.encode(last.recorded_at, last.id) if last else None
-    return AuditPage(results=[_shown(each) for each in page], next_cursor=more)
+    return AuditPage(results=[AuditItem.of(each) for each in page], next_cursor=more)
 
 
 def _id(given: str | None, field: str) -> UUID | None:
@@ -136,7 +136,3 @@ def _id(given: str | None, field: str) -> UUID | None:
         return UUID(given)
     except ValueError:
         raise InvalidInput(f"{field}: must be a UUID.", field=field) from None
-
-
-def _shown(found: AuditRecord) -> AuditItem:
-    return AuditItem(**{name: getattr(found, name) for name in AuditItem.model_fields})

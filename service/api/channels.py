@@ -54,16 +54,7 @@ async def list_channels(
     async with res.db.read(who.workspace_id) as session:
         found = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
     page, last = cursors.cut(found, limit)
-    results = [
-        ChannelItem(
-            channel=each.name,
-            memories=each.memories,
-            turns=each.turns,
-            conversations=each.conversations,
-            last_used=each.last_used,
-        )
-        for each in page
-    ]
+    results = [ChannelItem.of(each, channel=each.name) for each in page]
     return ChannelPage(results=results, next_cursor=cursors.pack(f"channel|{last.name}") if last else None)
 
 

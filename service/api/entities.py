@@ -32,8 +32,6 @@ from service.api.entity_models import (
     ListEntitiesRequest,
     MergeEntitiesRequest,
     UpsertEntityRequest,
-    entity_fields,
-    entity_response,
 )
 from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf, uuid_of
@@ -109,7 +107,7 @@ async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf
         found = await entities.page(session, seen, kind=kind, after=after, limit=body.limit + 1)
     page, last = cursors.cut(found, body.limit)
     more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
-    return EntityPage(results=[entity_response(each) for _, each in page], next_cursor=more)
+    return EntityPage(results=[EntityResponse.of(each) for _, each in page], next_cursor=more)
 
 
 @router.put(
@@ -140,7 +138,7 @@ async def upsert_entity(
 
 
 def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
-    return answer(201 if found[1] else 200, entity_response(found[0]))
+    return answer(201 if found[1] else 200, EntityResponse.of(found[0]))
 
 
 @router.get(
@@ -203,7 +201,7 @@ def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
         similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
         score = max(each.fit, similarity or 0.0)
         if each.fit > 0 or score >= MIN_SIMILARITY:
-            hits.append(EntitySearchHit(**entity_fields(each.entity), score=score, similarity=similarity))
+            hits.append(EntitySearchHit.of(each.entity, score=score, similarity=similarity))
     return sorted(hits, key=lambda hit: (-hit.score, -hit.mentions, hit.name))
 
 
@@ -225,7 +223,7 @@ async def get_entity(
         found = await entities.get(session, seen, uuid_of(id, entity.missing))
     if found is None:
         raise entity.missing()
-    return send(answer(200, entity_response(found)))
+    return send(answer(200, EntityResponse.of(found)))
 
 
 @router.delete(
@@ -284,15 +282,11 @@ async def undo_entity_merge(id: str, who: Writer, res: ResourcesOf, write: Write
 
 def _merged(found: MergeOutcome) -> StoredAnswer:
     done = found.merge
-    body = EntityMergeResponse(
-        id=done.id,
+    body = EntityMergeResponse.of(
+        done,
         source_id=done.absorbed_id,
         target_id=done.entity_id,
-        mentions=done.mentions,
-        relations=done.relations,
-        created_at=done.created_at,
-        undone_at=done.undone_at,
-        entities=[entity_response(each) for each in found.entities],
+        entities=[EntityResponse.of(each) for each in found.entities],
     )
     return answer(200, body)
 

@@ -20,8 +20,7 @@ from service.api.entity_models import (
     EntityPathResponse,
     EntityRelationPage,
     EntityRelationResponse,
-    entity_fields,
-    entity_response,
+    EntityResponse,
     relation_response,
 )
 from service.api.narrowing import split
@@ -99,7 +98,7 @@ async def list_entity_relations(
         edge, direction = last
         far = edge.target_id if direction == "out" else edge.source_id
         more = cursors.pack(f"{edge.strength!r}|{far}|{edge.id}")
-    return EntityRelationPage(entities=[entity_response(each) for each in named], results=relations, next_cursor=more)
+    return EntityRelationPage(entities=[EntityResponse.of(each) for each in named], results=relations, next_cursor=more)
 
 
 @router.post(
@@ -194,7 +193,7 @@ async def get_entity_graph(
             await entities.count_read(session, who.workspace_id, starts, now=res.clock())
     body = EntityGraphResponse(
         nodes=[
-            EntityGraphNode(**entity_fields(nodes[each.entity_id]), depth=each.depth)
+            EntityGraphNode.of(nodes[each.entity_id], depth=each.depth)
             for each in found.reached
             if each.entity_id in nodes
         ],
@@ -240,7 +239,7 @@ async def find_entity_path(
     return EntityPathResponse(
         found=bool(found.entity_ids),
         length=len(found.relations) if found.entity_ids else None,
-        nodes=[entity_response(nodes[each]) for each in found.entity_ids],
+        nodes=[EntityResponse.of(nodes[each]) for each in found.entity_ids],
         relations=relations,
         truncated=found.truncated,
     )

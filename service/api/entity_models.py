@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
+from uuid import UUID
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -22,7 +23,7 @@ from service.api.schemas import (
     Time,
     Unit,
 )
-from service.domain.entity import Entity, EntityRelation
+from service.domain.entity import EntityRelation
 
 MAX_ALIASES = 50
 TypeWord = Annotated[Filled, Field(min_length=1, max_length=50, examples=["person"])]
@@ -252,48 +253,8 @@ class EntityMergeResponse(ResponseModel):
     entities: list[EntityResponse] = Field(description="The remaining entities: the target, or both after an undo")
 
 
-def entity_response(found: Entity) -> EntityResponse:
-    return EntityResponse(**entity_fields(found))
-
-
-def entity_fields(found: Entity) -> dict[str, Any]:
-    return {
-        "id": found.id,
-        "name": found.name,
-        "type": found.type,
-        "aliases": list(found.aliases),
-        "description": found.description,
-        "properties": dict(found.properties),
-        "salience": found.salience,
-        "user_id": found.user_id,
-        "channel": found.channel,
-        "mentions": found.mentions,
-        "extracted_by": found.extracted_by,
-        "first_seen": found.first_seen,
-        "last_accessed": found.last_accessed,
-        "access_count": found.access_count,
-        "version": found.version,
-        "created_at": found.created_at,
-        "updated_at": found.updated_at,
-    }
-
-
-def relation_response(found: EntityRelation, names: Mapping[Id, str], memory_ids: list[Id]) -> EntityRelationResponse:
-    return EntityRelationResponse(
-        id=found.id,
-        source_id=found.source_id,
-        source=names[found.source_id],
-        type=found.type,
-        label=found.label,
-        target_id=found.target_id,
-        target=names[found.target_id],
-        strength=found.strength,
-        confidence=found.confidence,
-        properties=dict(found.properties),
-        t_valid=found.t_valid,
-        t_invalid=found.t_invalid,
-        extracted_by=found.extracted_by,
-        memory_ids=memory_ids,
-        created_at=found.created_at,
-        updated_at=found.updated_at,
-    )
+def relation_response(
+    found: EntityRelation, names: Mapping[UUID, str], memory_ids: list[UUID]
+) -> EntityRelationResponse:
+    source, target = names[found.source_id], names[found.target_id]
+    return EntityRelationResponse.of(found, source=source, target=target, memory_ids=memory_ids)

@@ -170,36 +170,16 @@ class GoalHistoryResponse(ResponseModel):
 
 
 def goal_response(goal: Goal, now: datetime) -> GoalResponse:
-    return GoalResponse(**_fields(goal, now))
+    return GoalResponse.of(goal, status=goal.status.value, overdue=goal.is_overdue(now))
 
 
 def goal_details_response(found: GoalDetails, now: datetime) -> GoalDetailsResponse:
-    return GoalDetailsResponse(
-        **_fields(found.goal, now),
+    return GoalDetailsResponse.of(
+        found.goal,
+        status=found.goal.status.value,
+        overdue=found.goal.is_overdue(now),
         parent=goal_response(found.parent, now) if found.parent else None,
         blockers=[goal_response(each, now) for each in found.blockers],
         subgoals=[goal_response(each, now) for each in found.subgoals],
         memory_ids=list(found.memory_ids),
     )
-
-
-def _fields(goal: Goal, now: datetime) -> dict[str, Any]:
-    return {
-        "id": goal.id,
-        "description": goal.description,
-        "status": goal.status.value,
-        "priority": goal.priority,
-        "user_id": goal.scope.user_id,
-        "agent_id": goal.scope.agent_id,
-        "run_id": goal.scope.run_id,
-        "channel": goal.scope.channel,
-        "parent_id": goal.parent_id,
-        "blocked_by": list(goal.blocked_by),
-        "deadline": goal.deadline,
-        "overdue": goal.is_overdue(now),
-        "result": goal.result,
-        "version": goal.version,
-        "created_at": goal.created_at,
-        "updated_at": goal.updated_at,
-        "completed_at": goal.completed_at,
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -247,48 +247,18 @@ class StrategySearchResponse(ResponseModel):
     warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
 
 
-def strategy_response(found: Strategy) -> StrategyResponse:
-    return StrategyResponse(**_strategy_fields(found))
-
-
 def strategy_details_response(found: Strategy) -> StrategyDetailsResponse:
-    return StrategyDetailsResponse(**_strategy_fields(found), conversations=_uses(found))
+    return StrategyDetailsResponse.of(found, conversations=_uses(found))
 
 
 def learn_strategy_response(found: LearnedStrategy) -> LearnStrategyResponse:
-    event: Literal["ADD", "REINFORCE"] = "ADD" if found.is_new else "REINFORCE"
-    strategy = found.strategy
-    return LearnStrategyResponse(**_strategy_fields(strategy), conversations=_uses(strategy), event=event)
+    event = "ADD" if found.is_new else "REINFORCE"
+    return LearnStrategyResponse.of(found.strategy, conversations=_uses(found.strategy), event=event)
 
 
 def strategy_search_hit(found: StrategyMatch) -> StrategySearchHit:
-    return StrategySearchHit(
-        **_strategy_fields(found.strategy),
-        similarity=found.similarity,
-        smoothed_rate=found.strategy.smoothed_rate,
-        score=found.score,
-    )
+    return StrategySearchHit.of(found.strategy, similarity=found.similarity, score=found.score)
 
 
 def _uses(found: Strategy) -> list[StrategyUseItem]:
     return [StrategyUseItem(conversation_id=each, success=success) for each, success in found.conversations.items()]
-
-
-def _strategy_fields(found: Strategy) -> dict[str, Any]:
-    return {
-        "id": found.id,
-        "description": found.description,
-        "context_pattern": found.context_pattern,
-        "task_type": found.task_type,
-        "tool_sequence": list(found.tool_sequence),
-        "success_count": found.success_count,
-        "failure_count": found.failure_count,
-        "success_rate": found.success_rate,
-        "user_id": found.scope.user_id,
-        "agent_id": found.scope.agent_id,
-        "run_id": found.scope.run_id,
-        "channel": found.scope.channel,
-        "version": found.version,
-        "created_at": found.created_at,
-        "last_used_at": found.last_used_at,
-    }

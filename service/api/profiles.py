@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
@@ -146,17 +147,7 @@ async def patch_user_profile(
 
 
 def profile_response(found: Profile) -> ProfileResponse:
-    traits = found.traits
-    return ProfileResponse(
-        user_id=found.user_id,
-        preferences=dict(traits.preferences),
-        expertise_areas=list(traits.expertise_areas),
-        communication_style=dict(traits.communication_style),
-        metadata=dict(traits.metadata),
-        version=found.version,
-        created_at=found.created_at,
-        updated_at=found.updated_at,
-    )
+    return ProfileResponse.of(found, **asdict(found.traits))
 
 
 def _stored(found: ProfileOutcome) -> StoredAnswer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -36,6 +36,21 @@ class ResponseModel(BaseModel):
     """An answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, found: object, **more: Any) -> Self:
+        """The answer about a domain value: each field is taken from `more`, else from the attribute of the same name of
+        the value, or of its `scope`."""
+        scope = getattr(found, "scope", None)
+        values = {
+            name: getattr(scope if scope is not None and name in SCOPE_FIELDS else found, name)
+            for name in cls.model_fields
+            if name not in more
+        }
+        return cls(**values, **more)
+
+
+SCOPE_FIELDS = frozenset({"user_id", "agent_id", "run_id", "channel"})
 
 
 def _time(value: object) -> datetime:

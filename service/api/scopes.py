@@ -68,7 +68,7 @@ async def list_scopes(
             found += await users.owners(session, who.workspace_id, kind, after=behind, limit=room, now=res.clock())
     page, last = cursors.cut(found, limit)
     more = cursors.pack(f"{last.kind}|{last.id}") if last else None
-    return ScopePage(results=[_shown(each) for each in page], next_cursor=more)
+    return ScopePage(results=[ScopeItem.of(each, type=each.kind) for each in page], next_cursor=more)
 
 
 @router.delete(
@@ -90,17 +90,6 @@ async def delete_scope(
     names = {f"{type}_id": id}
     extent = Extent(Scope(who.workspace_id, **names), channel)
     return send(many(await forget_scope(extent, res, write.answered_by(many))))
-
-
-def _shown(found: OwnerUsage) -> ScopeItem:
-    return ScopeItem(
-        type=found.kind,
-        id=found.id,
-        memories=found.memories,
-        archived=found.archived,
-        first_used=found.first_used,
-        last_used=found.last_used,
-    )
 
 
 def _kind_and_id(text: str) -> tuple[OwnerKind, str]:

@@ -16,10 +16,10 @@ from service.api.procedure_models import (
     ReinforceStrategyRequest,
     StrategyDetailsResponse,
     StrategyPage,
+    StrategyResponse,
     StrategySearchResponse,
     learn_strategy_response,
     strategy_details_response,
-    strategy_response,
     strategy_search_hit,
 )
 from service.api.reads import NoteOf
@@ -96,7 +96,7 @@ async def list_strategies(
         )
     page, last = cursors.cut(found, limit)
     return StrategyPage(
-        results=[strategy_response(each) for each in page],
+        results=[StrategyResponse.of(each) for each in page],
         next_cursor=cursors.encode(last.created_at, last.id) if last else None,
     )
 

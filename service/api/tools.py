@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
@@ -23,7 +23,7 @@ from service.api.schemas import Channel, Id, Time
 from service.api.store_models import RedactionCount
 from service.api.writes import WriteOf, answer, send
 from service.db.cognition import invocations
-from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
+from service.domain.procedure import Invocation, InvocationFilter
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.errors import InvalidInput
@@ -95,7 +95,7 @@ async def list_tool_invocations(
         found = await invocations.page(session, scope, wanted, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     return ToolInvocationPage(
-        results=[_invocation(each) for each in page],
+        results=[ToolInvocationResponse.of(each) for each in page],
         next_cursor=cursors.pack(f"{last.recorded_at.isoformat()}|{last.id}") if last and last.recorded_at else None,
     )
 
@@ -127,12 +127,7 @@ async def get_tool_stats(
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
     async with res.db.read(who.workspace_id) as session:
         found = await invocations.stats(session, scope, wanted)
-    return ToolStatsResponse(
-        results=[
-            ToolStatsItem(**_tool(each), p50_latency_ms=each.p50_latency_ms, p95_latency_ms=each.p95_latency_ms)
-            for each in found
-        ]
-    )
+    return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in found])
 
 
 @router.get(
@@ -154,54 +149,14 @@ async def list_tools(
         found = await invocations.tools(session, who.workspace_id, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     return ToolPage(
-        results=[ToolResponse(**_tool(each)) for each in page],
+        results=[ToolResponse.of(each) for each in page],
         next_cursor=cursors.pack(last.name) if last else None,
     )
 
 
 def _recorded(use: Invocation) -> StoredAnswer:
     redactions = [RedactionCount(label=each.label, count=each.count) for each in use.redactions]
-    return answer(201, RecordedToolInvocationResponse(**_common(use), redactions=redactions))
-
-
-def _invocation(use: Invocation) -> ToolInvocationResponse:
-    assert use.recorded_at is not None, "what is read was recorded"
-    return ToolInvocationResponse(
-        **_common(use),
-        tool_input=use.tool_input,
-        tool_output=use.tool_output,
-        error_message=use.error_message,
-        recorded_at=use.recorded_at,
-    )
-
-
-def _common(use: Invocation) -> dict[str, Any]:
-    return {
-        "id": use.id,
-        "tool_name": use.tool_name,
-        "task_type": use.task_type,
-        "success": use.success,
-        "latency_ms": use.latency_ms,
-        "user_id": use.scope.user_id,
-        "agent_id": use.scope.agent_id,
-        "run_id": use.scope.run_id,
-        "channel": use.scope.channel,
-        "conversation_id": use.conversation_id,
-        "turn_id": use.turn_id,
-        "turn_index": use.turn_index,
-        "timestamp": use.timestamp,
-    }
-
-
-def _tool(found: ToolTotals | ToolStats) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "usage_count": found.usage_count,
-        "success_count": found.success_count,
-        "success_rate": found.success_count / found.usage_count if found.usage_count else None,
-        "avg_latency_ms": found.avg_latency_ms,
-        "last_used_at": found.last_used_at,
-    }
+    return answer(201, RecordedToolInvocationResponse.of(use, redactions=redactions))
 
 
 def _time_and_number(text: str) -> tuple[datetime, int]:

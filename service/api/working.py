@@ -27,7 +27,6 @@ from service.api.working_models import (
     active_goal_response,
     session_data_response,
     thought_response,
-    working_item_response,
     working_turn_response,
 )
 from service.api.writes import answer, send
@@ -92,7 +91,7 @@ async def get_working_context(scope: WorkingScopeOf, who: Reader, res: Resources
         channel=scope.channel,
         turns=[working_turn_response(each) for each in found.turns],
         thoughts=[thought_response(each) for each in found.thoughts],
-        items={key: working_item_response(each) for key, each in found.items.items()},
+        items={key: WorkingItemResponse.of(each) for key, each in found.items.items()},
         goal=active_goal_response(found.goal) if found.goal else None,
         session=session_data_response(found.session) if found.session else None,
     )
@@ -128,7 +127,7 @@ async def set_working_item(
     entry, is_new = await working.put(
         scope, WorkingKind.ITEM, key, body.value, res, ttl_s=body.ttl_seconds, expected=expected
     )
-    return send(answer(201 if is_new else 200, working_item_response(entry)))
+    return send(answer(201 if is_new else 200, WorkingItemResponse.of(entry)))
 
 
 @router.get(
@@ -140,7 +139,7 @@ async def set_working_item(
 )
 async def get_working_item(key: Key, scope: WorkingScopeOf, who: Reader, res: ResourcesOf) -> Response:
     """Counts as a use; it does not extend the value's life."""
-    return send(answer(200, working_item_response(await working.read(scope, WorkingKind.ITEM, key, res))))
+    return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
 
 
 @router.delete(

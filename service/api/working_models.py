@@ -145,25 +145,17 @@ class WorkingMemoryResponse(ResponseModel):
     session: SessionDataResponse | None = Field(description="Data of the session as a whole; null: none")
 
 
-def working_item_response(entry: WorkingEntry) -> WorkingItemResponse:
-    return WorkingItemResponse(key=entry.key, value=entry.value, **_fields(entry))
-
-
 def working_turn_response(entry: WorkingEntry) -> WorkingTurnResponse:
-    return WorkingTurnResponse(**entry.value, **_fields(entry))
+    return WorkingTurnResponse.of(entry, **entry.value)
 
 
 def thought_response(entry: WorkingEntry) -> ThoughtResponse:
-    return ThoughtResponse(thought=entry.value, **_fields(entry))
+    return ThoughtResponse.of(entry, thought=entry.value)
 
 
 def active_goal_response(entry: WorkingEntry) -> ActiveGoalResponse:
-    return ActiveGoalResponse(**entry.value, **_fields(entry))
+    return ActiveGoalResponse.of(entry, **entry.value)
 
 
 def session_data_response(entry: WorkingEntry) -> SessionDataResponse:
-    return SessionDataResponse(data=entry.value, **_fields(entry))
-
-
-def _fields(entry: WorkingEntry) -> dict[str, Any]:
-    return {"version": entry.version, "created_at": entry.created_at, "expires_at": entry.expires_at}
+    return SessionDataResponse.of(entry, data=entry.value)

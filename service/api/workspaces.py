@@ -146,16 +146,7 @@ class WhoAmIResponse(ResponseModel):
 )
 async def whoami(who: CallerOf) -> WhoAmIResponse:
     """Its workspace, rights and default scope."""
-    return WhoAmIResponse(
-        workspace_id=who.workspace_id,
-        api_key_id=who.key_id,
-        rights=sorted(str(right) for right in who.rights),
-        user_id=who.user_id,
-        agent_id=who.agent_id,
-        run_id=who.run_id,
-        channel=who.channel,
-        expires_at=who.expires_at,
-    )
+    return WhoAmIResponse.of(who, api_key_id=who.key_id, rights=sorted(str(right) for right in who.rights))
 
 
 @router.post(
@@ -186,7 +177,7 @@ async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     """Its name and its own settings, without the service's."""
     async with res.db.read(who.workspace_id) as session:
         found = await keys.workspace(session, who.workspace_id)
-    return WorkspaceResponse(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
+    return WorkspaceResponse.of(found)
 
 
 @router.patch(
@@ -206,7 +197,7 @@ async def update_workspace(
         await keys.change_workspace(session, who.workspace_id, name=body.name, settings=body.settings)
         found = await keys.workspace(session, who.workspace_id)
     request.app.state.keys.forget()
-    return WorkspaceResponse(id=found.id, name=found.name, settings=dict(found.settings), created_at=found.created_at)
+    return WorkspaceResponse.of(found)
 
 
 @router.post(
@@ -240,7 +231,7 @@ async def list_api_keys(who: Admin, res: ResourcesOf) -> ApiKeysResponse:
     """Without their secrets, revoked keys included. Needs the right `admin`."""
     async with res.db.read(who.workspace_id) as session:
         found = await keys.listing(session, who.workspace_id)
-    return ApiKeysResponse(results=[_key(each) for each in found])
+    return ApiKeysResponse(results=[ApiKeyItem.of(each) for each in found])
 
 
 @router.delete(
@@ -281,19 +272,3 @@ def _check_settings(wanted: dict[str, Any]) -> None:
     except ValidationError as exc:
         field, message = errors.said(exc.errors(), lambda where: ".".join(("settings", *map(str, where))))
         raise InvalidInput(f"{field}: {message}", field=field) from None
-
-
-def _key(found: keys.KeyInfo) -> ApiKeyItem:
-    return ApiKeyItem(
-        id=found.id,
-        name=found.name,
-        hint=found.hint,
-        rights=list(found.rights),
-        user_id=found.user_id,
-        agent_id=found.agent_id,
-        run_id=found.run_id,
-        channel=found.channel,
-        created_at=found.created_at,
-        expires_at=found.expires_at,
-        revoked_at=found.revoked_at,
-    )

@@ -43,18 +43,18 @@ class ToolTotals:
     avg_latency_ms: float | None
     last_used_at: datetime | None
 
+    @property
+    def success_rate(self) -> float | None:
+        """0..1; None when it was never used."""
+        return self.success_count / self.usage_count if self.usage_count else None
+
 
 @dataclass(frozen=True, slots=True)
-class ToolStats:
-    """Statistics of a tool over the selected uses. p50, p95: interpolated; None when no latency is known."""
+class ToolStats(ToolTotals):
+    """The same over selected uses. p50, p95: interpolated; None when no latency is known."""
 
-    name: str
-    usage_count: int
-    success_count: int
-    avg_latency_ms: float | None
     p50_latency_ms: float | None
     p95_latency_ms: float | None
-    last_used_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

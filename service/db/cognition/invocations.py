@@ -112,7 +112,7 @@ async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> lis
         .order_by(func.count().desc(), ToolInvocationRow.tool_name)
     )
     return [
-        ToolStats(row.tool_name, row.uses, row.good, row.mean, row.p50, row.p95, row.last)
+        ToolStats(row.tool_name, row.uses, row.good, row.mean, row.last, row.p50, row.p95)
         for row in await session.execute(query)
     ]
 
