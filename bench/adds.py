@@ -67,11 +67,10 @@ class AddBench:
     async def _round(self, clients: int, count: int) -> None:
         bodies = self._bodies(count, clients)
         await until_idle(self._service)
-        processes = self._service.processes
-        before = processes.cpu_s() if processes else {}
+        before = self._service.cpu_s()
         self._model_ms()
         run = await post_all(self._service.url, self._service.key, PATH, bodies, clients=clients)
-        after = processes.cpu_s() if processes else {}
+        after = self._service.cpu_s()
         wrong = [answer for answer in run.answers if answer.status != 200 or answer.json["warnings"]]
         if wrong:
             raise SystemExit(f"{len(wrong)} adds failed, the first with {wrong[0].status}: {wrong[0].body[:500]!r}")

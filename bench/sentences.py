@@ -9,107 +9,35 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-PEOPLE = (
-    "Mara",
-    "Jonas",
-    "Priya",
-    "Tomas",
-    "Aiko",
-    "Samir",
-    "Elena",
-    "Victor",
-    "Noor",
-    "Felix",
-    "Ingrid",
-    "Rafael",
-    "Dana",
-    "Oskar",
-    "Lucia",
-    "Hamid",
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(text.split(", "))
+
+
+PEOPLE = _parts(
+    "Mara, Jonas, Priya, Tomas, Aiko, Samir, Elena, Victor, Noor, Felix, Ingrid, Rafael, Dana, Oskar, Lucia, Hamid"
 )
-PLACES = (
-    "Lisbon",
-    "Oslo",
-    "Kyoto",
-    "Denver",
-    "Nairobi",
-    "Vienna",
-    "Porto",
-    "Montreal",
-    "Leeds",
-    "Tallinn",
-    "Bologna",
-    "Hobart",
+PLACES = _parts("Lisbon, Oslo, Kyoto, Denver, Nairobi, Vienna, Porto, Montreal, Leeds, Tallinn, Bologna, Hobart")
+FIRMS = _parts("Northwind Labs, Harbor Freight Lines, Bluepeak, the city library, Orchard Health, Ferrum Tools")
+THINGS = _parts(
+    "sourdough bread, jazz records, trail running, old cameras, board games, green tea, pottery, night trains, "
+    "chess puzzles, wild swimming, tomato plants, science podcasts, road bikes, woodwork, crosswords, spicy "
+    "noodles, birdwatching, film noir"
 )
-FIRMS = ("Northwind Labs", "Harbor Freight Lines", "Bluepeak", "the city library", "Orchard Health", "Ferrum Tools")
-THINGS = (
-    "sourdough bread",
-    "jazz records",
-    "trail running",
-    "old cameras",
-    "board games",
-    "green tea",
-    "pottery",
-    "night trains",
-    "chess puzzles",
-    "wild swimming",
-    "tomato plants",
-    "science podcasts",
-    "road bikes",
-    "woodwork",
-    "crosswords",
-    "spicy noodles",
-    "birdwatching",
-    "film noir",
+TASKS = _parts(
+    "the quarterly report, the kitchen renovation, the search index, the visa papers, a birthday party, the data "
+    "migration, the school play, the garden fence, a grant proposal, the mobile release, the moving boxes, the "
+    "choir concert"
 )
-TASKS = (
-    "the quarterly report",
-    "the kitchen renovation",
-    "the search index",
-    "the visa papers",
-    "a birthday party",
-    "the data migration",
-    "the school play",
-    "the garden fence",
-    "a grant proposal",
-    "the mobile release",
-    "the moving boxes",
-    "the choir concert",
+TOOLS = _parts("Postgres, Rust, Figma, spreadsheets, Kubernetes, a paper notebook, Blender, Terraform, a label printer")
+TIMES = _parts(
+    "next Tuesday, tomorrow at 9, in two weeks, on March 14, last weekend, every Friday, this autumn, at the end "
+    "of the month, since 2019, on Sunday evening, in the spring, two days ago"
 )
-TOOLS = (
-    "Postgres",
-    "Rust",
-    "Figma",
-    "spreadsheets",
-    "Kubernetes",
-    "a paper notebook",
-    "Blender",
-    "Terraform",
-    "a label printer",
-)
-TIMES = (
-    "next Tuesday",
-    "tomorrow at 9",
-    "in two weeks",
-    "on March 14",
-    "last weekend",
-    "every Friday",
-    "this autumn",
-    "at the end of the month",
-    "since 2019",
-    "on Sunday evening",
-    "in the spring",
-    "two days ago",
-)
-REASONS = (
-    "because the old way took too long",
-    "since the doctor advised it",
-    "although it costs more",
-    "after a talk with a friend",
-    "to have the evenings free",
-    "because it rained all week",
-    "so that nobody has to wait",
-    "and it went better than expected",
+REASONS = _parts(
+    "because the old way took too long, since the doctor advised it, although it costs more, after a talk with a "
+    "friend, to have the evenings free, because it rained all week, so that nobody has to wait, and it went "
+    "better than expected"
 )
 PATTERNS = (
     "{person} prefers {thing} to {other} {reason}.",

@@ -89,10 +89,9 @@ class StoreBench:
 
     @contextmanager
     def _measured(self, kind: str, clients: int) -> Iterator[list[LoadRun]]:
-        processes, runs = self._service.processes, list[LoadRun]()
-        before = processes.cpu_s() if processes else {}
+        runs, before = list[LoadRun](), self._service.cpu_s()
         yield runs
-        after = processes.cpu_s() if processes else {}
+        after = self._service.cpu_s()
         done = len(runs[0].answers)
         rounds = self.cells.setdefault((kind, clients), StoreRounds())
         rounds.paces.append(runs[0].pace)

@@ -83,6 +83,10 @@ class Service:
     database: str | None = None  # asyncpg URL of its superuser
     processes: ServiceProcesses | None = None
 
+    def cpu_s(self) -> dict[Part, float]:
+        """Returns seconds of CPU used so far by each part; empty for a service that runs elsewhere."""
+        return self.processes.cpu_s() if self.processes else {}
+
     @property
     def log(self) -> str:
         return self.processes.log.read_text(errors="replace") if self.processes else ""

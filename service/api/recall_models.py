@@ -250,7 +250,7 @@ def _entity(found: EntityItem) -> RecallEntityItem:
         aliases=list(known.aliases),
         description=known.description,
         salience=known.salience,
-        score=found.score,
+        score=1.0,
     )
 
 

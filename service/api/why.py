@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -67,21 +68,7 @@ async def explain_memory(
     return ExplainMemoryResponse(
         id=wanted,
         memory=memory.text if memory else None,
-        sources=[
-            MemorySourceItem(
-                conversation_id=each.conversation_id,
-                external_id=each.external_id,
-                turn_id=each.turn_id,
-                turn_index=each.turn_index,
-                role=each.role,
-                speaker=each.speaker,
-                timestamp=each.timestamp,
-                start=each.start,
-                end=each.end,
-                quote=each.quote,
-            )
-            for each in quotes
-        ],
+        sources=[MemorySourceItem(**asdict(each)) for each in quotes],
         decisions=[shown(each) for each in decided],
         changes=[history_item(each) for each in changes],
     )

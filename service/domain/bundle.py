@@ -83,7 +83,6 @@ class EntityItem:
     """An entity that the query names, with its strongest relations."""
 
     entity: Entity
-    score: float
     relations: tuple[BundleRelation, ...] = ()
 
 

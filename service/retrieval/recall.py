@@ -148,7 +148,7 @@ async def _entities(
         entities = await recall_context.named_entities(session, query.scope, names)
         ids = [each.id for each in entities]
         relations = await recall_context.relations(session, query.scope.workspace_id, ids, now=res.clock())
-    return [EntityItem(each, 1.0, tuple(relations.get(each.id, ()))) for each in entities[: query.top_k]]
+    return [EntityItem(each, tuple(relations.get(each.id, ()))) for each in entities[: query.top_k]]
 
 
 async def _strategies(
