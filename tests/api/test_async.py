@@ -1,4 +1,4 @@
-"""What is promised with `Prefer: respond-async`, and is it kept (B21)?"""
+"""What `Prefer: respond-async` promises, and that it is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the audit tell who did what, as much as the workspace wants, and no texts?"""
+"""The audit log tells who did what, as much as the workspace wants, and holds no texts."""
 
 from __future__ import annotations
 
@@ -49,14 +49,12 @@ WRITES = ["store", "update", "delete"]
     [("off", []), ("writes", WRITES), ("reads", [*WRITES, *READS]), ("verbose", [*WRITES, *READS])],
 )
 async def test_levels(client: AsyncClient, app: FastAPI, name: str, operations: list[str]) -> None:
-    """R13.06"""
     await level(client, name)
     await one_of_each(client)
     assert sorted(entry["operation"] for entry in await log(client, app)) == sorted(operations)
 
 
 async def test_writes_tell_ids_and_no_texts(client: AsyncClient, app: FastAPI) -> None:
-    """R13.04, R13.07"""
     memory_id = await one_of_each(client)
     found = await log(client, app)
     assert [entry["operation"] for entry in found] == ["delete", "update", "store"]
@@ -69,7 +67,6 @@ async def test_writes_tell_ids_and_no_texts(client: AsyncClient, app: FastAPI) -
 
 
 async def test_every_entry_names_its_session_and_what_was_in_force(client: AsyncClient, app: FastAPI) -> None:
-    """R13.07, R13.08"""
     changed = {"audit_level": "reads", "contradiction_policy": "supersede", "dedup_near": 0.75}
     await client.patch("/v1/workspaces/current", json={"settings": changed})
     session = {"X-Session-Id": " s2 "}
@@ -95,7 +92,6 @@ async def test_a_session_longer_than_an_index_takes_is_cut(client: AsyncClient, 
 
 
 async def test_reads_tell_the_question_and_what_it_found(client: AsyncClient, app: FastAPI) -> None:
-    """R13.07"""
     await level(client, "reads")
     memory_id = await store(client, "Drinks green tea")
     body = {"query": "tea for kim.weber@example.org", "user_id": "alice"}
@@ -114,11 +110,11 @@ async def test_verbose_tells_all_that_was_asked(client: AsyncClient, app: FastAP
     await client.post("/v1/memories/search", json={"query": "tea", "user_id": "alice", "limit": 3})
     (entry,) = await log(client, app, operation="retrieve")
     asked = entry["metadata"]["asked"]
-    assert asked.pop("techniques").keys() == {"hybrid", "entity_centric"}  # R7.23
+    assert asked.pop("techniques").keys() == {"hybrid", "entity_centric"}
     assert asked == {"limit": 3, "validity": "exclude"}
 
 
-async def test_r7_23_a_recall_tells_its_techniques_too(client: AsyncClient, app: FastAPI) -> None:
+async def test_a_recall_tells_its_techniques_too(client: AsyncClient, app: FastAPI) -> None:
     await level(client, "verbose")
     await client.post("/v1/recall", json={"query": "tea", "user_id": "alice"})
     (entry,) = await log(client, app, operation="retrieve")
@@ -145,7 +141,6 @@ async def test_it_tells_what_narrowed_a_read_but_no_words_of_it(
 async def test_matches_from_another_channel_are_recorded(
     client: AsyncClient, app: FastAPI, embedder: AngleEmbedder
 ) -> None:
-    """R2.07"""
     await level(client, "reads")
     for text, cosine in (("Known everywhere", 0.9), ("Known in atlas", 0.8), ("what is known", 1.0)):
         embedder.place(text, cosine)
@@ -159,7 +154,6 @@ async def test_matches_from_another_channel_are_recorded(
 
 
 async def test_filters_and_pages(client: AsyncClient, app: FastAPI) -> None:
-    """R13.08"""
     ids = [await store(client, f"Fact with number {number}", user_id=f"u{number % 2}") for number in range(5)]
     assert len(await log(client, app, user_id="u0")) == 3
     assert [each["affected_ids"] for each in await log(client, app, memory_id=ids[2])] == [[ids[2]]]

@@ -1,4 +1,4 @@
-"""Who gets in, where may the key stand, and what may it do (R2.08-R2.11, R16.01-R16.03, B29)?"""
+"""Authentication: who gets in, where the key may stand, and what it may do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ async def made(client: AsyncClient, *rights: str, **more: Any) -> str:
 
 
 async def test_three_places(anonymous: AsyncClient, tenant: Tenant) -> None:
-    """R2.09"""
     for headers in ({"Authorization": f"Bearer {tenant.key}"}, {"authorization": f"bearer {tenant.key}"}):
         assert (await anonymous.get(LIST, headers=headers)).status_code == 200
     assert (await anonymous.get(LIST, headers={"X-API-Key": tenant.key})).status_code == 200
@@ -69,7 +68,6 @@ async def test_bearer_before_header_before_query(anonymous: AsyncClient, tenant:
     ],
 )
 async def test_401(anonymous: AsyncClient, headers: dict[str, Any]) -> None:
-    """R2.08, R16.02"""
     answer = await anonymous.get(LIST, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -190,7 +188,6 @@ async def test_whoami(client: AsyncClient, app: FastAPI, tenant: Tenant) -> None
 
 
 async def test_a_keys_own_scope_counts_when_none_is_given(client: AsyncClient, app: FastAPI) -> None:
-    """R2.10"""
     key = await made(client, "memory:read", "memory:write", user_id="iris", channel="garden")
     async with client_of(app, key) as iris:
         stored = await iris.post("/v1/memories", json={"content": "Feeds the heron"})
@@ -216,7 +213,6 @@ async def test_a_keys_own_scope_counts_when_none_is_given(client: AsyncClient, a
     ],
 )
 async def test_a_missing_scope_has_its_sentence(client: AsyncClient, method: str, path: str, body: Any) -> None:
-    """R2.01, R18.38"""
     answer = await client.request(method, path, json=body)
     found = answer.json()
     assert answer.status_code == 400
@@ -225,7 +221,6 @@ async def test_a_missing_scope_has_its_sentence(client: AsyncClient, method: str
 
 
 async def test_open_routes_are_exactly_these(app: FastAPI, anonymous: AsyncClient) -> None:
-    """R2.08, R17.10"""
     open_ones = set()
     for path, operations in app.openapi()["paths"].items():
         for method in operations:
@@ -236,7 +231,7 @@ async def test_open_routes_are_exactly_these(app: FastAPI, anonymous: AsyncClien
     for path in ("/docs", "/openapi.json", "/redoc", "/docs/oauth2-redirect", "/", "/v1", "/health"):
         if (await anonymous.get(path)).status_code == 200:
             open_ones.add(path)
-    assert open_ones - {"/health"} == OPEN  # /health: the unversioned name of /v1/health (R2.08)
+    assert open_ones - {"/health"} == OPEN  # /health: the unversioned name of /v1/health
 
 
 async def test_the_door_comes_before_the_lock(anonymous: AsyncClient) -> None:

@@ -1,4 +1,4 @@
-"""Does one bad item of a batch cost the others anything?"""
+"""One bad item of a batch costs the others nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many at once by their ids: does each fare as it would alone?"""
+"""Many memories at once by their ids: each fares as it would on its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What do the functions that find candidates give to another tenant? Nothing; and to the caller? What the table says
-(A2)."""
+"""The functions that find candidates give nothing to another tenant, and the caller what the table says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twenty facts that contradict each other, told at once: does some order of them explain what is left?"""
+"""Twenty facts that contradict each other, stored at once, leave what some order of them would."""
 
 from __future__ import annotations
 

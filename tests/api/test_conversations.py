@@ -1,4 +1,4 @@
-"""Are conversations opened once, read in order, and changed with care?"""
+"""Conversations are opened once, read in order, and changed with care."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conftest import DIMENSION, SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 
 
-async def test_r9_01_a_conversation_is_opened_once_and_shows_what_it_is(client: AsyncClient, clock: SetClock) -> None:
+async def test_a_conversation_is_opened_once_and_shows_what_it_is(client: AsyncClient, clock: SetClock) -> None:
     body = {"user_id": "alice", "external_id": "chat-1", "channel": "atlas", "title": "Moving", "metadata": {"a": 1}}
     first = await client.post("/v1/conversations", json=body)
     again = await client.post("/v1/conversations", json={**body, "title": "Another"})
@@ -46,7 +46,7 @@ async def test_without_a_name_each_is_a_new_one(client: AsyncClient) -> None:
     assert (await client.get(f"/v1/conversations/{made[0]['external_id']}")).json()["id"] == made[0]["id"]
 
 
-async def test_r9_07_a_conversation_is_read_in_order_page_by_page(client: AsyncClient) -> None:
+async def test_a_conversation_is_read_in_order_page_by_page(client: AsyncClient) -> None:
     there = await opened(client, "chat")
     ids = [await said(client, there, f"Sentence number {number}") for number in range(5)]
     seen: list[Any] = []
@@ -59,7 +59,7 @@ async def test_r9_07_a_conversation_is_read_in_order_page_by_page(client: AsyncC
         cursor = {"cursor": page["next_cursor"]}
     assert [each["id"] for each in seen] == ids
     assert [each["turn_index"] for each in seen] == [0, 1, 2, 3, 4]
-    assert [each["next_turn_id"] for each in seen] == [*ids[1:], None]  # R9.05
+    assert [each["next_turn_id"] for each in seen] == [*ids[1:], None]
     assert page["turn_count"] == 5
 
 
@@ -77,7 +77,7 @@ async def test_messages_of_a_memory_store_are_the_same_conversation(client: Asyn
     ]
 
 
-async def test_r9_08_a_new_turn_takes_the_marks_back(client: AsyncClient, clock: SetClock) -> None:
+async def test_a_new_turn_takes_the_marks_back(client: AsyncClient, clock: SetClock) -> None:
     there = await opened(client, "chat")
     await said(client, there, "Something")
     done = await client.patch(f"/v1/conversations/{there}", json={"consolidated": True, "patterns_extracted": True})
@@ -145,7 +145,7 @@ async def test_another_workspace_sees_nothing(client: AsyncClient, other_client:
         assert (await other_client.get(path)).json()["results"] == []
 
 
-async def test_r9_02_a_place_is_taken_once(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
+async def test_a_place_is_taken_once(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
     there = await opened(client, "chat")
     path = f"/v1/conversations/{there}/turns"
     body = {"role": "user", "content": "I moved to Lisbon", "turn_index": 3}
@@ -174,10 +174,10 @@ async def test_without_a_place_the_repeated_last_turn_is_the_same(client: AsyncC
     assert (later.status_code, numbered.status_code) == (201, 201)
 
 
-async def test_r9_03_one_transaction_keeps_turn_vector_log_and_audit(
+async def test_one_transaction_keeps_turn_vector_log_and_audit(
     client: AsyncClient, tables: Tables, tenant: Tenant
 ) -> None:
-    """R9.03, R9.04: with a row of the log that says the same."""
+    """With a row of the log that says the same."""
     there = await opened(client, "chat", channel="atlas")
     body = {
         "role": "assistant",

@@ -1,4 +1,4 @@
-"""R3.21: is a correction recognised when a model made the facts, and what it corrects superseded?"""
+"""A correction is recognised when a model made the facts, and what it corrects is superseded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def corrected(client: AsyncClient, said: str, **settings: Any) -> list[dic
 async def test_a_correction_supersedes_what_it_corrects(
     resources: Resources, tenant: Tenant, said: str, policy: str
 ) -> None:
-    """Whatever else the policy says about contradictions (C33)."""
+    """Whatever else the policy says about contradictions."""
     mind = Mind({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
     async with wired(resources, tenant, mind) as wire:
         results = await corrected(wire.client, said, contradiction_policy=policy)
@@ -72,7 +72,6 @@ async def test_in_place_stays_in_place(resources: Resources, tenant: Tenant) -> 
 
 
 async def test_offline_the_same(client: AsyncClient) -> None:
-    """R3.21"""
     results = await corrected(client, "Actually, I live in Porto.", contradiction_policy="prefer_old")
     assert events(results) == ["ADD", "DELETE"]
     assert (await answer(client, "I live in Faro"))["results"][0]["event"] == "NONE"

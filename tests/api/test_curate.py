@@ -70,7 +70,6 @@ async def test_a_greeting_is_no_fact_and_the_answer_says_why(client: AsyncClient
 
 
 async def test_the_same_fact_twice_is_none(client: AsyncClient) -> None:
-    """R3.15, R3.16, R18.14"""
     first = await tell(client, "My name is Bob")
     again = await tell(client, "My name is Bob")
     assert [(each["event"], each["id"]) for each in again] == [("NONE", first[0]["id"])]
@@ -131,7 +130,6 @@ async def test_a_dry_run_stores_nothing(client: AsyncClient) -> None:
 
 
 async def test_the_models_facts_are_stored(resources: Resources, tenant: Tenant) -> None:
-    """R3.05, R3.12"""
     script = Script({"extract": ['["User likes tea", "User lives in Lisbon"]'], "decide": ['[{"event": "ADD"}]']})
     async with with_llm(resources, tenant, script) as client:
         results = await tell(client, "I like tea and live in Lisbon")
@@ -139,7 +137,6 @@ async def test_the_models_facts_are_stored(resources: Resources, tenant: Tenant)
 
 
 async def test_a_prompt_replaces_the_instruction(resources: Resources, tenant: Tenant) -> None:
-    """R3.07, R18.39"""
     script = Script({"extract": ["[]"]})
     async with with_llm(resources, tenant, script) as client:
         await tell(client, "I like tea", prompt="Only extract allergies.")
@@ -147,7 +144,6 @@ async def test_a_prompt_replaces_the_instruction(resources: Resources, tenant: T
 
 
 async def test_an_update_merges_under_the_same_id(resources: Resources, tenant: Tenant) -> None:
-    """R3.10, R3.13, R18.16"""
     merged = "User works at Google as a senior engineer"
     script = Script(
         {
@@ -163,7 +159,6 @@ async def test_an_update_merges_under_the_same_id(resources: Resources, tenant: 
 
 
 async def test_a_delete_archives_and_the_new_fact_takes_its_place(resources: Resources, tenant: Tenant) -> None:
-    """R3.14 as A10 reads it, R18.17"""
     script = Script(
         {
             "extract": ['["User is vegetarian"]', '["User eats meat again"]'],
@@ -180,7 +175,6 @@ async def test_a_delete_archives_and_the_new_fact_takes_its_place(resources: Res
 
 
 async def test_when_the_model_is_down_nothing_is_lost(resources: Resources, tenant: Tenant) -> None:
-    """R16.04, R18.36"""
     script = Script({"extract": [LlmError("The model is down.")]})
     async with with_llm(resources, tenant, script) as client:
         body = {"messages": "I like tea", "user_id": "bob"}
@@ -206,7 +200,6 @@ async def test_when_the_model_is_down_nothing_is_lost(resources: Resources, tena
 async def test_a_hostile_decision_never_shrinks_what_is_known(
     resources: Resources, tenant: Tenant, hostile: str
 ) -> None:
-    """R3.09"""
     add = '[{"event": "ADD"}]'
     script = Script(
         {

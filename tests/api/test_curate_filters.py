@@ -1,4 +1,4 @@
-"""Does a filter say which memories new facts are compared with (R3.01), now and in a job later?"""
+"""A filter chooses the memories that new facts are compared with, now and in a job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def known(client: AsyncClient) -> set[str]:
     return {each["memory"] for each in listed}
 
 
-async def test_r3_01_a_fact_is_compared_with_what_the_filter_lets_through(client: AsyncClient) -> None:
+async def test_a_fact_is_compared_with_what_the_filter_lets_through(client: AsyncClient) -> None:
     [(_, old)] = await tell(client, "I live in Berlin", metadata={"project": "boreas"})
     [(event, new)] = await tell(client, "I moved to Lisbon", filters=OF_ATLAS, metadata={"project": "atlas"})
     assert event == "ADD"

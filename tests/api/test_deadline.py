@@ -1,4 +1,4 @@
-"""Does a search end when its time is over, and do the models give way before that?"""
+"""A search ends when its time is over, and the models give way before that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a deleted memory gone, with all that hung on it, and its history not?"""
+"""A deleted memory is gone with all that depended on it; its history is not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.conftest import Tenant
 
 
 async def test_delete_and_delete_again(client: AsyncClient) -> None:
-    """R6.13, R6.14, R18.11"""
     memory_id = await store(client, "Drinks tea")
     path = f"/v1/memories/{memory_id}"
     first = await client.delete(path)
@@ -35,7 +34,6 @@ async def test_delete_and_delete_again(client: AsyncClient) -> None:
 
 
 async def test_never_seen_is_404(client: AsyncClient, other_client: AsyncClient) -> None:
-    """C12"""
     memory_id = await store(client, "Drinks tea")
     assert (await client.delete("/v1/memories/fake-id")).status_code == 404
     assert (await client.delete(f"/v1/memories/{uuid4()}")).status_code == 404
@@ -45,7 +43,6 @@ async def test_never_seen_is_404(client: AsyncClient, other_client: AsyncClient)
 
 
 async def test_history_tells_it_afterwards(client: AsyncClient) -> None:
-    """R6.15, R13.02"""
     memory_id = await store(client, "Drinks tea")
     await client.put(f"/v1/memories/{memory_id}", json={"text": "Drinks mate"})
     await client.delete(f"/v1/memories/{memory_id}")
@@ -95,7 +92,6 @@ async def test_if_match(client: AsyncClient) -> None:
 async def test_a_key_without_the_right_may_not(
     client: AsyncClient, app: Any, database: Database, tenant: Tenant
 ) -> None:
-    """R2.11"""
     memory_id = await store(client, "Drinks tea")
     async with database.begin(tenant.workspace_id) as session:
         issued = await keys.issue(session, tenant.workspace_id, keys.NewKey("pipeline", [Right.READ, Right.WRITE]))

@@ -1,4 +1,4 @@
-"""Does deleting a scope take all of it and nothing else, however many rows?"""
+"""Deleting a scope takes all of it and nothing else, however many rows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ async def work_off(database: Database, res: Resources, tenant: Tenant) -> Any:
 
 
 async def test_a_user_goes_and_the_others_stay(client: AsyncClient, other_client: AsyncClient) -> None:
-    """R6.16, R18.12"""
     mine = [await store(client, f"Fact number {number} of alice") for number in ("one", "two", "three")]
     assert await listed(client, user_id="alice") == set(mine)
     bobs = await store(client, "Fact of bob", user_id="bob")
@@ -76,7 +75,6 @@ async def test_a_user_goes_and_the_others_stay(client: AsyncClient, other_client
 
 
 async def test_every_given_id_must_match(client: AsyncClient) -> None:
-    """R2.02"""
     both = await store(client, "Said to the planner", agent_id="planner")
     alone = await store(client, "Said to nobody")
     run = await store(client, "Said in a run", agent_id="planner", run_id="r1")
@@ -98,7 +96,6 @@ async def test_a_channel_is_taken_alone_and_none_means_all(client: AsyncClient) 
 
 
 async def test_a_scope_is_needed(client: AsyncClient) -> None:
-    """R2.01"""
     memory_id = await store(client, "Drinks tea")
     for params in ({}, {"channel": "atlas"}):
         answer = await client.delete("/v1/memories", params=params)

@@ -1,4 +1,4 @@
-"""Does every curl line in the README and in docs/ work when it is pasted, one after the other?"""
+"""Every curl line in the README and in docs/ works when it is pasted, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the examples of docs/narrowing.md find what the page says?"""
+"""The examples of docs/narrowing.md find what the page says."""
 
 from __future__ import annotations
 

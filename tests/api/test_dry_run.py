@@ -1,4 +1,4 @@
-"""Does a dry run say what would happen, and leave nothing behind?"""
+"""A dry run says what would happen, and leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an agent that says back what it recalled make anything new of it?"""
+"""An agent that repeats what it recalled makes nothing new of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entities by hand: made, added to, listed, found, merged and taken away (R8.03, R8.05, R8.06, R8.12)."""
+"""Entities by hand: made, added to, listed, found, merged and taken away."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def learn(client: AsyncClient, resources: Resources, tenant: Tenant, text:
     return memory_id
 
 
-async def test_r8_03_an_upsert_makes_one_and_then_adds_to_it(client: AsyncClient) -> None:
+async def test_an_upsert_makes_one_and_then_adds_to_it(client: AsyncClient) -> None:
     first = await client.put("/v1/entities", json={"name": "Acme", "type": "Companies", "user_id": "alice"})
     assert first.status_code == 201
     assert (first.json()["type"], first.json()["version"]) == ("organization", 1)
@@ -76,7 +76,7 @@ async def test_r8_03_an_upsert_makes_one_and_then_adds_to_it(client: AsyncClient
     )
 
 
-async def test_r8_05_an_entity_has_all_its_fields(client: AsyncClient) -> None:
+async def test_an_entity_has_all_its_fields(client: AsyncClient) -> None:
     made = await put(client, "Zephyr", "project", salience=0.9, properties={"lang": "go"}, channel="atlas")
     read = (await client.get(f"/v1/entities/{made['id']}")).json()
     assert read == made
@@ -84,7 +84,7 @@ async def test_r8_05_an_entity_has_all_its_fields(client: AsyncClient) -> None:
     assert (read["channel"], read["user_id"], read["extracted_by"]) == ("atlas", "alice", "caller")
 
 
-async def test_r8_06_the_vector_is_made_when_it_is_missing(
+async def test_the_vector_is_made_when_it_is_missing(
     client: AsyncClient, embedder: AngleEmbedder, tables: Tables
 ) -> None:
     made = await put(client, "Zephyr", description="The build server")
@@ -131,7 +131,7 @@ async def test_secrets_are_cut_out(client: AsyncClient) -> None:
     assert "hunter2" not in str(made["properties"])
 
 
-async def test_r8_12_lists_are_paged_by_name_and_cut_by_type(client: AsyncClient) -> None:
+async def test_lists_are_paged_by_name_and_cut_by_type(client: AsyncClient) -> None:
     for name, kind in (("Cleo", "person"), ("ana", "person"), ("Acme", "organization"), ("Bo", "person")):
         await put(client, name, kind)
     assert await names(client) == ["Acme", "ana", "Bo", "Cleo"]
@@ -439,10 +439,8 @@ async def work_off(resources: Resources, tenant: Tenant, tables: Tables, memory_
     await enrich.run(job, resources)
 
 
-async def test_r18_33_r18_34_entities_and_relations_of_a_conversation(
-    resources: Resources, tenant: Tenant, tables: Tables
-) -> None:
-    """R8.01, R8.02, R18.33, R18.34: what the extraction names is there after its job; an undo brings back what a later
+async def test_entities_and_relations_of_a_conversation(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    """What the extraction names is there after its job; an undo brings back what a later
     text took."""
     reader = Reader(
         {

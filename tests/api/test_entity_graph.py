@@ -1,4 +1,4 @@
-"""Relations of entities: kept with label and type, walked with limits, by the time they hold (R8.04, R8.07-R8.12)."""
+"""Relations of entities: kept with label and type, walked with limits, by the time they hold."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def hub(tables: Tables, tenant: Tenant, hub_id: str, spokes: int) -> None:
     )
 
 
-async def test_r8_04_one_relation_per_pair_and_type(client: AsyncClient) -> None:
+async def test_one_relation_per_pair_and_type(client: AsyncClient) -> None:
     ana, acme = (await put(client, "Ana"))["id"], (await put(client, "Acme"))["id"]
     first = await relate(client, ana, acme, "works_at", properties={"since": 2020})
     again = await relate(client, ana, acme, "WorksFor", strength=0.4)
@@ -72,7 +72,7 @@ async def test_r8_04_one_relation_per_pair_and_type(client: AsyncClient) -> None
     assert [each["type"] for each in await related(client, "ana", types="works at")] == ["WORKS_FOR"]
 
 
-async def test_r8_08_relations_need_both_ends(client: AsyncClient, other_client: AsyncClient) -> None:
+async def test_relations_need_both_ends(client: AsyncClient, other_client: AsyncClient) -> None:
     mine, bobs = (await put(client, "Ana"))["id"], (await put(client, "Bo", user_id="bob"))["id"]
 
     async def tried(source: str, target: str, by: AsyncClient = client, **body: Any) -> tuple[int, str | None]:
@@ -147,8 +147,7 @@ async def test_relations_are_untied(client: AsyncClient, other_client: AsyncClie
     assert [each.json()["deleted"] for each in (one, rest, none)] == [1, 1, 0]
 
 
-async def test_r8_10_a_neighbourhood_goes_as_far_as_it_may(client: AsyncClient) -> None:
-    """R8.10, R8.11"""
+async def test_a_neighbourhood_goes_as_far_as_it_may(client: AsyncClient) -> None:
     ids = await chain(client, "A", "B", "C", "D", "E")
     for depth in (1, 2, 3):
         found = await graph(client, ids["B"], depth=depth)
@@ -166,7 +165,7 @@ async def test_r8_10_a_neighbourhood_goes_as_far_as_it_may(client: AsyncClient) 
     assert len(circle["relations"]) == 5
 
 
-async def test_r8_11_limits_cut_and_say_so(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
+async def test_limits_cut_and_say_so(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
     ids = await chain(client, "A", "B", "C")
     await hub(tables, tenant, ids["B"], 60)
     found = await graph(client, ids["B"], depth=1)
@@ -273,7 +272,7 @@ async def test_a_thousand_writes_over_the_same_nodes_end(client: AsyncClient, ta
     assert bare == 0
 
 
-async def test_r8_07_the_types_of_relations_can_be_read(client: AsyncClient, anonymous: AsyncClient) -> None:
+async def test_the_types_of_relations_can_be_read(client: AsyncClient, anonymous: AsyncClient) -> None:
     found = (await client.get("/v1/reference/relation-types")).json()
     wanted = {"RELATED_TO", "PART_OF", "LOCATED_IN", "WORKS_FOR", "KNOWS", "CREATED_BY", "REFERENCES"}
     assert found["entities"].keys() >= wanted
@@ -282,9 +281,7 @@ async def test_r8_07_the_types_of_relations_can_be_read(client: AsyncClient, ano
     assert (await anonymous.get("/v1/reference/relation-types")).status_code == 401
 
 
-async def test_r8_17_a_workspace_can_do_without_a_graph(
-    client: AsyncClient, resources: Resources, tenant: Tenant
-) -> None:
+async def test_a_workspace_can_do_without_a_graph(client: AsyncClient, resources: Resources, tenant: Tenant) -> None:
     answer = await client.patch("/v1/workspaces/current", json={"settings": {"graph_enabled": False}})
     assert answer.status_code == 200, answer.text
     assert (await client.get("/v1/config")).json()["graph_store"]["graph_enabled"] is False

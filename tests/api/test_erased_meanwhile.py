@@ -1,4 +1,4 @@
-"""What becomes of a request whose memory a bulk delete, which takes no scope lock, erases while it is written?"""
+"""A request whose memory a bulk delete, which takes no scope lock, erases while it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a filter let through what it says, on every route, and is a wrong one refused at its place in the tree?"""
+"""A filter lets through what it says, on every route, and a wrong one is refused."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ WORK = on("tag", "eq", "work")
 HIGH = on("priority", "gte", 4)
 
 CASES: list[tuple[str, dict[str, Any], str]] = [
-    ("R18.27", WORK, "boat python"),
-    ("R18.28", on("tag", "in", ["zoo", "lang:python"]), "python snake"),
-    ("R18.29", {"AND": [WORK, on("created_at", "gte", "2024-01-01")]}, "boat python"),
-    ("R18.29 none", {"AND": [WORK, on("created_at", "lt", "2024-01-01")]}, ""),
-    ("R18.30", {"OR": [WORK, HIGH]}, "boat python snake"),
-    ("R18.31 keeps rows without the field", {"NOT": on("priority", "eq", 3)}, "bike boat snake wild"),
-    ("R18.32", on("memory", "contains", "Python"), "python"),
+    ("equal", WORK, "boat python"),
+    ("in", on("tag", "in", ["zoo", "lang:python"]), "python snake"),
+    ("and", {"AND": [WORK, on("created_at", "gte", "2024-01-01")]}, "boat python"),
+    ("and, none", {"AND": [WORK, on("created_at", "lt", "2024-01-01")]}, ""),
+    ("or", {"OR": [WORK, HIGH]}, "boat python snake"),
+    ("not keeps rows without the field", {"NOT": on("priority", "eq", 3)}, "bike boat snake wild"),
+    ("contains", on("memory", "contains", "Python"), "python"),
     ("contains has no wildcards", on("memory", "contains", "%"), "wild"),
     ("nor underscores", on("memory", "contains", "_"), "wild"),
     ("nor backslashes", on("memory", "icontains", "\\"), ""),
@@ -144,7 +144,6 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
 
 
 async def test_what_a_filter_lets_through(client: AsyncClient, name_of: dict[str, str]) -> None:
-    """R7.03, R7.04, R7.05, R18.27 to R18.32 and what is missing (G14)."""
     for name, tree, expected in CASES:
         assert await found(client, name_of, tree) == expected.split(), name
 

@@ -38,7 +38,7 @@ async def refusal(client: AsyncClient, method: str, path: str, body: Any = None)
     return answer.status_code, found.get("field"), found.get("error", "")
 
 
-async def test_r1_02_the_times_of_a_memory(client: AsyncClient) -> None:
+async def test_the_times_of_a_memory(client: AsyncClient) -> None:
     memory_id = await store(client, "Moved in", timestamp="2026-01-02T00:00:00Z", t_valid="2026-01-03", t_invalid=None)
     found = (await client.get(f"/v1/memories/{memory_id}")).json()
     assert found["timestamp"] == "2026-01-02T00:00:00+00:00"
@@ -48,14 +48,14 @@ async def test_r1_02_the_times_of_a_memory(client: AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("name", RESERVED)
-async def test_r1_08_names_of_fields_are_no_keys_of_metadata(client: AsyncClient, name: str) -> None:
+async def test_names_of_fields_are_no_keys_of_metadata(client: AsyncClient, name: str) -> None:
     body = {"content": "Likes tea", "user_id": "alice", "metadata": {"room": 4, name: "x"}}
     status, field, error = await refusal(client, "POST", "/v1/memories", body)
     assert (status, field) == (400, f"metadata.{name}")
     assert error.startswith(f"metadata.{name}: ")
 
 
-async def test_r1_08_in_changes_and_batches_too_but_not_of_what_was_said(client: AsyncClient) -> None:
+async def test_in_changes_and_batches_too_but_not_of_what_was_said(client: AsyncClient) -> None:
     memory_id = await store(client, "Likes tea", metadata={"kind": "x"})
     named = {"metadata": {"type": "x"}}
     assert (await refusal(client, "PATCH", f"/v1/memories/{memory_id}", named))[:2] == (400, "metadata.type")
@@ -69,13 +69,13 @@ async def test_r1_08_in_changes_and_batches_too_but_not_of_what_was_said(client:
     assert kept["timestamp"] == "noon"
 
 
-async def test_r1_11_a_bare_string_is_one_message_of_the_user(client: AsyncClient) -> None:
+async def test_a_bare_string_is_one_message_of_the_user(client: AsyncClient) -> None:
     body = {"messages": "The lift is broken", "infer": False, "user_id": "alice"}
     results = (await client.post("/v1/memories", json=body)).json()["results"]
     assert [(each["role"], each["memory"]) for each in results] == [("user", "The lift is broken")]
 
 
-async def test_r2_01_collection_calls_need_a_scope(client: AsyncClient) -> None:
+async def test_collection_calls_need_a_scope(client: AsyncClient) -> None:
     for method, path, body in (
         ("POST", "/v1/memories", {"content": "x"}),
         ("POST", "/v1/memories/search", {"query": "x"}),
@@ -87,7 +87,7 @@ async def test_r2_01_collection_calls_need_a_scope(client: AsyncClient) -> None:
         assert error == "At least one of user_id, agent_id, or run_id must be provided."
 
 
-async def test_r3_25_a_create_takes_all_that_can_be_set(client: AsyncClient) -> None:
+async def test_a_create_takes_all_that_can_be_set(client: AsyncClient) -> None:
     old = "2020-01-02T03:04:05+00:00"
     moments = {"timestamp": old, "t_valid": old, "updated_at": old, "last_accessed": old}
     fields: dict[str, Any] = {
@@ -114,26 +114,24 @@ async def test_r3_25_a_create_takes_all_that_can_be_set(client: AsyncClient) -> 
         ({"confidence": 0.1, "type_confidence": 0.2}, "confidence"),
     ],
 )
-async def test_r3_25_what_the_service_keeps_wants_the_flag(
-    client: AsyncClient, fields: dict[str, Any], field: str
-) -> None:
+async def test_what_the_service_keeps_wants_the_flag(client: AsyncClient, fields: dict[str, Any], field: str) -> None:
     body = {"content": "x", "user_id": "alice", **fields}
     assert (await refusal(client, "POST", "/v1/memories", body))[:2] == (400, field)
 
 
-async def test_r3_25_and_the_right(app: Any, client: AsyncClient) -> None:
+async def test_internal_flags_want_the_right(app: Any, client: AsyncClient) -> None:
     made = await client.post("/v1/api-keys", json={"name": "writer", "rights": ["memory:write"]})
     async with client_of(app, made.json()["api_key"]) as writer:
         body = {"content": "x", "user_id": "alice", "updated_at": "2020-01-01", "allow_system_fields": True}
         assert (await refusal(writer, "POST", "/v1/memories", body))[:2] == (403, "allow_system_fields")
 
 
-async def test_r3_26_and_r3_28_tools_map_to_routes(app: Any) -> None:
+async def test_tools_map_to_routes(app: Any) -> None:
     ids = {op["operationId"] for path in app.openapi()["paths"].values() for op in path.values()}
     assert {"store_memory", "patch_memory", "delete_memory", "search_memories"} <= ids
 
 
-async def test_r5_02_and_r5_04_prefixes_follow_the_tags(client: AsyncClient) -> None:
+async def test_prefixes_follow_the_tags(client: AsyncClient) -> None:
     memory_id = await store(client, "Build is red", tags="Project:Automem:API, ops/ci,,")
     found = (await client.get(f"/v1/memories/{memory_id}")).json()
     assert found["tags"] == ["project:automem:api", "ops/ci"]
@@ -143,14 +141,14 @@ async def test_r5_02_and_r5_04_prefixes_follow_the_tags(client: AsyncClient) -> 
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-async def test_r6_02_every_route_is_there_with_its_slash(client: AsyncClient, method: str, path: str) -> None:
+async def test_every_route_is_there_with_its_slash(client: AsyncClient, method: str, path: str) -> None:
     memory_id = await store(client, "Likes tea")
     answer = await client.request(method, path.format(id=memory_id))
     assert answer.status_code not in (307, 404, 405) or "/entities/ada/" in path
     assert answer.json().get("error") != "There is no such route."
 
 
-async def test_r6_12_and_r18_09_r18_10_a_new_text_has_its_own_hash(client: AsyncClient) -> None:
+async def test_a_new_text_has_its_own_hash(client: AsyncClient) -> None:
     memory_id = await store(client, "old text")
     answer = await client.put(f"/v1/memories/{memory_id}", json={"text": "new text"})
     assert answer.json()["hash"] == hashlib.md5(b"new text").hexdigest()
@@ -158,7 +156,7 @@ async def test_r6_12_and_r18_09_r18_10_a_new_text_has_its_own_hash(client: Async
     assert await events(client, memory_id) == ["ADD", "UPDATE"]
 
 
-async def test_r6_13_to_r6_15_deleting_is_told_and_safe_to_repeat(client: AsyncClient) -> None:
+async def test_deleting_is_told_and_safe_to_repeat(client: AsyncClient) -> None:
     memory_id = await store(client, "Likes tea")
     first, again = [await client.delete(f"/v1/memories/{memory_id}") for _ in range(2)]
     assert (first.status_code, again.status_code) == (200, 200)
@@ -170,13 +168,13 @@ async def test_r6_13_to_r6_15_deleting_is_told_and_safe_to_repeat(client: AsyncC
     assert (gone["old_memory"], gone["new_memory"], gone["is_deleted"]) == ("Likes tea", None, True)
 
 
-async def test_r6_16_every_memory_of_a_scope_gets_its_delete(client: AsyncClient) -> None:
+async def test_every_memory_of_a_scope_gets_its_delete(client: AsyncClient) -> None:
     ids = [await store(client, text) for text in ("Likes tea", "Plays chess")]
     assert (await client.delete("/v1/memories", params={"user_id": "alice"})).json() == {"deleted": 2}
     assert [await events(client, each) for each in ids] == [["ADD", "DELETE"]] * 2
 
 
-async def test_r15_01_every_setting_is_shown(client: AsyncClient) -> None:
+async def test_every_setting_is_shown(client: AsyncClient) -> None:
     shown = (await client.get("/v1/config")).json()
     sections = {"vector_store", "llm", "embedder", "graph_store", "history", "custom_prompts", "version"}
     assert sections <= shown.keys()
@@ -193,7 +191,7 @@ async def test_r15_01_every_setting_is_shown(client: AsyncClient) -> None:
         ("POST", "/v1/memories/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c/restore?force=1", "force"),
     ],
 )
-async def test_r16_01_a_misspelt_parameter_is_refused(client: AsyncClient, method: str, path: str, name: str) -> None:
+async def test_a_misspelt_parameter_is_refused(client: AsyncClient, method: str, path: str, name: str) -> None:
     await store(client, "Likes tea", channel="atlas")
     status, field, error = await refusal(client, method, path)
     assert (status, field) == (400, name)
@@ -202,7 +200,7 @@ async def test_r16_01_a_misspelt_parameter_is_refused(client: AsyncClient, metho
     assert len(kept.json()["results"]) == 1
 
 
-async def test_r16_01_a_key_in_the_query_is_a_parameter_everywhere(anonymous: AsyncClient, tenant: Tenant) -> None:
+async def test_a_key_in_the_query_is_a_parameter_everywhere(anonymous: AsyncClient, tenant: Tenant) -> None:
     answer = await anonymous.get("/v1/stats", params={"api_key": tenant.key})
     assert answer.status_code == 200
 
@@ -218,9 +216,7 @@ async def test_r16_01_a_key_in_the_query_is_a_parameter_everywhere(anonymous: As
         ({"content": "x", "tags": ["t"] * 101}, "tags"),
     ],
 )
-async def test_r16_01_what_is_wrong_together_names_a_field(
-    client: AsyncClient, fields: dict[str, Any], field: str
-) -> None:
+async def test_what_is_wrong_together_names_a_field(client: AsyncClient, fields: dict[str, Any], field: str) -> None:
     status, named, error = await refusal(client, "POST", "/v1/memories", {"user_id": "alice", **fields})
     assert (status, named) == (400, field)
     assert error.startswith(f"{field}: ")
@@ -236,18 +232,18 @@ async def test_r16_01_what_is_wrong_together_names_a_field(
         ({"user_id": 5, "content": "x"}, "user_id: must be a string"),
     ],
 )
-async def test_r16_01_a_wrong_type_is_said_in_words_of_json(client: AsyncClient, body: Any, error: str) -> None:
+async def test_a_wrong_type_is_said_in_words_of_json(client: AsyncClient, body: Any, error: str) -> None:
     assert (await refusal(client, "POST", "/v1/memories", body))[2] == error
 
 
-async def test_r16_01_a_body_that_is_not_said_to_be_json_is_told_how(client: AsyncClient) -> None:
+async def test_a_body_that_is_not_said_to_be_json_is_told_how(client: AsyncClient) -> None:
     sent = b'{"content": "x", "user_id": "alice"}'
     answer = await client.post("/v1/memories", content=sent, headers={"Content-Type": "text/plain"})
     assert (answer.status_code, answer.json()["field"]) == (400, "body")
     assert answer.json()["error"] == "body: is not said to be JSON: send Content-Type: application/json"
 
 
-async def test_r16_01_settings_are_refused_in_the_same_words(client: AsyncClient) -> None:
+async def test_settings_are_refused_in_the_same_words(client: AsyncClient) -> None:
     for settings, field, words in (
         ({"timezone": "Mars"}, "settings.timezone", "must be an IANA time zone"),
         ({"custom_prompts": {"tone": "x"}}, "settings.custom_prompts.tone", "is not a field of this request"),
@@ -269,18 +265,18 @@ async def test_r16_01_settings_are_refused_in_the_same_words(client: AsyncClient
         ({"timestamp": "last Tuesday"}, "timestamp"),
     ],
 )
-async def test_r16_10_to_r16_12_ranges_types_and_times(client: AsyncClient, fields: dict[str, Any], field: str) -> None:
+async def test_ranges_types_and_times(client: AsyncClient, fields: dict[str, Any], field: str) -> None:
     body = {"content": "x", "user_id": "alice", **fields}
     assert (await refusal(client, "POST", "/v1/memories", body))[:2] == (400, field)
 
 
-async def test_r17_10_health_needs_no_key(anonymous: AsyncClient) -> None:
+async def test_health_needs_no_key(anonymous: AsyncClient) -> None:
     found = await anonymous.get("/v1/health")
     assert found.status_code == 200
-    assert found.json()["schema_version"] > 0, "R1.15: the version of the schema"
+    assert found.json()["schema_version"] > 0
 
 
-async def test_r4_05_a_rejected_message_is_named_as_one(client: AsyncClient) -> None:
+async def test_a_rejected_message_is_named_as_one(client: AsyncClient) -> None:
     said = [{"role": "user", "content": "I like tea"}, {"role": "user", "content": "my password is"}]
     kept = {"messages": said, "infer": False, "user_id": "alice"}
     assert (await refusal(client, "POST", "/v1/memories", kept))[:2] == (422, "messages")
@@ -292,7 +288,7 @@ async def test_r4_05_a_rejected_message_is_named_as_one(client: AsyncClient) -> 
 
 
 @pytest.mark.parametrize("policy", ["flag_review", "supersede"])
-async def test_r4_10_what_is_kept_beside_is_stored_new(client: AsyncClient, policy: str) -> None:
+async def test_what_is_kept_beside_is_stored_new(client: AsyncClient, policy: str) -> None:
     await client.patch("/v1/workspaces/current", json={"settings": {"contradiction_policy": policy}})
     for said in ("I live in Berlin.", "I moved to Rome."):
         answer = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})

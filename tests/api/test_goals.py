@@ -1,4 +1,4 @@
-"""Goals: set, listed, changed, closed, hung together without circles, and what they do to a search (R12)."""
+"""Goals: set, listed, changed, closed, hung together without circles, and what they do to a search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def get(client: AsyncClient, goal_id: str) -> dict[str, Any]:
     return found
 
 
-async def test_r12_01_a_goal_has_all_its_parts(client: AsyncClient, clock: SetClock) -> None:
+async def test_a_goal_has_all_its_parts(client: AsyncClient, clock: SetClock) -> None:
     due = (clock.now + timedelta(days=3)).isoformat()
     made = await goal(client, "Move to Oslo", priority=5, deadline=due, channel="family")
     assert {name: made[name] for name in ("description", "status", "priority", "deadline", "channel", "user_id")} == {
@@ -50,7 +50,7 @@ async def test_r12_01_a_goal_has_all_its_parts(client: AsyncClient, clock: SetCl
     assert (await get(client, made["id"]))["overdue"] is True
 
 
-async def test_r12_02_a_goal_comes_with_its_parent_its_parts_and_what_it_waits_for(client: AsyncClient) -> None:
+async def test_a_goal_comes_with_its_parent_its_parts_and_what_it_waits_for(client: AsyncClient) -> None:
     whole = await goal(client, "Move to Oslo")
     visa = await goal(client, "Get a visa")
     part = await goal(client, "Find a flat", parent_id=whole["id"], blocked_by=[visa["id"]])
@@ -64,7 +64,7 @@ async def test_r12_02_a_goal_comes_with_its_parent_its_parts_and_what_it_waits_f
     assert (await client.delete(f"/v1/goals/{whole['id']}")).status_code == 404
 
 
-async def test_r12_03_closing_a_goal(client: AsyncClient, clock: SetClock) -> None:
+async def test_closing_a_goal(client: AsyncClient, clock: SetClock) -> None:
     made = await goal(client, "Find a flat")
     done = await client.post(f"/v1/goals/{made['id']}/complete", json={"result": "Signed"})
     assert done.status_code == 200, done.text
@@ -91,7 +91,7 @@ async def test_a_blocked_goal_can_be_taken_up_again(client: AsyncClient) -> None
     assert (active["status"], active["blocked_by"]) == ("active", [])
 
 
-async def test_r12_03_every_change_is_in_the_history_and_in_the_audit(client: AsyncClient) -> None:
+async def test_every_change_is_in_the_history_and_in_the_audit(client: AsyncClient) -> None:
     made = await goal(client, "Find a flat")
     await client.patch(f"/v1/goals/{made['id']}", json={"priority": 3, "description": "Find a house"})
     await client.patch(f"/v1/goals/{made['id']}", json={"priority": 3})
@@ -110,7 +110,7 @@ async def test_r12_03_every_change_is_in_the_history_and_in_the_audit(client: As
     assert "dear" not in str(audit)
 
 
-async def test_r12_04_circles_are_refused(client: AsyncClient) -> None:
+async def test_circles_are_refused(client: AsyncClient) -> None:
     first = await goal(client, "a")
     second = await goal(client, "b", parent_id=first["id"])
     third = await goal(client, "c", parent_id=second["id"], blocked_by=[first["id"]])
@@ -128,7 +128,7 @@ async def test_r12_04_circles_are_refused(client: AsyncClient) -> None:
     assert part.status_code == 200
 
 
-async def test_r12_04_two_edges_at_once_make_no_circle(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
+async def test_two_edges_at_once_make_no_circle(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
     ids = [(await goal(client, f"goal {number}"))["id"] for number in range(6)]
     tries = [
         client.patch(f"/v1/goals/{here}", json={"parent_id": there}) for here in ids for there in ids if here != there
@@ -146,7 +146,7 @@ async def test_r12_04_two_edges_at_once_make_no_circle(client: AsyncClient, tabl
             at = parents[at]
 
 
-async def test_r12_05_goals_are_listed_by_status_user_and_channel(client: AsyncClient, clock: SetClock) -> None:
+async def test_goals_are_listed_by_status_user_and_channel(client: AsyncClient, clock: SetClock) -> None:
     made = {name: await goal(client, name) for name in ("one", "two", "three")}
     await goal(client, "at work", channel="work")
     await goal(client, "bob's", user_id="bob")
@@ -323,7 +323,7 @@ def recomputed(hit: dict[str, Any]) -> float:
     return float(score)
 
 
-async def test_r12_05_memories_of_an_active_goal_rank_higher_and_explain_says_so(
+async def test_memories_of_an_active_goal_rank_higher_and_explain_says_so(
     client: AsyncClient, embedder: AngleEmbedder
 ) -> None:
     question = "Which streets are quiet?"

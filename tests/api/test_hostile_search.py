@@ -1,4 +1,4 @@
-"""Do questions in every script, of every length and with every bad intention get a sensible answer?"""
+"""Queries in every script, of every length and with bad intentions get an answer or a clear refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a retry get the first answer, whatever happens in between (B3)?"""
+"""A retry gets the first answer, whatever happens in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a plan that is kept read a whole workspace, where the average one is small and this one is not?
+"""A kept plan reads no whole workspace, where the average one is small and this one is not.
 
 Such a plan is made without values. The statistics are those of a database of hundreds of thousands of small workspaces;
 what ANALYZE was told by migration 0030 it tells here, too.

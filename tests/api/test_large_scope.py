@@ -1,4 +1,4 @@
-"""What one arm alone brings: is it first in a scope too large to look at row by row, as in a small one?"""
+"""What only one arm finds comes first in a large scope, as in a small one."""
 
 from __future__ import annotations
 

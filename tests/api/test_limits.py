@@ -1,4 +1,4 @@
-"""Does a bucket give what it holds, and fill again? And how much is given at once?"""
+"""Rate limits and page sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class Seconds:
 
 
 def test_a_burst_and_then_the_rate() -> None:
-    """R17.04"""
     clock, key = Seconds(), uuid4()
     buckets = Buckets(clock)
     assert [buckets.take(key, per_s=2, burst=3) for _ in range(4)] == [0, 0, 0, pytest.approx(0.5)]
@@ -46,7 +45,7 @@ def test_keys_do_not_share() -> None:
 
 
 async def test_a_page_smaller_than_the_default(resources: Resources, tenant: Tenant) -> None:
-    """C17: who says no limit gets a page, who asks for more than one is told."""
+    """Who says no limit gets a page, who asks for more than one is told."""
     settings = resources.settings.model_copy(update={"max_page_size": 2})
     async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:
         for text in ("Red boat", "Blue boat", "Green boat"):
@@ -73,7 +72,7 @@ async def test_a_page_smaller_than_the_default(resources: Resources, tenant: Ten
 
 
 async def test_top_k_is_limit(client: AsyncClient) -> None:
-    """R7.26, R7.11: under either name, not under both."""
+    """Under either name, not under both."""
     for text in ("Zenobia Kwan sails", "Zenobia Marsh sails"):
         await store(client, text, dedup=False)
         name = {"name": text.removesuffix(" sails"), "type": "person", "user_id": "alice"}

@@ -301,7 +301,6 @@ async def test_an_instruction_inside_a_note_stays_between_fences(client: AsyncCl
 
 
 async def test_the_same_question_is_asked_once(client: AsyncClient, provider: Provider) -> None:
-    """R17.11"""
     await store(client, UNTYPED, dedup=False)
     calls = len(provider.chat.requests)
     again = await store(client, UNTYPED, dedup=False)

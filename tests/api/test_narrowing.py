@@ -1,4 +1,4 @@
-"""Do the options of a search narrow it as they say: tags, types, times in words, channels, scores?"""
+"""The options of a search narrow it as documented: tags, types, times in words, channels."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ TAGGED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_r5_03_tags_with_every_search(client: AsyncClient) -> None:
+async def test_tags_with_every_search(client: AsyncClient) -> None:
     await store(client, "channel", tags=["slack:channel:general"])
     await store(client, "person", tags=["slack:user:U123"])
     await store(client, "work", tags=["work"])
@@ -241,8 +241,8 @@ async def test_where_nothing_else_was_asked_for_nothing_is_listed(client: AsyncC
     assert len((await ask(client, query="", time_query="since 1999"))["results"]) == len(DAYS)
 
 
-async def test_r7_08_a_time_in_words_lifts_the_exclusion(client: AsyncClient) -> None:
-    """R18.45: what is over is found when its time is asked for, in words or by dates."""
+async def test_a_time_in_words_lifts_the_exclusion(client: AsyncClient) -> None:
+    """What is over is found when its time is asked for, in words or by dates."""
     await store(client, "over", timestamp="2026-02-24", t_invalid="2026-02-25")
     assert await seen(client) == ""
     assert await seen(client, time_query="last week") == "over"
@@ -251,7 +251,7 @@ async def test_r7_08_a_time_in_words_lifts_the_exclusion(client: AsyncClient) ->
 
 
 async def test_what_was_valid_at_a_moment(client: AsyncClient, clock: SetClock) -> None:
-    """R18.45 with a moment of the caller's: half-open, and only then."""
+    """At a moment of the caller's: half-open, and only then."""
     await store(client, "spring", t_valid="2026-01-01", t_invalid="2026-06-01")
     await store(client, "summer", t_valid="2026-06-01")
     await store(client, "always")

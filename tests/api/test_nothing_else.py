@@ -1,4 +1,4 @@
-"""Does nothing outside workspace, scope, channel rule, validity and filter ever appear, and all that is inside?
+"""Nothing outside workspace, scope, channel rule, validity and filter ever appears in an answer.
 
 A thousand rows that differ in everything, thousands of random questions, and a model in plain Python that says what
 each may see. The condition that all arms share is compared directly, then whole searches and lists over HTTP, on the

@@ -1,4 +1,4 @@
-"""Can a client be generated from the document, and does the document tell the truth (B28)?"""
+"""A client can be generated from the OpenAPI document, and the document is true."""
 
 from __future__ import annotations
 

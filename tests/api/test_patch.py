@@ -1,4 +1,4 @@
-"""Does PATCH change what is named and nothing else?"""
+"""PATCH changes what is named and nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ async def patch(client: AsyncClient, memory_id: str, **body: Any) -> dict[str, A
 
 
 async def test_metadata_is_merged_and_null_removes(client: AsyncClient) -> None:
-    """R6.08, R18.44"""
     memory_id = await store(client, "Drinks tea", metadata={"key1": "a", "inner": {"kept": None}})
     assert (await patch(client, memory_id, metadata={"key2": "b"}))["metadata"] == {
         "key1": "a",
@@ -47,7 +46,6 @@ async def test_null_for_all_of_metadata_removes_every_key(client: AsyncClient) -
 
 
 async def test_tags_replace_the_list_and_its_prefixes(client: AsyncClient) -> None:
-    """R5.04"""
     memory_id = await store(client, "Drinks tea", tags=["slack:channel:general"])
     changed = await patch(client, memory_id, tags="Project:Atlas:api, work")
     assert changed["tags"] == ["project:atlas:api", "work"]
@@ -68,7 +66,6 @@ async def test_tags_replace_the_list_and_its_prefixes(client: AsyncClient) -> No
     ],
 )
 async def test_a_field_changes_alone(client: AsyncClient, body: dict[str, Any], seen: dict[str, Any]) -> None:
-    """R6.06"""
     memory_id = await store(client, "Drinks tea")
     before = (await client.get(f"/v1/memories/{memory_id}")).json()
     changed = await patch(client, memory_id, **body)
@@ -96,7 +93,6 @@ async def test_no_difference_is_no_change(client: AsyncClient) -> None:
 async def test_a_new_text_is_found_by_its_words_until_it_is_embedded(
     client: AsyncClient, embedder: AngleEmbedder, database: Database, tenant: Tenant
 ) -> None:
-    """R6.09, R6.10"""
     memory_id = await store(client, "Lives in Leeds")
     embedder.seen.clear()
     changed = await patch(client, memory_id, content="Lives in Hull")
@@ -114,7 +110,6 @@ async def test_a_new_text_is_found_by_its_words_until_it_is_embedded(
 
 
 async def test_other_changes_embed_nothing(client: AsyncClient, database: Database, tenant: Tenant) -> None:
-    """R6.09"""
     memory_id = await store(client, "Drinks tea")
     changed = await patch(client, memory_id, importance=0.1)
     assert changed["embedding"] == "stored"
@@ -161,7 +156,6 @@ async def test_two_memories_with_one_text_are_a_conflict(client: AsyncClient) ->
     ],
 )
 async def test_what_may_not_change_is_named(client: AsyncClient, body: dict[str, Any], field: str) -> None:
-    """R6.07"""
     memory_id = await store(client, "Drinks tea")
     answer = await client.patch(f"/v1/memories/{memory_id}", json=body)
     assert (answer.status_code, answer.json()["field"]) == (400, field)
@@ -193,7 +187,6 @@ async def test_a_memory_cannot_end_before_it_begins(client: AsyncClient) -> None
 async def test_system_fields_need_the_flag_and_the_right(
     client: AsyncClient, app: Any, database: Database, tenant: Tenant
 ) -> None:
-    """R6.11"""
     memory_id = await store(client, "Drinks tea")
     old = "2020-01-01T00:00:00+00:00"
     body = {"timestamp": old, "updated_at": old, "last_accessed": old, "allow_system_fields": True}

@@ -1,4 +1,4 @@
-"""Tools and strategies: noted, counted, learned once, found by what works (R10)."""
+"""Tools and strategies: noted, counted, learned once, found by what works."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def talk(client: AsyncClient, name: str, **ids: str) -> str:
 # -- invocations --------------------------------------------------------------------------------------------------
 
 
-async def test_r10_01_r10_02_a_use_is_noted_with_all_its_parts(
+async def test_a_use_is_noted_with_all_its_parts(
     client: AsyncClient, tables: Tables, tenant: Tenant, clock: SetClock
 ) -> None:
     conversation = await talk(client, "trip", **ALICE)
@@ -80,7 +80,7 @@ async def test_r10_01_r10_02_a_use_is_noted_with_all_its_parts(
     assert listed["id"] == noted["id"]
 
 
-async def test_r10_03_the_tool_counts_in_the_same_transaction(client: AsyncClient) -> None:
+async def test_the_tool_counts_in_the_same_transaction(client: AsyncClient) -> None:
     many = [use(client, success=number % 4 != 0, latency_ms=number * 10) for number in range(1, 9)]
     await asyncio.gather(*many, use(client, success=True))
     await use(client, tool_name="book")
@@ -108,7 +108,7 @@ async def test_tools_are_read_page_by_page(client: AsyncClient) -> None:
         assert (await client.get(path)).status_code == 400, path
 
 
-async def test_r10_08_stats_by_task_type_and_channel_with_percentiles(client: AsyncClient, clock: SetClock) -> None:
+async def test_stats_by_task_type_and_channel_with_percentiles(client: AsyncClient, clock: SetClock) -> None:
     for number in range(1, 21):
         await use(client, task_type="travel", latency_ms=number, success=number > 5)
     await use(client, task_type="mail", channel="work", latency_ms=500)
@@ -225,7 +225,7 @@ async def test_old_partitions_of_the_log_go_and_totals_stay(
 # -- strategies ---------------------------------------------------------------------------------------------------
 
 
-async def test_r10_04_r10_05_a_strategy_has_all_its_parts(
+async def test_a_strategy_has_all_its_parts(
     client: AsyncClient, tables: Tables, tenant: Tenant, clock: SetClock
 ) -> None:
     conversation = await talk(client, "trip", **ALICE)
@@ -256,7 +256,7 @@ async def test_r10_04_r10_05_a_strategy_has_all_its_parts(
         assert found.json()["results"] == [], params
 
 
-async def test_r10_05_what_is_as_good_as_known_is_reinforced(client: AsyncClient, embedder: AngleEmbedder) -> None:
+async def test_what_is_as_good_as_known_is_reinforced(client: AsyncClient, embedder: AngleEmbedder) -> None:
     embedder.place("Look for night trains first", 1.0)
     embedder.place("Look for the night trains first", 0.99)
     embedder.place("Look for day trains first", 0.985)
@@ -276,14 +276,14 @@ async def test_r10_05_what_is_as_good_as_known_is_reinforced(client: AsyncClient
         assert (await learn(client, words, **change))["event"] == "ADD", change
 
 
-async def test_r10_05_learned_by_many_at_once_it_is_one(client: AsyncClient) -> None:
+async def test_learned_by_many_at_once_it_is_one(client: AsyncClient) -> None:
     found = await asyncio.gather(*(learn(client, "Look for night trains first") for _ in range(8)))
     assert len({each["id"] for each in found}) == 1
     assert sorted(each["event"] for each in found) == ["ADD"] + ["REINFORCE"] * 7
     assert (await client.get(f"/v1/strategies/{found[0]['id']}")).json()["success_count"] == 8
 
 
-async def test_r10_06_found_by_similarity_times_what_works(client: AsyncClient, embedder: AngleEmbedder) -> None:
+async def test_found_by_similarity_times_what_works(client: AsyncClient, embedder: AngleEmbedder) -> None:
     embedder.place("Plan a trip", 1.0)
     embedder.place("near and bad", 0.9, side=1)
     embedder.place("further and good", 0.7, side=2)
@@ -304,7 +304,7 @@ async def test_r10_06_found_by_similarity_times_what_works(client: AsyncClient, 
     assert next(hit["id"] for hit in await find(client, "Another task")) == good["id"]
 
 
-async def test_r10_06_channels_and_task_types(client: AsyncClient) -> None:
+async def test_channels_and_task_types(client: AsyncClient) -> None:
     everywhere = await learn(client, "everywhere")
     work = await learn(client, "at work", channel="work", task_type="mail")
     home = await learn(client, "at home", channel="home")
@@ -319,7 +319,7 @@ async def test_r10_06_channels_and_task_types(client: AsyncClient) -> None:
     assert await ids(channel="work", task_type="mail") == {work["id"]}
 
 
-async def test_r10_07_reinforcing_counts_each_use(client: AsyncClient, clock: SetClock) -> None:
+async def test_reinforcing_counts_each_use(client: AsyncClient, clock: SetClock) -> None:
     made = await learn(client, "Look for night trains first", success=None)
     assert (made["success_rate"], made["last_used_at"]) == (None, None)
     clock.forward(minutes=5)

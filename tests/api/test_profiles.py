@@ -1,4 +1,4 @@
-"""Is what is known of a user kept, changed with care, and theirs alone? R1.13."""
+"""A user's profile is kept, changed with care, and theirs alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-async def test_r1_13_a_profile_is_set_read_and_replaced(client: AsyncClient, clock: SetClock) -> None:
+async def test_a_profile_is_set_read_and_replaced(client: AsyncClient, clock: SetClock) -> None:
     assert (await client.get(PATH)).status_code == 404
     made = await client.put(PATH, json=WHOLE)
     assert made.status_code == 201
@@ -96,7 +96,7 @@ async def test_a_profile_goes_with_its_user_and_with_nothing_less(client: AsyncC
     assert (await client.get("/v1/users/bob/profile")).status_code == 404
 
 
-async def test_r2_05_channels_are_listed_with_what_stands_in_them(
+async def test_channels_are_listed_with_what_stands_in_them(
     client: AsyncClient, other_client: AsyncClient, clock: SetClock
 ) -> None:
     await store(client, "Prefers tabs", channel="atlas")

@@ -1,4 +1,4 @@
-"""Is a project's memory known everywhere once it is promoted?"""
+"""A project's memory is known everywhere once it is promoted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def promote(client: AsyncClient, memory_id: str, **body: Any) -> dict[str,
 
 
 async def test_a_copy_in_global_leads_back(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R8.09: PROMOTED_FROM."""
+    """PROMOTED_FROM."""
     embedder.place(TEXT, 0.9)
     embedder.place("how to answer", 1.0)
     memory_id = await store(client, TEXT, channel="atlas", tags=["style"], metadata={"a": 1}, importance=0.8)
@@ -56,7 +56,6 @@ async def test_a_twin_in_global_is_taken(client: AsyncClient) -> None:
 
 
 async def test_the_audit_tells_why(client: AsyncClient) -> None:
-    """R13.07"""
     memory_id = await store(client, TEXT, channel="atlas")
     copy = await promote(client, memory_id, reason="ask kim.weber@example.org")
     entry = (await client.get("/v1/audit", params={"operation": "promote"})).json()["results"][0]

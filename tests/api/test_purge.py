@@ -1,4 +1,4 @@
-"""Does an erasure reach every copy of a subject's words, and nobody else's?"""
+"""An erasure reaches every copy of a subject's words, and nobody else's."""
 
 from __future__ import annotations
 

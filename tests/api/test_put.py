@@ -1,4 +1,4 @@
-"""Does PUT give a memory another text, whole and at once?"""
+"""PUT replaces the text of a memory, whole and at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tests.fakes.embedder import AngleEmbedder
 
 
 async def test_the_text_its_hash_and_its_history_change(client: AsyncClient) -> None:
-    """R6.12, R18.09, R18.10"""
     memory_id = await store(client, "Lives in Leeds")
     answer = await client.put(f"/v1/memories/{memory_id}", json={"text": "Lives in Hull"})
     assert answer.status_code == 200, answer.text
@@ -29,7 +28,6 @@ async def test_the_text_its_hash_and_its_history_change(client: AsyncClient) -> 
 
 
 async def test_it_is_embedded_in_the_request(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R6.12"""
     embedder.place("Drinks tea", 0.1)
     embedder.place("Plays chess", 0.95)
     embedder.place("which games", 1.0)

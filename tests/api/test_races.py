@@ -147,7 +147,7 @@ async def test_paraphrases_in_the_band_that_the_model_calls_the_same_leave_one_r
 async def test_one_id_in_two_scopes_at_once_is_a_conflict_and_no_accident(
     client: AsyncClient, tenant: Tenant, tables: Tables
 ) -> None:
-    """Different users do not wait for each other, so both may find the id free (C07)."""
+    """Different users do not wait for each other, so both may find the id free."""
     chosen = str(uuid4())
     bodies = [{"content": f"Note of user {user}", "user_id": f"u{user}", "id": chosen} for user in range(8)]
     answers = await at_once(client, bodies)
@@ -159,7 +159,7 @@ async def test_one_id_in_two_scopes_at_once_is_a_conflict_and_no_accident(
 async def test_a_merge_into_a_text_that_is_there_already_makes_no_second_one(
     resources: Resources, tenant: Tenant, tables: Tables, embedder: AngleEmbedder
 ) -> None:
-    """The model may answer with the exact text of another memory: the unique index then says no (A14)."""
+    """The model may answer with the exact text of another memory: the unique index then says no."""
     embedder.place("Likes rye bread", 0.9, side=1)
     embedder.place("Plays the oboe", 0.9, side=2)
     embedder.place("Rye is the bread of choice", 1.0)

@@ -77,7 +77,7 @@ MODES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("asked", MODES, ids=str)
 async def test_terms_and_factors_make_the_score(boats: AsyncClient, asked: dict[str, Any]) -> None:
-    """R7.10, R7.15: in every mode the score can be recomputed from the answer."""
+    """In every mode the score can be recomputed from the answer."""
     found = await ask(boats, explain=True, **asked)
     assert len(found["results"]) == len(BOATS)
     for hit in found["results"]:
@@ -104,7 +104,7 @@ def only(**weights: float) -> dict[str, float]:
 
 
 async def test_weights_decide(boats: AsyncClient) -> None:
-    """R7.10: a signal alone, by request."""
+    """A signal alone, by request."""
     assert (await texts(boats, weights=only(text_vector=1)))[0] == "Tom lives in Kiel now."
     assert (await texts(boats, "harbour", weights=only(text_lexical=1)))[0] == "The boat is in the harbour of Rerik."
 
@@ -112,7 +112,7 @@ async def test_weights_decide(boats: AsyncClient) -> None:
 async def test_a_workspace_has_weights_of_its_own(
     boats: AsyncClient, other_client: AsyncClient, embedder: AngleEmbedder
 ) -> None:
-    """R7.17: deployment, workspace, request; the later one wins, field by field."""
+    """Deployment, workspace, request; the later one wins, field by field."""
     settings = {
         "search_weights": only(text_vector=1),
         "search_fusion": "rrf",
@@ -174,7 +174,6 @@ async def test_get_has_the_switches_too(boats: AsyncClient) -> None:
 
 
 async def test_importance_times_relevance_lifts(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R7.10"""
     await store(client, embedder, "At rest", 0.5, importance=0.9)
     await store(client, embedder, "At sea", 0.52, importance=0.1)
     assert await texts(client) == ["At sea", "At rest"]
@@ -197,7 +196,6 @@ async def test_what_is_recent_lifts(client: AsyncClient, embedder: AngleEmbedder
 async def test_what_is_past_ranks_lower_unless_asked_for(
     client: AsyncClient, embedder: AngleEmbedder, tables: Tables
 ) -> None:
-    """R7.15"""
     first = await store(client, embedder, "At sea", 0.52)
     second = await store(client, embedder, "At rest", 0.5)
     for memory_id, tag in ((first, "past"), (second, "current")):
@@ -211,7 +209,7 @@ async def test_what_is_past_ranks_lower_unless_asked_for(
 
 
 async def test_diversity_moves_repeats_down(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R7.12: by request, off by default."""
+    """By request, off by default."""
     repeats = ["Iris likes green tea.", "Iris likes green tea a lot.", "Iris likes green tea very much."]
     for number, content in enumerate(repeats):
         await store(client, embedder, content, 0.9 - number / 100)
@@ -249,7 +247,7 @@ async def name_it(tables: Tables, tenant: Tenant, memory_id: str, name: str, *al
 async def test_a_hit_by_its_entity_alone_can_be_first(
     client: AsyncClient, embedder: AngleEmbedder, tables: Tables, tenant: Tenant, question: str
 ) -> None:
-    """R7.19: no word in common, and the farthest vector."""
+    """No word in common, and the farthest vector."""
     embedder.place(question, 1.0)
     for number in range(8):
         await store(client, embedder, f"Note {number}", 0.9 - number / 100)
@@ -270,7 +268,7 @@ def _place(found: dict[str, Any], memory_id: object) -> int:
 async def test_the_graph_leads_one_step_further(
     client: AsyncClient, embedder: AngleEmbedder, tables: Tables, tenant: Tenant
 ) -> None:
-    """R18.35, R7.19, R7.25: memories of an entity that is related to the one asked for."""
+    """Memories of an entity that is related to the one asked for."""
     embedder.place("Tell me about Zenobia", 1.0)
     for number in range(8):
         await store(client, embedder, f"Note {number}", 0.5 - number / 100)
@@ -307,7 +305,7 @@ async def test_entities_of_others_lead_nowhere(
 
 
 async def test_the_question_as_a_statement_is_embedded_too(boats: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R7.20, offline"""
+    """Offline"""
     found = await ask(boats, techniques={"query_expansion": True})
     assert "The boat is kept" in embedder.seen
     assert found["metrics"]["techniques"]["query_expansion"]["count"] == 1
@@ -367,7 +365,7 @@ async def test_a_word_that_no_text_has_belongs_to_a_full_match(client: AsyncClie
 async def test_a_model_says_it_in_other_words(
     boats: AsyncClient, resources: Resources, tenant: Tenant, embedder: AngleEmbedder
 ) -> None:
-    """R7.20, R7.21: the vectors of what it says pull the search their way."""
+    """The vectors of what it says pull the search their way."""
     llm = ScriptedLlm(expand={"statements": ["Libelle lies there", 7, " "]}, hyde={"note": "In the harbour"})
     embedder.place("Libelle lies there", 0.1, side=2)
     async with with_llm(resources, tenant, llm) as client:
@@ -405,7 +403,6 @@ async def test_techniques_wait_for_a_model_no_longer_than_a_search_may(
 
 
 async def test_hyde_without_a_model_is_left_out_with_a_note(boats: AsyncClient) -> None:
-    """R7.21"""
     found = await ask(boats, techniques={"hyde": True})
     assert found["metrics"]["techniques"]["hyde"] == {
         "ms": 0.0,
@@ -417,7 +414,7 @@ async def test_hyde_without_a_model_is_left_out_with_a_note(boats: AsyncClient) 
 async def test_self_query_reads_filters_out_of_the_question(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
 ) -> None:
-    """R7.22, offline: a time, a type, a tag."""
+    """Offline: a time, a type, a tag."""
     await store(client, embedder, "Sailed to Poel.", 0.5, timestamp="2026-02-24T10:00:00Z")
     await store(client, embedder, "Sailed to Fehmarn.", 0.9, timestamp="2025-08-01T10:00:00Z", tags=["log"])
     await store(client, embedder, "Prefers oak.", 0.3, type="Preference")
@@ -439,7 +436,7 @@ async def test_self_query_reads_filters_out_of_the_question(
 async def test_self_query_by_a_model_is_checked(
     client: AsyncClient, resources: Resources, tenant: Tenant, embedder: AngleEmbedder
 ) -> None:
-    """R7.22: what cannot be asked is ignored; what the caller gave stays."""
+    """What cannot be asked is ignored; what the caller gave stays."""
     await store(client, embedder, "Red paint", 0.5, metadata={"colour": "red"})
     await store(client, embedder, "Blue paint", 0.9, metadata={"colour": "blue"})
     both = ["Blue paint", "Red paint"]
@@ -456,7 +453,7 @@ async def test_self_query_by_a_model_is_checked(
 
 
 async def test_techniques_are_counted(boats: AsyncClient) -> None:
-    """R7.23: in the answer and for Prometheus."""
+    """In the answer and for Prometheus."""
 
     def seen() -> float:
         return REGISTRY.get_sample_value("search_technique_seconds_count", {"technique": "query_expansion"}) or 0.0
@@ -479,7 +476,6 @@ async def why(client: AsyncClient, memory_id: object, **more: Any) -> dict[str, 
 
 
 async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
-    """D9"""
     first = await store(client, embedder, "At 0.9", 0.9)
     last = await store(client, embedder, "At 0.1", 0.1, tags=["far"])
     over = await store(client, embedder, "Over", 0.8, t_invalid="2026-01-01T00:00:00Z")
@@ -516,7 +512,6 @@ def recomputed(explained: dict[str, Any]) -> float:
 async def test_every_other_reason(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock, tables: Tables
 ) -> None:
-    """D9"""
     plain = await store(client, embedder, "Plain", 0.5)
     assert (await why(client, plain, start="2030-01-01"))["reasons"] == ["before_window"]
     short = await store(client, embedder, "Short", 0.5, expires_at=(clock.now + timedelta(hours=1)).isoformat())
@@ -534,7 +529,7 @@ async def test_every_other_reason(
 
 
 async def test_far_behind_all_arms(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """D9: more memories than an arm hands in, and one that is nearest to nothing."""
+    """More memories than an arm hands in, and one that is nearest to nothing."""
     last = await store(client, embedder, "Nowhere near", 0.01)
     for number in range(110):
         await store(client, embedder, f"Number {number}", 0.5 + number / 1_000)
@@ -583,7 +578,7 @@ async def counting(resources: Resources, tenant: Tenant) -> AsyncIterator[tuple[
 async def test_hits_are_counted_as_used(
     counting: tuple[AsyncClient, Any], embedder: AngleEmbedder, clock: SetClock
 ) -> None:
-    """R6.20, R7.24: beside the request; a preview is not counted."""
+    """Beside the request; a preview is not counted."""
     client, app = counting
     hit = await store(client, embedder, "At 0.9", 0.9)
     miss = await store(client, embedder, "At 0.1", 0.1)
@@ -602,7 +597,6 @@ async def test_hits_are_counted_as_used(
 async def test_what_is_found_by_its_tag_is_counted_as_used(
     counting: tuple[AsyncClient, Any], embedder: AngleEmbedder
 ) -> None:
-    """R6.20"""
     client, app = counting
     hit = await store(client, embedder, "At 0.9", 0.9, tags=["near"])
     for reinforce in ("true", "false"):
@@ -615,7 +609,6 @@ async def test_what_is_found_by_its_tag_is_counted_as_used(
 async def test_entities_of_the_question_are_counted_as_used(
     counting: tuple[AsyncClient, Any], embedder: AngleEmbedder, tables: Tables, tenant: Tenant
 ) -> None:
-    """R7.24"""
     client, app = counting
     about = await store(client, embedder, "She collects stamps.", 0.5)
     entity = await name_it(tables, tenant, about, "Zenobia")
@@ -627,7 +620,6 @@ async def test_entities_of_the_question_are_counted_as_used(
 async def test_a_key_searches_no_faster_than_it_may(
     counting: tuple[AsyncClient, Any], other_client: AsyncClient
 ) -> None:
-    """R17.04"""
     client, _ = counting
     for _ in range(4):
         await ask(client)
@@ -640,7 +632,6 @@ async def test_a_key_searches_no_faster_than_it_may(
 async def test_techniques_stand_in_the_audit_of_a_verbose_workspace(
     client: AsyncClient, app: Any, tables: Tables, tenant: Tenant
 ) -> None:
-    """R7.23"""
     await client.patch("/v1/workspaces/current", json={"settings": {"audit_level": "verbose"}})
     await ask(client)
     await app.state.reads.flush()
@@ -651,7 +642,6 @@ async def test_techniques_stand_in_the_audit_of_a_verbose_workspace(
 
 
 async def test_the_configuration_tells_how_searches_rank(client: AsyncClient) -> None:
-    """R15.01"""
     await client.patch("/v1/workspaces/current", json={"settings": {"search_weights": {"rare": 1.5}}})
     found = (await client.get("/v1/config")).json()["search"]
     assert found["search_weights"]["rare"] == 1.5
@@ -660,7 +650,7 @@ async def test_the_configuration_tells_how_searches_rank(client: AsyncClient) ->
 
 
 async def test_a_related_word_is_found(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R18.04, R18.05: the score of a near memory, and no more than were asked for."""
+    """The score of a near memory, and no more than were asked for."""
     embedder.place("programming languages", 1.0)
     for number, content in enumerate(["User likes Python", "User lives in Kiel", "User has a dog", "User sails"]):
         await store(client, embedder, content, 0.6 - number / 10)
@@ -683,7 +673,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("question", HOSTILE, ids=range(len(HOSTILE)))
 async def test_a_question_is_never_a_statement(boats: AsyncClient, question: str) -> None:
-    """R17.05: with every technique on."""
+    """With every technique on."""
     on = {"query_expansion": True, "hyde": True, "self_query": True}
     found = await ask(boats, question, techniques=on, diversity=0.5, explain=True, factors={"importance": 1})
     assert len(found["results"]) == len(BOATS)

@@ -1,4 +1,4 @@
-"""Do edges tie memories, lead along, and go with either end?"""
+"""Edges tie memories, can be walked, and go with either end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_an_edge_is_made_changed_listed_and_taken_away(client: AsyncClient
 
 
 @pytest.mark.parametrize("kind", ["INVALIDATED_BY", "DERIVED_FROM", "PREFERS_OVER", "EVOLVED_INTO"])
-async def test_r8_14_associations_that_are_made_on_request(client: AsyncClient, kind: str) -> None:
+async def test_associations_that_are_made_on_request(client: AsyncClient, kind: str) -> None:
     new, old = await store(client, "We deploy from main"), await store(client, "We deployed from branches")
     assert await tie(client, new, old, kind) == 201
     [edge] = (await client.get(f"/v1/memories/{new}/relations")).json()["results"]
@@ -76,7 +76,6 @@ async def test_one_type_can_be_taken_alone(client: AsyncClient) -> None:
 
 
 async def test_a_walk_goes_as_far_as_it_may_in_both_directions(client: AsyncClient) -> None:
-    """R8.15"""
     ids = await chain(client, 5)
     for depth in (1, 2, 3):
         found = (await related(client, ids[1], depth=depth))["results"]

@@ -1,4 +1,4 @@
-"""Does a reset leave nothing but keys, settings and the audit log?"""
+"""A reset leaves nothing but keys, settings and the audit log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ async def left(tables: Tables, tenant: Tenant) -> dict[str, Any]:
 async def test_everything_is_gone(
     client: AsyncClient, other_client: AsyncClient, tables: Tables, tenant: Tenant, stranger: Tenant
 ) -> None:
-    """R6.17, R18.13"""
     first = await store(client, "Drinks tea")
     second = await store(client, "Plays chess", user_id="bob", channel="atlas")
     said = {"messages": [{"role": "user", "content": "Lives in Leeds"}], "infer": False, "run_id": "r1"}

@@ -1,4 +1,4 @@
-"""Do archived memories come back?"""
+"""Archived memories can be restored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ async def archive(tables: Tables, memory_id: str) -> None:
 
 
 async def test_an_archived_memory_is_active_again(client: AsyncClient, tables: Tables) -> None:
-    """R1.04, R1.24"""
     memory_id = await store(client, "Drinks tea")
     await archive(tables, memory_id)
     assert await listed(client, user_id="alice") == set()

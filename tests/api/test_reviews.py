@@ -1,4 +1,4 @@
-"""What becomes of a fact that contradicts what is known, under each policy?"""
+"""What becomes of a fact that contradicts a stored one, under each policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ PORTO = {"event": "UPDATE", "id": 1, "text": "Lives in Porto"}
 
 
 async def test_supersede_keeps_both_and_ties_them(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
-    """R3.20, R3.21"""
     async with judged(resources, tenant, contradiction_policy="supersede") as (client, judge):
         old = await store(client, "Lives in Lisbon")
         judge.say("Lives in Porto", PORTO)
@@ -49,7 +48,6 @@ async def test_what_was_superseded_can_become_true_again(resources: Resources, t
 
 
 async def test_prefer_old_stores_nothing_but_the_verdict(resources: Resources, tenant: Tenant, tables: Tables) -> None:
-    """R3.20"""
     async with judged(resources, tenant, contradiction_policy="prefer_old") as (client, judge):
         old = await store(client, "Lives in Lisbon")
         before = await dump(tables, tenant.workspace_id)
@@ -62,7 +60,6 @@ async def test_prefer_old_stores_nothing_but_the_verdict(resources: Resources, t
 
 
 async def test_flagged_is_seen_by_reviews_only(resources: Resources, tenant: Tenant) -> None:
-    """R3.20"""
     async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
         old = await store(client, "Lives in Lisbon")
         judge.say("Lives in Porto", PORTO)

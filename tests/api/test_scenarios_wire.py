@@ -1,4 +1,4 @@
-"""R18.01 to R18.43, add, update, delete and history, with a scripted model behind the real HTTP wire."""
+"""Add, update, delete and history, with a scripted model behind real HTTP."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def client(wire: Wire) -> AsyncClient:
     return wire.client
 
 
-async def test_r18_01_a_name_is_exactly_one_add(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+async def test_a_name_is_exactly_one_add(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
     [only] = await tell(client, "My name is Bob")
     assert (only["event"], only["memory"]) == ("ADD", "User's name is Bob")
     rows = await tables.fetch("SELECT id, content FROM memory WHERE workspace_id = $1", tenant.workspace_id)
@@ -81,7 +81,7 @@ async def test_r18_01_a_name_is_exactly_one_add(client: AsyncClient, tenant: Ten
     assert [(row["event"], row["new_memory"]) for row in told] == [("ADD", "User's name is Bob")]
 
 
-async def test_r18_02_a_conversation_gives_several_adds(client: AsyncClient, wire: Wire) -> None:
+async def test_a_conversation_gives_several_adds(client: AsyncClient, wire: Wire) -> None:
     results = await tell(client, INTRODUCTION, "alice")
     assert events(results) == ["ADD"] * 4
     [question] = wire.asked("extract")
@@ -89,14 +89,14 @@ async def test_r18_02_a_conversation_gives_several_adds(client: AsyncClient, wir
     assert [line.partition(":")[0] for line in lines[1:-1]] == ["user", "assistant", "user"]
 
 
-async def test_r18_03_a_greeting_may_give_nothing(client: AsyncClient) -> None:
+async def test_a_greeting_may_give_nothing(client: AsyncClient) -> None:
     told = await answer(client, "hello")
     assert told["results"] == []
     assert told["warnings"] == ["no_facts: the language model found nothing worth keeping."]
 
 
-async def test_r18_04_a_related_question_finds_the_fact(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """C52: with vectors that a semantic embedder would give."""
+async def test_a_related_question_finds_the_fact(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """With vectors that a semantic embedder would give."""
     embedder.place("User likes Python", 1.0)
     embedder.place("programming languages", 0.8)
     [stored] = await tell(client, "I like Python")
@@ -106,29 +106,29 @@ async def test_r18_04_a_related_question_finds_the_fact(client: AsyncClient, emb
     assert hit["score"] > 0.5
 
 
-async def test_r18_05_a_limit_of_three_gives_three(client: AsyncClient) -> None:
+async def test_a_limit_of_three_gives_three(client: AsyncClient) -> None:
     await tell(client, INTRODUCTION, "alice")
     got = await client.get("/v1/memories/search", params={"q": "what does Alice do", "user_id": "alice", "limit": 3})
     assert len(got.json()["results"]) == 3
 
 
-async def test_r18_06_an_added_fact_can_be_read(client: AsyncClient) -> None:
+async def test_an_added_fact_can_be_read(client: AsyncClient) -> None:
     [added] = await tell(client, "My name is Bob", metadata={"source": "chat"})
     read = (await client.get(f"/v1/memories/{added['id']}")).json()
     assert (read["memory"], read["user_id"], read["metadata"]) == ("User's name is Bob", "bob", {"source": "chat"})
 
 
-async def test_r18_07_an_unknown_id_is_not_found(client: AsyncClient) -> None:
+async def test_an_unknown_id_is_not_found(client: AsyncClient) -> None:
     assert (await client.get("/v1/memories/fake-id")).status_code == 404
 
 
-async def test_r18_08_all_memories_of_a_user_are_listed(client: AsyncClient) -> None:
+async def test_all_memories_of_a_user_are_listed(client: AsyncClient) -> None:
     await tell(client, "three things", "alice")
     await tell(client, "My name is Bob")
     assert set(await known(client, "alice")) == {"User likes tea", "User likes rain", "User likes snow"}
 
 
-async def test_r18_09_and_10_an_update_shows_and_changes_the_hash(client: AsyncClient) -> None:
+async def test_an_update_shows_and_changes_the_hash(client: AsyncClient) -> None:
     [added] = await tell(client, "My name is Bob")
     assert (await client.put(f"/v1/memories/{added['id']}", json={"text": "new text"})).status_code == 200
     read = (await client.get(f"/v1/memories/{added['id']}")).json()
@@ -136,13 +136,13 @@ async def test_r18_09_and_10_an_update_shows_and_changes_the_hash(client: AsyncC
     assert read["hash"] == hashlib.md5(b"new text", usedforsecurity=False).hexdigest()
 
 
-async def test_r18_11_a_deleted_memory_is_gone(client: AsyncClient) -> None:
+async def test_a_deleted_memory_is_gone(client: AsyncClient) -> None:
     [added] = await tell(client, "My name is Bob")
     assert (await client.delete(f"/v1/memories/{added['id']}")).status_code == 200
     assert (await client.get(f"/v1/memories/{added['id']}")).status_code == 404
 
 
-async def test_r18_12_delete_all_empties_one_user_only(client: AsyncClient) -> None:
+async def test_delete_all_empties_one_user_only(client: AsyncClient) -> None:
     await tell(client, "three things", "alice")
     await tell(client, "My name is Bob")
     assert (await client.delete("/v1/memories", params={"user_id": "alice"})).status_code == 200
@@ -150,16 +150,14 @@ async def test_r18_12_delete_all_empties_one_user_only(client: AsyncClient) -> N
     assert await known(client) == ["User's name is Bob"]
 
 
-async def test_r18_13_reset_leaves_no_memory_and_no_history(
-    client: AsyncClient, tenant: Tenant, tables: Tables
-) -> None:
+async def test_reset_leaves_no_memory_and_no_history(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
     await tell(client, "My name is Bob")
     assert (await client.post("/v1/reset")).status_code == 200
     counts = await tables.counts(tenant.workspace_id)
     assert (counts["memory"], counts["memory_history"], counts["memory_vector"]) == (0, 0, 0)
 
 
-async def test_r18_14_the_same_fact_again_is_none_without_a_question(
+async def test_the_same_fact_again_is_none_without_a_question(
     client: AsyncClient, wire: Wire, tenant: Tenant, tables: Tables
 ) -> None:
     [first] = await tell(client, "My name is Bob")
@@ -170,7 +168,7 @@ async def test_r18_14_the_same_fact_again_is_none_without_a_question(
 
 
 async def test_an_identical_conversation_is_answered_from_the_cache(client: AsyncClient, wire: Wire) -> None:
-    """R17.11: the model is asked once; timings and usage say so."""
+    """The model is asked once; timings and usage say so."""
     first = await answer(client, "three things")
     again = await answer(client, "three things")
     assert events(first["results"]) == ["ADD"] * 3
@@ -181,7 +179,7 @@ async def test_an_identical_conversation_is_answered_from_the_cache(client: Asyn
     assert {"extract", "embed", "decide", "total"} <= set(first["timings_ms"])
 
 
-async def test_r18_15_a_move_updates_the_home(client: AsyncClient) -> None:
+async def test_a_move_updates_the_home(client: AsyncClient) -> None:
     [first] = await tell(client, "I live in NYC")
     [moved] = await tell(client, "I moved to San Francisco")
     assert (moved["event"], moved["id"]) == ("UPDATE", first["id"])
@@ -189,15 +187,15 @@ async def test_r18_15_a_move_updates_the_home(client: AsyncClient) -> None:
     assert events(await past(client, first["id"])) == ["ADD", "UPDATE"]
 
 
-async def test_r18_16_a_finer_fact_updates_with_the_more_exact_text(client: AsyncClient) -> None:
+async def test_a_finer_fact_updates_with_the_more_exact_text(client: AsyncClient) -> None:
     [first] = await tell(client, "I work in tech")
     [finer] = await tell(client, "I work at Google as a senior engineer")
     assert (finer["event"], finer["id"]) == ("UPDATE", first["id"])
     assert await known(client) == ["User works at Google as a senior engineer"]
 
 
-async def test_r18_17_a_claim_that_ended_is_removed(client: AsyncClient, wire: Wire) -> None:
-    """Asked although the two texts lie far apart (C05)."""
+async def test_a_claim_that_ended_is_removed(client: AsyncClient, wire: Wire) -> None:
+    """Asked although the two texts lie far apart."""
     [first] = await tell(client, "I'm vegetarian")
     results = await tell(client, "I started eating meat again")
     assert events(results) == ["DELETE", "ADD"]
@@ -206,7 +204,7 @@ async def test_r18_17_a_claim_that_ended_is_removed(client: AsyncClient, wire: W
     assert events(await past(client, first["id"])) == ["ADD", "DELETE"]
 
 
-async def test_r18_18_one_conversation_adds_and_updates(client: AsyncClient) -> None:
+async def test_one_conversation_adds_and_updates(client: AsyncClient) -> None:
     [home] = await tell(client, "I live in NYC")
     results = await tell(client, "a lot has changed")
     assert [(each["event"], each["memory"]) for each in results] == [
@@ -216,13 +214,13 @@ async def test_r18_18_one_conversation_adds_and_updates(client: AsyncClient) -> 
     assert results[0]["id"] == home["id"]
 
 
-async def test_r18_23_after_add_history_has_one_add(client: AsyncClient) -> None:
+async def test_after_add_history_has_one_add(client: AsyncClient) -> None:
     [added] = await tell(client, "My name is Bob")
     [entry] = await past(client, added["id"])
     assert (entry["event"], entry["old_memory"], entry["new_memory"]) == ("ADD", None, "User's name is Bob")
 
 
-async def test_r18_24_to_26_history_tells_all_of_it_in_order(client: AsyncClient) -> None:
+async def test_history_tells_all_of_it_in_order(client: AsyncClient) -> None:
     [added] = await tell(client, "I live in NYC")
     await tell(client, "I moved to San Francisco")
     await client.delete(f"/v1/memories/{added['id']}")
@@ -239,7 +237,7 @@ async def test_r18_24_to_26_history_tells_all_of_it_in_order(client: AsyncClient
     assert len(set(stamps)) == 3
 
 
-async def test_r18_36_with_the_model_down_the_answer_is_empty(client: AsyncClient, wire: Wire) -> None:
+async def test_with_the_model_down_the_answer_is_empty(client: AsyncClient, wire: Wire) -> None:
     wire.server.chat.status(401)
     told = await answer(client, "My name is Bob", run_id="S1")
     assert told["results"] == []
@@ -255,7 +253,7 @@ class Moody(AngleEmbedder):
         return await super().embed(texts)
 
 
-async def test_r18_37_one_fact_of_three_cannot_be_embedded(resources: Resources, tenant: Tenant) -> None:
+async def test_one_fact_of_three_cannot_be_embedded(resources: Resources, tenant: Tenant) -> None:
     moody = cached(Moody(resources.embedder.dimension), resources.settings, resources.db)
     async with wired(replace(resources, embedder=moody), tenant, MIND) as wire:
         client = wire.client
@@ -265,22 +263,20 @@ async def test_r18_37_one_fact_of_three_cannot_be_embedded(resources: Resources,
 
 
 @pytest.mark.parametrize("scope", [{}, {"user_id": ""}, {"user_id": None, "agent_id": None}])
-async def test_r18_21_and_38_without_a_scope_the_error_says_so(
-    client: AsyncClient, scope: dict[str, str | None]
-) -> None:
+async def test_without_a_scope_the_error_says_so(client: AsyncClient, scope: dict[str, str | None]) -> None:
     got = await client.post("/v1/memories", json={"messages": "My name is Bob", **scope})
     assert got.status_code == 400
     assert "user_id" in got.json()["detail"]
 
 
-async def test_r18_39_a_prompt_replaces_the_instruction(client: AsyncClient, wire: Wire) -> None:
+async def test_a_prompt_replaces_the_instruction(client: AsyncClient, wire: Wire) -> None:
     await tell(client, "My name is Bob", prompt="Only extract allergies.")
     [question] = wire.asked("extract")
     assert question["messages"][0]["content"].startswith("Only extract allergies.")
     assert "personal preferences" not in question["messages"][0]["content"]
 
 
-async def test_r18_43_alice_introduces_herself_and_changes_her_job(client: AsyncClient) -> None:
+async def test_alice_introduces_herself_and_changes_her_job(client: AsyncClient) -> None:
     first = await tell(client, INTRODUCTION, "alice")
     assert [(each["event"], each["memory"]) for each in first] == [
         ("ADD", text) for text in (NAME, JOB, FIELD, FRAMEWORK)

@@ -36,7 +36,7 @@ async def history(client: AsyncClient, memory_id: str) -> list[dict[str, Any]]:
     return entries
 
 
-async def test_r18_04_a_near_meaning_is_found_with_a_good_score(client: AsyncClient, embedder: AngleEmbedder) -> None:
+async def test_a_near_meaning_is_found_with_a_good_score(client: AsyncClient, embedder: AngleEmbedder) -> None:
     embedder.place("programming languages", 1.0)
     for text, cosine in (("User likes Python", 0.75), ("User has a cat", 0.1), ("User lives in Oslo", 0.2)):
         embedder.place(text, cosine, side=2)
@@ -48,14 +48,14 @@ async def test_r18_04_a_near_meaning_is_found_with_a_good_score(client: AsyncCli
     assert first["similarity"] > 0.5
 
 
-async def test_r18_05_no_more_than_the_limit(client: AsyncClient) -> None:
+async def test_no_more_than_the_limit(client: AsyncClient) -> None:
     for number in range(5):
         await store(client, f"Memory with number {number}", dedup=False)
     answer = await client.post("/v1/memories/search", json={"query": "memory", "user_id": "alice", "limit": 3})
     assert len(answer.json()["results"]) == 3
 
 
-async def test_r18_19_alices_memories_are_not_found_by_bob(client: AsyncClient) -> None:
+async def test_alices_memories_are_not_found_by_bob(client: AsyncClient) -> None:
     await store(client, "of alice", user_id="alice", tags=["t"])
     await store(client, "of bob", user_id="bob", tags=["t"])
     assert await seen(client, user_id="alice") == [{"of alice"}] * 5
@@ -63,8 +63,8 @@ async def test_r18_19_alices_memories_are_not_found_by_bob(client: AsyncClient) 
     assert await seen(client, user_id="carol") == [set()] * 5
 
 
-async def test_r18_20_every_id_that_is_named_must_match(client: AsyncClient) -> None:
-    """C56: an id that is not named does not filter."""
+async def test_every_id_that_is_named_must_match(client: AsyncClient) -> None:
+    """An id that is not named does not filter."""
     await store(client, "both", user_id="alice", agent_id="guide", tags=["t"])
     await store(client, "alone", user_id="alice", tags=["t"])
     assert await seen(client, user_id="alice", agent_id="guide") == [{"both"}] * 5
@@ -94,14 +94,14 @@ async def test_r18_20_every_id_that_is_named_must_match(client: AsyncClient) -> 
         ("GET", "/v1/memories/by-tag?tags=tea", None),
     ],
 )
-async def test_r18_21_no_scope_is_a_scope_error(
+async def test_no_scope_is_a_scope_error(
     client: AsyncClient, method: str, path: str, body: dict[str, Any] | None
 ) -> None:
     answer = await client.request(method, path, json=body)
     assert (answer.status_code, answer.json()["code"], answer.json()["error"]) == (400, "scope_error", SCOPE_ERROR)
 
 
-async def test_r18_22_sessions_are_apart(client: AsyncClient) -> None:
+async def test_sessions_are_apart(client: AsyncClient) -> None:
     await store(client, "first", run_id="session-1", tags=["t"])
     await store(client, "second", run_id="session-2", tags=["t"])
     assert await seen(client, run_id="session-1") == [{"first"}] * 5
@@ -109,7 +109,7 @@ async def test_r18_22_sessions_are_apart(client: AsyncClient) -> None:
     assert await seen(client, user_id="alice", run_id="session-3") == [set()] * 5
 
 
-async def test_r18_23_to_r18_26_history_tells_what_happened(client: AsyncClient, clock: SetClock) -> None:
+async def test_history_tells_what_happened(client: AsyncClient, clock: SetClock) -> None:
     """ADD, then UPDATE, then DELETE with is_deleted, in the order of time, and in that order also at one instant."""
     memory_id = await store(client, "Likes tea")
     assert [entry["event"] for entry in await history(client, memory_id)] == ["ADD"]

@@ -1,4 +1,4 @@
-"""Who has memories here, and how is one of them forgotten?"""
+"""The scopes that hold memories, and how one of them is forgotten."""
 
 from __future__ import annotations
 

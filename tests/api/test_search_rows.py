@@ -35,7 +35,6 @@ async def search(client: AsyncClient, **more: Any) -> list[dict[str, Any]]:
 
 
 async def test_nearest_first_and_no_more_than_asked(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R7.01, R7.02"""
     for angle in (0.5, 0.9, 0.1, 0.7, 0.3):
         await store(client, embedder, f"At {angle}", angle)
     found = await search(client, limit=3)
@@ -59,7 +58,7 @@ VALIDITY = [
 async def test_validity(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock, asked: dict[str, Any], seen: set[str]
 ) -> None:
-    """R7.07, R18.45: what is not yet or no longer valid is left out, unless a time is asked for."""
+    """What is not yet or no longer valid is left out, unless a time is asked for."""
     day = timedelta(days=1)
     await store(client, embedder, "now", 0.9, t_valid=(clock.now - day).isoformat())
     await store(client, embedder, "over", 0.9, t_invalid=(clock.now - day).isoformat())
@@ -68,7 +67,7 @@ async def test_validity(
 
 
 async def test_validity_is_half_open(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
-    """C19: [t_valid, t_invalid)"""
+    """Validity is half-open: [t_valid, t_invalid)."""
     await store(client, embedder, "begins", 0.9, t_valid=clock.now.isoformat())
     await store(client, embedder, "ends", 0.9, t_invalid=clock.now.isoformat())
     assert {hit["memory"] for hit in await search(client)} == {"begins"}
@@ -79,7 +78,6 @@ async def test_validity_is_half_open(client: AsyncClient, embedder: AngleEmbedde
 async def test_an_expired_memory_ranks_lower_and_stays(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
 ) -> None:
-    """R4.13"""
     text = "Meeting at 3pm tomorrow"
     await store(client, embedder, text, 0.9)
     await store(client, embedder, "Likes quiet", 0.89)
@@ -92,7 +90,6 @@ async def test_an_expired_memory_ranks_lower_and_stays(
 
 
 async def test_get_and_post_say_the_same(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R7.01, R7.06"""
     for angle in (0.5, 0.9):
         await store(client, embedder, f"At {angle}", angle)
     posted = await search(client, limit=2)
@@ -104,7 +101,7 @@ async def test_get_and_post_say_the_same(client: AsyncClient, embedder: AngleEmb
 
 
 async def test_the_list_walks_without_gaps_or_doubles(client: AsyncClient, clock: SetClock) -> None:
-    """R6.05: newest first, an opaque cursor; rows that arrive meanwhile shift nothing."""
+    """Newest first, an opaque cursor; rows that arrive meanwhile shift nothing."""
     for number in range(7):
         if number % 2:
             clock.forward(seconds=1)  # some share their moment
@@ -126,7 +123,6 @@ async def test_the_list_walks_without_gaps_or_doubles(client: AsyncClient, clock
 
 
 async def test_vectors_are_not_given_away(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R17.01"""
     memory_id = await store(client, embedder, "At 0.9", 0.9)
     for answer in (
         await client.get(f"/v1/memories/{memory_id}"),

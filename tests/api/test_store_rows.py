@@ -35,7 +35,7 @@ async def read(client: AsyncClient, memory_id: str) -> dict[str, Any]:
     return found
 
 
-# -- dedup: R4.07-R4.10, R18.47 --------------------------------------------------------------------------------------
+# -- dedup ------------------------------------------------------------------------------------------------------------
 
 STORED = "Prefers morning calls"
 PAIRS = [
@@ -56,7 +56,7 @@ async def test_dedup_offline(
     text: str,
     action: str,
 ) -> None:
-    """R18.47 without a model: the local rules."""
+    """Without a model: the local rules."""
     embedder.place(STORED, 1.0)
     embedder.place(text, angle)
     first = await store(client, STORED)
@@ -83,7 +83,7 @@ async def test_dedup_offline(
 async def test_the_model_is_asked_from_070_up_to_098(
     resources: Resources, tenant: Tenant, embedder: AngleEmbedder, angle: float, asked: int
 ) -> None:
-    """The edges belong: 0.98 to exact, 0.70 to near (R4.08, R4.09), whatever halfvec makes of them (B8)."""
+    """The edges belong: 0.98 to exact, 0.70 to near, whatever halfvec makes of them."""
     embedder.place(STORED, 1.0)
     embedder.place("Prefers the morning calls", angle)
     llm = ScriptedLlm(decide={"action": "add", "reason": "another fact"})
@@ -111,7 +111,7 @@ async def test_the_models_decision(
     action: str,
     text: str | None,
 ) -> None:
-    """R18.47 with a model; merge and replace are one UPDATE (C06)."""
+    """With a model; merge and replace are one UPDATE."""
     embedder.place(STORED, 1.0)
     embedder.place("Prefers morning meetings", 0.85)
     embedder.place("Prefers morning calls and meetings", 0.9)
@@ -145,7 +145,7 @@ GUARDED = [
 async def test_what_differs_in_one_word_is_never_dropped(
     client: AsyncClient, embedder: AngleEmbedder, old: str, new: str
 ) -> None:
-    """B9: the short-cut at 0.98 needs equal content words. The new text may replace the old one, never vanish."""
+    """The short-cut at 0.98 needs equal content words. The new text may replace the old one, never vanish."""
     embedder.place(old, 1.0)
     embedder.place(new, 0.995)
     await store(client, old)
@@ -155,7 +155,6 @@ async def test_what_differs_in_one_word_is_never_dropped(
 
 
 async def test_dedup_can_be_switched_off(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
-    """R3.28, A14"""
     for _ in range(3):
         assert (await store(client, STORED, dedup=False))["event"] == "ADD"
     assert (await tables.counts(tenant.workspace_id))["memory"] == 3
@@ -163,19 +162,19 @@ async def test_dedup_can_be_switched_off(client: AsyncClient, tenant: Tenant, ta
     assert again["event"] == "NONE", "whoever asks for dedup gets it, whatever the others asked for"
 
 
-# -- size: R4.24-R4.26 -------------------------------------------------------------------------------------------------
+# -- size -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("length", "warned"), [(1, False), (500, False), (501, True), (2_001, True)])
 async def test_soft_limit(client: AsyncClient, length: int, warned: bool) -> None:
-    """R4.24: a warning above 500"""
+    """A warning above 500"""
     result = await store(client, "é" * length, use_llm=False)
     assert any(each.startswith("long_content") for each in result["warnings"]) is warned
 
 
 @pytest.mark.parametrize(("length", "status"), [(1_999, 201), (2_000, 201), (2_001, 400)])
 async def test_hard_limit(client: AsyncClient, tenant: Tenant, tables: Tables, length: int, status: int) -> None:
-    """R4.24: refused above 2,000"""
+    """Refused above 2,000"""
     body = {"content": "ab " * (length // 3) + "x" * (length % 3), **USER, "limits": "strict"}
     answer = await client.post("/v1/memories", json=body)
     assert answer.status_code == status
@@ -191,7 +190,6 @@ async def test_a_workspace_may_be_strict(client: AsyncClient) -> None:
 
 
 async def test_summarise(resources: Resources, tenant: Tenant, embedder: AngleEmbedder) -> None:
-    """R4.25"""
     long = "The kiln was repaired because the old door leaked. " * 12
     llm = ScriptedLlm(summarise="The kiln's leaking door was repaired.")
     async with with_llm(resources, tenant, llm) as client:
@@ -213,12 +211,11 @@ async def test_summarise_without_a_model_keeps_the_text(client: AsyncClient) -> 
 
 @pytest.mark.parametrize("text", [" led by a blank", "ends in a blank ", "\ttab\n", "e\u0301 decomposed", "ﬁ ligature"])
 async def test_a_text_without_findings_is_kept_byte_for_byte(client: AsyncClient, text: str) -> None:
-    """B14 (e)"""
     result = await store(client, text)
     assert (await read(client, result["id"]))["memory"] == text
 
 
-# -- type: R4.16-R4.23, R18.46, C03 ------------------------------------------------------------------------------------
+# -- type -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -232,7 +229,6 @@ async def test_a_text_without_findings_is_kept_byte_for_byte(client: AsyncClient
     ],
 )
 async def test_the_patterns_reach_five_of_seven(client: AsyncClient, text: str, kind: str) -> None:
-    """R1.05, R4.16, R4.18, R18.46"""
     result = await store(client, text)
     assert (result["type"], result["classification_source"]) == (kind, "regex")
     assert 0.6 <= result["type_confidence"] <= 0.95
@@ -246,7 +242,6 @@ async def test_the_patterns_reach_five_of_seven(client: AsyncClient, text: str, 
     ],
 )
 async def test_the_model_reaches_the_other_two(resources: Resources, tenant: Tenant, text: str, kind: str) -> None:
-    """R4.16, R18.46"""
     llm = ScriptedLlm(classify={"type": kind, "confidence": 0.8})
     async with with_llm(resources, tenant, llm) as client:
         result = await store(client, text)
@@ -254,7 +249,7 @@ async def test_the_model_reaches_the_other_two(resources: Resources, tenant: Ten
 
 
 async def test_the_classifiers_request(resources: Resources, tenant: Tenant) -> None:
-    """R4.20: the first 1,000 characters, temperature 0.3, 50 tokens."""
+    """The first 1,000 characters, temperature 0.3, 50 tokens."""
     text = "Zebra crossing painted. " * 50
     llm = ScriptedLlm()
     async with with_llm(resources, tenant, llm) as client:
@@ -281,7 +276,7 @@ async def test_the_classifiers_request(resources: Resources, tenant: Tenant) -> 
     ],
 )
 async def test_an_unknown_type_is_context(resources: Resources, tenant: Tenant, answer: Any, confidence: float) -> None:
-    """C03: 0.5 when the model said something else, 0.3 when it failed."""
+    """0.5 when the model said something else, 0.3 when it failed."""
     async with with_llm(resources, tenant, ScriptedLlm(classify=answer)) as client:
         result = await store(client, "Zebra crossing painted")
     assert (result["type"], result["type_confidence"]) == ("Context", confidence)
@@ -291,7 +286,6 @@ async def test_an_unknown_type_is_context(resources: Resources, tenant: Tenant, 
 async def test_without_a_model_it_is_context_at_one_half(
     resources: Resources, tenant: Tenant, client: AsyncClient, more: dict[str, Any]
 ) -> None:
-    """R4.23"""
     llm = ScriptedLlm()
     async with with_llm(resources, tenant, llm) as with_model:
         result = await store(with_model if more else client, "Zebra crossing painted", **more)
@@ -300,7 +294,6 @@ async def test_without_a_model_it_is_context_at_one_half(
 
 
 async def test_an_explicit_type(client: AsyncClient) -> None:
-    """R4.17"""
     result = await store(client, "Zebra crossing painted", type="Style")
     assert (result["type"], result["type_confidence"], result["classification_source"]) == ("Style", 0.9, "explicit")
     sure = await store(client, "Zebra crossing removed", type="Style", type_confidence=0.4)
@@ -309,7 +302,7 @@ async def test_an_explicit_type(client: AsyncClient) -> None:
     assert edge["type_confidence"] == 0.0
 
 
-# -- importance, temporal, categories: R4.11-R4.14, R1.07, R18.48, C01 -------------------------------------------------
+# -- importance, temporal, categories ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -326,7 +319,6 @@ async def test_an_explicit_type(client: AsyncClient) -> None:
     ],
 )
 async def test_importance_of_the_caller(client: AsyncClient, value: float, level: int, band: str) -> None:
-    """R1.07, R16.11"""
     result = await store(client, f"Importance {value}", importance=value, dedup=False)
     assert (result["importance"], result["importance_level"], result["importance_band"].lower()) == (value, level, band)
     kept = await read(client, result["id"])
@@ -334,7 +326,6 @@ async def test_importance_of_the_caller(client: AsyncClient, value: float, level
 
 
 async def test_importance_by_level_and_by_model(resources: Resources, tenant: Tenant) -> None:
-    """R4.11"""
     llm = ScriptedLlm(annotate={"importance": 8, "temporal": "persistent", "valid_until": None, "categories": ["a b"]})
     async with with_llm(resources, tenant, llm) as client:
         rated = await store(client, "Zebra crossing painted")
@@ -353,7 +344,7 @@ async def test_importance_by_level_and_by_model(resources: Resources, tenant: Te
     ],
 )
 async def test_temporal_scenarios(client: AsyncClient, clock: SetClock, text: str, kind: str) -> None:
-    """R18.48, at Monday 2026-03-02 09:30 UTC."""
+    """At Monday 2026-03-02 09:30 UTC."""
     found = (await store(client, text))["temporal"]
     assert found["type"] == kind
     if kind == "persistent":
@@ -365,7 +356,6 @@ async def test_temporal_scenarios(client: AsyncClient, clock: SetClock, text: st
 
 
 async def test_relative_dates_count_from_the_timestamp_in_the_zone(client: AsyncClient) -> None:
-    """R4.12, D1"""
     result = await store(
         client, "Meeting at 3pm tomorrow", timestamp="2025-06-10T12:00:00Z", timezone="America/New_York"
     )
@@ -374,7 +364,7 @@ async def test_relative_dates_count_from_the_timestamp_in_the_zone(client: Async
     assert "Meeting at 3pm tomorrow"[mention["start"] : mention["end"]] == mention["text"]
 
 
-# -- PII: R4.03-R4.06, B14 --------------------------------------------------------------------------------------------
+# -- PII --------------------------------------------------------------------------------------------------------------
 
 SECRET = "qX9vT2mB7pLs4KdW"
 SAYS = f"my password is {SECRET}"
@@ -436,7 +426,6 @@ async def test_an_announced_secret_without_an_end_is_refused(
     body: dict[str, Any],
     field: str | None,
 ) -> None:
-    """R4.05"""
     answer = await client.post("/v1/memories", json={**body, **USER})
     if field is None:  # a tag of one word may also be taken for a mention
         assert answer.status_code in (201, 422)
@@ -450,17 +439,15 @@ async def test_an_announced_secret_without_an_end_is_refused(
 
 @pytest.mark.parametrize("text", ["I reset my password yesterday", "Uses a password manager"])
 async def test_a_mention_is_no_secret(client: AsyncClient, text: str) -> None:
-    """R4.05, B14"""
     assert (await store(client, text))["memory"] == text
 
 
-# -- embedding: R4.06, R4.28, B21, R17.01 ------------------------------------------------------------------------------
+# -- embedding --------------------------------------------------------------------------------------------------------
 
 
 async def test_a_placeholder_while_the_embedder_is_down(
     client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables, embedder: AngleEmbedder
 ) -> None:
-    """R4.28"""
     embedder.down = True
     result = await store(client, "Feeds the heron at dawn")
     assert result["embedding"] == "placeholder"
@@ -485,7 +472,6 @@ async def test_a_placeholder_while_the_embedder_is_down(
 
 
 async def test_a_callers_vector_is_taken(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """R1.16, R3.24"""
     given = [3.0, 4.0] + [0.0] * (DIMENSION - 2)
     embedder.place("what", 0.6)
     embedder.place("what", 0.6, axis=0, side=1)
@@ -501,7 +487,7 @@ async def test_a_callers_vector_is_taken(client: AsyncClient, embedder: AngleEmb
 
 
 async def test_a_chosen_id(client: AsyncClient) -> None:
-    """C07: new, then an update of the same memory with its history; in another scope a conflict."""
+    """New, then an update of the same memory with its history; in another scope a conflict."""
     chosen = str(uuid4())
     first = await store(client, "Feeds the heron", id=chosen)
     assert first["id"] == chosen
@@ -534,7 +520,6 @@ async def test_a_chosen_id(client: AsyncClient) -> None:
     ],
 )
 async def test_tags(client: AsyncClient, given: Any, tags: list[str], prefixes: list[str] | None) -> None:
-    """R5.01-R5.03, R18.44"""
     result = await store(client, "Tagged", tags=given)
     kept = await read(client, result["id"])
     assert kept["tags"] == tags == result["tags"]
@@ -554,13 +539,11 @@ async def test_tags(client: AsyncClient, given: Any, tags: list[str], prefixes: 
     ],
 )
 async def test_times_are_kept_in_utc(client: AsyncClient, given: str, kept: str) -> None:
-    """R16.12"""
     result = await store(client, "Timed", timestamp=given)
     assert (await read(client, result["id"]))["timestamp"] == kept
 
 
 async def test_a_memory_as_it_is_read(client: AsyncClient, clock: SetClock) -> None:
-    """R1.01-R1.09, R1.24, R3.26"""
     result = await store(client, "Feeds the heron", metadata={"a": {"b": [1, None, True, 1.5]}}, session_id="s")
     assert (result["embedding"], result["enrichment"]) == ("stored", "queued")
     kept = await read(client, result["id"])
@@ -574,7 +557,7 @@ async def test_a_memory_as_it_is_read(client: AsyncClient, clock: SetClock) -> N
 
 
 async def test_enrichment(client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables) -> None:
-    """R1.03: summary of at most 240 characters, entities by kind, the same in metadata; then it is active."""
+    """Summary of at most 240 characters, entities by kind, the same in metadata; then it is active."""
     text = "Maria Keller from Siemens uses Kubernetes in Hamburg. " + "And more of it follows here. " * 20
     result = await store(client, text, metadata={"mine": 1})
     assert await work(resources, tables, tenant.workspace_id, "enrich") == 1
@@ -590,7 +573,6 @@ async def test_enrichment(client: AsyncClient, resources: Resources, tenant: Ten
 
 
 async def test_poor_contents_get_hints(client: AsyncClient) -> None:
-    """R3.27"""
     assert (await store(client, "[DECISION] Use Postgres for everything"))["warnings"]
     assert (await store(client, "Fixed typo"))["warnings"]
     assert (await store(client, "The parser was rewritten because the old one was quadratic"))["warnings"] == []
@@ -624,7 +606,6 @@ async def say(client: AsyncClient, messages: Any, **more: Any) -> dict[str, Any]
 
 
 async def test_messages_keep_order_roles_names_and_times(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
-    """R1.11, A7"""
     roles = ["system", "user", "assistant", "tool", "developer"]
     said = [
         {"role": role, "content": f"Line {place} by {role}", "name": f"N{place}", "timestamp": f"2023-05-0{place + 1}"}
@@ -649,7 +630,7 @@ async def test_messages_keep_order_roles_names_and_times(client: AsyncClient, te
 
 
 async def test_messages_as_clients_send_them(client: AsyncClient) -> None:
-    """D3: parts, null and unknown roles warn, they do not fail."""
+    """Parts, null and unknown roles warn, they do not fail."""
     image = {"type": "image_url", "image_url": {"url": "data:"}}
     found = await say(
         client,
@@ -669,7 +650,7 @@ async def test_messages_as_clients_send_them(client: AsyncClient) -> None:
 
 
 async def test_equal_turns(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
-    """Two equal turns are one memory with dedup and two without (A14); both stay turns."""
+    """Two equal turns are one memory with dedup and two without; both stay turns."""
     twice = [{"role": "user", "content": "Yes, please"}] * 2
     found = (await say(client, twice, run_id="S1"))["results"]
     assert [each["event"] for each in found] == ["ADD", "NONE"]
@@ -693,7 +674,6 @@ async def test_a_conversation_goes_on_over_requests(client: AsyncClient) -> None
 async def test_two_users_with_one_run_id_have_two_conversations(
     client: AsyncClient, tenant: Tenant, tables: Tables
 ) -> None:
-    """A13"""
     mine = (await say(client, "Mine", run_id="S1"))["results"][0]
     theirs = (await say(client, "Theirs", run_id="S1", user_id="otto"))["results"][0]
     assert mine["conversation_id"] != theirs["conversation_id"]
@@ -702,7 +682,6 @@ async def test_two_users_with_one_run_id_have_two_conversations(
 
 
 async def test_records_have_mentions_but_no_expiry(client: AsyncClient) -> None:
-    """B10"""
     said = [{"role": "user", "content": "The meeting is tomorrow at 3pm", "timestamp": "2023-05-01T10:00:00Z"}]
     (found,) = (await say(client, said))["results"]
     kept = (await read(client, found["id"]))["temporal"]

@@ -1,4 +1,4 @@
-"""Does a refusal say what would have been right?"""
+"""A refusal suggests what would have been right."""
 
 from __future__ import annotations
 

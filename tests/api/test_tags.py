@@ -1,4 +1,4 @@
-"""Are memories found by their tags, in the right order and with what they are tied to?"""
+"""Memories are found by their tags, in the right order and with their relations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ async def by_tag(client: AsyncClient, *tags: str, **params: Any) -> list[dict[st
 
 
 async def test_prefixes_find_what_is_below_them(client: AsyncClient) -> None:
-    """R5.03, R18.44"""
     slack = await store(client, "Deploys are announced on Fridays", tags=["slack:channel:general"])
     project = await store(client, "The service speaks REST", tags=["project:automem:api"])
     assert [each["id"] for each in await by_tag(client, "slack")] == [slack]
@@ -42,7 +41,7 @@ async def test_any_or_all(client: AsyncClient) -> None:
 
 
 async def test_what_is_not_valid_now_is_left_out(client: AsyncClient, clock: SetClock) -> None:
-    """R7.07, C18: as in every search; a memory that another one superseded is no longer valid, too."""
+    """As in every search; a memory that another one superseded is no longer valid, too."""
     begins, ends = (clock() + timedelta(days=1)).isoformat(), clock().isoformat()
     over = await store(client, "Lived in Lisbon", tags=["home"], importance=0.9, t_invalid=ends)
     now = await store(client, "Lives in Porto", tags=["home"], importance=0.5)
@@ -55,7 +54,6 @@ async def test_what_is_not_valid_now_is_left_out(client: AsyncClient, clock: Set
 
 
 async def test_the_important_come_first_then_the_latest(client: AsyncClient) -> None:
-    """R6.18"""
     minor = await store(client, "A minor one", tags=["x"], importance=0.2, timestamp="2026-01-03T00:00:00Z")
     early = await store(client, "An early one", tags=["x"], importance=0.8, timestamp="2026-01-01T00:00:00Z")
     late = await store(client, "A late one", tags=["x"], importance=0.8, timestamp="2026-01-02T00:00:00Z")
@@ -66,7 +64,6 @@ async def test_the_important_come_first_then_the_latest(client: AsyncClient) -> 
 
 
 async def test_what_it_is_tied_to_comes_along(client: AsyncClient) -> None:
-    """R6.19"""
     centre = await store(client, "The centre of it", tags=["x"])
     for number in range(7):
         other = await store(client, f"Neighbour with number {number}")

@@ -1,4 +1,4 @@
-"""Is the wall in the database, or only in our WHERE clauses?
+"""Tenants are kept apart by the database, not only by our WHERE clauses.
 
 Two workspaces hold the same ids, names and texts. Then every tenant predicate is taken out of every statement on its
 way to Postgres: what is left is row-level security, and nothing foreign may be seen through any route.
@@ -93,7 +93,6 @@ async def test_the_stripper_strips(
 async def test_without_our_predicates_no_foreign_row_is_seen(
     database: Database, client: AsyncClient, other_client: AsyncClient, tenant: Tenant, stranger: Tenant, tables: Tables
 ) -> None:
-    """R2.03"""
     theirs = await stored(other_client, THEIRS, tags=["secret:ledger"], metadata={"k": "ledger"})
     shared = str(uuid4())
     await stored(other_client, THEIRS + " again", id=shared)
@@ -182,7 +181,6 @@ async def test_an_idempotency_key_is_a_workspaces_own(client: AsyncClient, other
 async def test_hard_filters_and_the_soft_one(
     client: AsyncClient, write: dict[str, str], read: dict[str, str], seen: bool
 ) -> None:
-    """R2.02, R2.06"""
     answer = await client.post("/v1/memories", json={"content": MINE, **write})
     assert answer.status_code == 201, answer.text
     listed = (await client.get("/v1/memories", params=read)).json()["results"]
@@ -191,7 +189,7 @@ async def test_hard_filters_and_the_soft_one(
 
 
 async def test_dedup_stays_in_exactly_the_scope(client: AsyncClient) -> None:
-    """A missing id means null (C08): nobody's private memory answers for another's."""
+    """A missing id means null: nobody's private memory answers for another's."""
     scopes: list[dict[str, str]] = [
         {"user_id": "u"},
         {"user_id": "v"},
@@ -297,7 +295,6 @@ async def test_cancelled_requests_leave_a_usable_pool(
 
 
 async def test_a_busy_pool_is_503_with_a_time_to_retry(owner_url: str, tenant: Tenant) -> None:
-    """R17.03"""
     access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
     database = Database.open(access, pool_size=1, pool_timeout_s=0.05)
     async with database.read(tenant.workspace_id):

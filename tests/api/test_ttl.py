@@ -1,4 +1,4 @@
-"""Is a memory gone when its time is over, before anybody cleans up, and for good after?"""
+"""A memory is gone when its time is over, before the clean-up as well, and for good after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what a decision did taken back exactly, and only while nothing else happened since?"""
+"""What a decision did is taken back exactly, and only while nothing else happened to it."""
 
 from __future__ import annotations
 

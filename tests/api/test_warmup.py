@@ -1,4 +1,4 @@
-"""Is done before the first requests what they would have to pay for?"""
+"""Warming up is done before the first requests, which would pay for it otherwise."""
 
 from __future__ import annotations
 

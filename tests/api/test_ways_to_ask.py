@@ -1,4 +1,4 @@
-"""Do all ways to ask behave alike: counted as uses, noted in the audit, limited by rate, and refused by name?"""
+"""All ways to query behave alike: counted as uses, noted in the audit, limited by the same rights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def slow(resources: Resources, tenant: Tenant) -> AsyncIterator[AsyncClien
         yield client
 
 
-async def test_r17_04_every_way_to_ask_is_limited(slow: AsyncClient) -> None:
+async def test_every_way_to_ask_is_limited(slow: AsyncClient) -> None:
     there = await opened(slow, "chat-1")
     ways: list[tuple[str, str, dict[str, Any]]] = [
         ("GET", "/v1/memories/search", {"params": {"q": "boats", **ALICE}}),
@@ -47,7 +47,7 @@ async def test_r17_04_every_way_to_ask_is_limited(slow: AsyncClient) -> None:
     assert (await slow.get("/v1/memories", params=ALICE)).status_code == 200, "a list is no question"
 
 
-async def test_r7_24_what_recall_and_context_show_is_counted_as_used(
+async def test_what_recall_and_context_show_is_counted_as_used(
     resources: Resources, tenant: Tenant, clock: SetClock
 ) -> None:
     settings = resources.settings.model_copy(update={"reinforce": True})
@@ -95,7 +95,7 @@ async def test_searches_of_strategies_and_entities_stand_in_the_audit(client: As
     assert ways["metadata"]["cross_channel_ids"] == [strategy]
 
 
-async def test_r7_26_entities_of_channels_that_are_named(client: AsyncClient) -> None:
+async def test_entities_of_channels_that_are_named(client: AsyncClient) -> None:
     for name, channel in (("Acme", "_global"), ("Acme Labs", "work"), ("Acme Home", "home")):
         await client.put("/v1/entities", json={"name": name, "type": "organization", "channel": channel, **ALICE})
 
@@ -155,7 +155,7 @@ async def test_the_same_by_parameters(client: AsyncClient) -> None:
     assert (answer.status_code, answer.json()["field"]) == (400, "start")
 
 
-async def test_r7_09_a_hit_shows_what_it_is_tied_to_most_strongly(
+async def test_a_hit_shows_what_it_is_tied_to_most_strongly(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
 ) -> None:
     embedder.place("boats", 1.0)

@@ -1,4 +1,4 @@
-"""Does a question that names a speaker find what was said by them, of themselves, and when?"""
+"""A query that names a speaker finds what was said by them, of themselves, and when."""
 
 from __future__ import annotations
 

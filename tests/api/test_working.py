@@ -1,4 +1,4 @@
-"""Working memory: one session's turns, values, thoughts, goal and data, and nobody else's (R11)."""
+"""Working memory: one session's turns, values, thoughts, goal and data, and nobody else's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def put(client: AsyncClient, key: str, value: Any, *, home: str = HOME, **
     return answer
 
 
-async def test_r11_03_a_value_is_set_read_replaced_and_let_go(client: AsyncClient) -> None:
+async def test_a_value_is_set_read_replaced_and_let_go(client: AsyncClient) -> None:
     made = await put(client, "cart", {"seats": 2})
     assert made.status_code == 201
     read = await client.get(f"{HOME}/items/cart", params=ALICE)
@@ -53,7 +53,7 @@ async def test_a_key_may_hold_anything_a_path_can(client: AsyncClient) -> None:
     assert answer.json()["key"] == "cart/seats ä"
 
 
-async def test_r11_07_everything_ends_after_an_hour_or_when_it_says(client: AsyncClient, clock: SetClock) -> None:
+async def test_everything_ends_after_an_hour_or_when_it_says(client: AsyncClient, clock: SetClock) -> None:
     await put(client, "usual", 1)
     await put(client, "brief", 2, ttl_seconds=60)
     await put(client, "long", 3, ttl_seconds=7200)
@@ -70,7 +70,7 @@ async def test_r11_07_everything_ends_after_an_hour_or_when_it_says(client: Asyn
     assert (await put(client, "usual", 1)).status_code == 201, "what is over counts as new"
 
 
-async def test_r11_02_turns_newest_first_and_trimmed(resources: Resources, tenant: Tenant) -> None:
+async def test_turns_newest_first_and_trimmed(resources: Resources, tenant: Tenant) -> None:
     few = replace(resources, settings=resources.settings.model_copy(update={"working_max_turns": 3}))
     async with serving(few) as app, client_of(app, tenant.key) as client:
         for number in range(5):
@@ -84,14 +84,14 @@ async def test_r11_02_turns_newest_first_and_trimmed(resources: Resources, tenan
         assert [each["content"] for each in two.json()["results"]] == ["turn 4", "turn 3"]
 
 
-async def test_r11_06_thoughts_newest_first(client: AsyncClient) -> None:
+async def test_thoughts_newest_first(client: AsyncClient) -> None:
     for number in range(3):
         await client.post(f"{HOME}/thoughts", json={"thought": f"idea {number}"}, params=ALICE)
     listed = (await client.get(f"{HOME}/thoughts", params={**ALICE, "limit": 2})).json()["results"]
     assert [each["thought"] for each in listed] == ["idea 2", "idea 1"]
 
 
-async def test_r11_05_one_active_goal(client: AsyncClient) -> None:
+async def test_one_active_goal(client: AsyncClient) -> None:
     assert (await client.get(f"{HOME}/goal", params=ALICE)).status_code == 404
     first = await client.put(f"{HOME}/goal", json={"description": "Plan the trip"}, params=ALICE)
     assert first.status_code == 201
@@ -103,13 +103,13 @@ async def test_r11_05_one_active_goal(client: AsyncClient) -> None:
     assert late.status_code == 412
 
 
-async def test_r11_08_session_data(client: AsyncClient) -> None:
+async def test_session_data(client: AsyncClient) -> None:
     assert (await client.get(f"{HOME}/session", params=ALICE)).status_code == 404
     assert (await client.put(f"{HOME}/session", json={"data": {"locale": "nb"}}, params=ALICE)).status_code == 201
     assert (await client.get(f"{HOME}/session", params=ALICE)).json()["data"] == {"locale": "nb"}
 
 
-async def test_r11_04_the_whole_context_and_its_end(client: AsyncClient) -> None:
+async def test_the_whole_context_and_its_end(client: AsyncClient) -> None:
     await put(client, "b", 2)
     await put(client, "a", 1)
     await client.post(f"{HOME}/turns", json={"role": "user", "content": "Hello"}, params=ALICE)
@@ -129,7 +129,7 @@ async def test_r11_04_the_whole_context_and_its_end(client: AsyncClient) -> None
     assert (empty["items"], empty["turns"], empty["goal"]) == ({}, [], None)
 
 
-async def test_r11_01_a_session_is_of_its_user_agent_channel_and_conversation(
+async def test_a_session_is_of_its_user_agent_channel_and_conversation(
     client: AsyncClient, other_client: AsyncClient
 ) -> None:
     await put(client, "cart", "alice's")
@@ -149,7 +149,7 @@ async def test_r11_01_a_session_is_of_its_user_agent_channel_and_conversation(
     assert (await client.get(f"{HOME}/items/cart", params=ALICE)).json()["value"] == "alice's"
 
 
-async def test_r11_09_the_least_recently_used_value_goes(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
+async def test_the_least_recently_used_value_goes(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
     few = replace(resources, settings=resources.settings.model_copy(update={"working_max_items": 3}))
     async with serving(few) as app, client_of(app, tenant.key) as client:
         for key in ("a", "b", "c"):
@@ -164,7 +164,7 @@ async def test_r11_09_the_least_recently_used_value_goes(resources: Resources, t
         assert set((await client.get(HOME, params=ALICE)).json()["items"]) == {"a", "c", "d"}
 
 
-async def test_r11_09_the_size_of_the_table_is_a_metric(client: AsyncClient) -> None:
+async def test_the_size_of_the_table_is_a_metric(client: AsyncClient) -> None:
     await put(client, "cart", "x" * 1000)
     shown = (await client.get("/metrics")).text
     [line] = [line for line in shown.splitlines() if line.startswith("working_memory_bytes ")]

@@ -1,4 +1,4 @@
-"""Is the SQL of a filter sound for every field, and does its text depend on its shape alone?"""
+"""The SQL of a filter is sound for every field, and its text depends on its shape alone."""
 
 from __future__ import annotations
 

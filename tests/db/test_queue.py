@@ -1,4 +1,4 @@
-"""Is work found exactly once, in turn, and only by whom it belongs to?"""
+"""Jobs are claimed exactly once, in turn, and only by those who may."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a worker woken soon, seldom enough, and is a dead line nobody's problem?"""
+"""A worker is woken soon and seldom enough, and a dead connection does no harm."""
 
 from __future__ import annotations
 

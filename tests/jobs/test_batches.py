@@ -1,4 +1,4 @@
-"""Is enough claimed for quick jobs, not too much of slow ones, and does the right work run together?"""
+"""Enough is claimed of quick jobs, not too much of slow ones, and the right work runs together."""
 
 from __future__ import annotations
 

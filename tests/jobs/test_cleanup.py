@@ -1,4 +1,4 @@
-"""Does upkeep remove what has expired, in every workspace, and nothing else?"""
+"""Upkeep removes what has expired, in every workspace, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left when a worker process, or Postgres, is killed?"""
+"""What is left when a worker process, or Postgres, is killed."""
 
 from __future__ import annotations
 

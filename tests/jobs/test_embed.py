@@ -1,4 +1,4 @@
-"""Does every waiting memory get the vector of the text it has now?"""
+"""Every waiting memory gets the vector of the text it has now."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ async def add_placeholder(database: Database, workspace: UUID, memory_id: UUID, 
 async def test_queued_and_placeholder_memories_get_their_vector_in_one_call(
     database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
-    """R4.27"""
     queued = await insert_memory(database, workspace, "queued text", status="queued")
     held = await insert_memory(database, workspace, "placeholder text", status="placeholder")
     await add_placeholder(database, workspace, held, embedder.dimension)

@@ -1,4 +1,4 @@
-"""Does a memory get its entities and its summary, once, and only those of the text it has?"""
+"""A memory gets its entities and its summary once, and only those of its text."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ async def settle(res: Resources, workspace: UUID, memory_id: UUID, **payload: ob
     await enrich.run(job, res)
 
 
-async def test_r8_02_plain_statements_become_relations_with_evidence(
+async def test_plain_statements_become_relations_with_evidence(
     database: Database, res: Resources, workspace: UUID
 ) -> None:
     texts = (
@@ -206,9 +206,7 @@ async def test_a_changed_text_takes_back_what_it_told(database: Database, res: R
     assert await told(database, workspace) == [("Priya Raman", "LIVES_IN", "lives_in", "Lisbon")]
 
 
-async def test_r18_33_r18_34_what_a_model_read_is_kept_beside(
-    database: Database, res: Resources, workspace: UUID
-) -> None:
+async def test_what_a_model_read_is_kept_beside(database: Database, res: Resources, workspace: UUID) -> None:
     """T33, T34: Alice (person), Google (organization), Alice works_at Google."""
     memory_id = await insert_memory(database, workspace, "she has a desk there now")
     entities = [["Alice", "person"], ["Google", "Organizations"], ["User", "person"]]
@@ -221,7 +219,7 @@ async def test_r18_33_r18_34_what_a_model_read_is_kept_beside(
     assert len(await told(database, workspace)) == 1
 
 
-async def test_r8_13_near_memories_are_tied(database: Database, res: Resources, workspace: UUID) -> None:
+async def test_near_memories_are_tied(database: Database, res: Resources, workspace: UUID) -> None:
     """SIMILAR_TO what deduplication saw above the bound, as strong as it is similar; nothing for another text."""
     ids = [await insert_memory(database, workspace, f"note {number}") for number in range(4)]
     near = [[str(ids[0]), 0.91], [str(ids[1]), 0.79], [str(ids[2]), 0.85], [str(UUID(int=9)), 0.99]]
@@ -234,7 +232,7 @@ async def test_r8_13_near_memories_are_tied(database: Database, res: Resources, 
     assert len(await fetch(database, workspace, EDGES)) == len(found) + 1, "only the one before, no vector to compare"
 
 
-async def test_r8_13_the_memory_just_before_is_tied(database: Database, res: Resources, workspace: UUID) -> None:
+async def test_the_memory_just_before_is_tied(database: Database, res: Resources, workspace: UUID) -> None:
     first = await insert_memory(database, workspace, "the first")
     other = await insert_memory(database, workspace, "of bob", user_id="bob")
     second = await insert_memory(database, workspace, "the second")
@@ -245,7 +243,7 @@ async def test_r8_13_the_memory_just_before_is_tied(database: Database, res: Res
     assert 0.9 < found[0].strength <= 1
 
 
-async def test_r8_17_with_the_graph_off_the_rest_completes(database: Database, res: Resources, workspace: UUID) -> None:
+async def test_with_the_graph_off_the_rest_completes(database: Database, res: Resources, workspace: UUID) -> None:
     off = replace(res, settings=res.settings.model_copy(update={"graph_enabled": False}))
     first = await insert_memory(database, workspace, "Priya Raman works at Brightwave Labs.")
     second = await insert_memory(database, workspace, "Priya Raman lives in Lisbon.")

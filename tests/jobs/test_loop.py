@@ -1,4 +1,4 @@
-"""Does a worker run everything once, retry what may be retried, and lose nothing?"""
+"""A worker runs everything once, retries what may be retried, and loses nothing."""
 
 from __future__ import annotations
 

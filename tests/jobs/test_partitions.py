@@ -1,4 +1,4 @@
-"""Is there a partition for every day to come, also for what already fell into DEFAULT, and none beyond retention?"""
+"""There is a partition for every day to come, also for rows already in DEFAULT, and none beyond retention."""
 
 from __future__ import annotations
 

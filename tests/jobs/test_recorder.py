@@ -1,4 +1,4 @@
-"""Who is tried again, when, and what is said about it?"""
+"""How claimed jobs end: retried when, dead when, and with which message."""
 
 from __future__ import annotations
 

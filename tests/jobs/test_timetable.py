@@ -1,4 +1,4 @@
-"""Does a recurring job start on time, once for all workers, and can one see what became of it?"""
+"""A recurring job starts on time, once for all workers, and its outcome can be seen."""
 
 from __future__ import annotations
 
