@@ -44,7 +44,7 @@ from service.api import (
 )
 from service.api.deps import KeyRing
 from service.api.limits import Buckets
-from service.api.middleware import Door
+from service.api.middleware import RequestMiddleware
 from service.db.idempotency import Replay
 from service.memory.write_behind import ReadLog, UseCounter, in_background
 from service.resources import Resources, open_resources
@@ -116,7 +116,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     )
     errors.install(app)
     app.add_exception_handler(Replay, writes.repeated)
-    app.add_middleware(Door, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(RequestMiddleware, max_body_bytes=settings.max_body_bytes)
     for part in PARTS:
         app.include_router(part.router)
     openapi.install(app)

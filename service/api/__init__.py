@@ -1,1 +1,1 @@
-"""How does HTTP map onto the verbs? Parse, call one verb, shape the reply."""
+"""HTTP: each route parses its request, calls one verb or query, and makes the answer."""

@@ -1,4 +1,4 @@
-"""Many memories by their ids, over HTTP: get, patch, delete, exists."""
+"""Many memories by their ids: read, change, delete, or look which exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from service.api.change_models import (
     PatchMemoryInput,
 )
 from service.api.deps import Deleter, Reader, ResourcesOf, Writer
-from service.api.memories import revision, shown
+from service.api.memories import memory_answer, revision
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.reads import NoteOf
 from service.api.store_models import BatchItemError
@@ -53,7 +53,7 @@ AT_ONCE = 4
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def get_memories(body: MemoryIdsRequest, who: Reader, res: ResourcesOf, note: NoteOf) -> MemoriesByIdResponse:
-    """Archived ones too, not those that have expired; counts as no use."""
+    """With archived ones, without expired ones. It does not count as use."""
     found = await _found(body.ids, who, res)
     listed = [found[each] for each in dict.fromkeys(body.ids) if each in found]
     note("batch/get", Scope(who.workspace_id), listed, ids=len(body.ids))
@@ -69,7 +69,7 @@ async def get_memories(body: MemoryIdsRequest, who: Reader, res: ResourcesOf, no
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def memories_exist(body: MemoryIdsRequest, who: Reader, res: ResourcesOf) -> MemoriesExistResponse:
-    """Archived ones do, those that have expired do not."""
+    """Archived memories exist, expired ones do not."""
     found = await _found(body.ids, who, res)
     return MemoriesExistResponse(results=[MemoryExistsItem(id=each, exists=each in found) for each in body.ids])
 
@@ -82,8 +82,8 @@ async def memories_exist(body: MemoryIdsRequest, who: Reader, res: ResourcesOf) 
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def delete_memories_by_id(body: MemoryIdsRequest, who: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
-    """All in one transaction. An id that was never seen says 404 and costs the others nothing."""
-    known = _known(body.ids, res)
+    """All in one transaction. An unknown id gets 404 and does not stop the others."""
+    known = _uuids(body.ids, res)
     shown = partial(deleted, ids=body.ids, known=known)
     unique = list(dict.fromkeys(known.values()))
     return send(shown(await forget_many(who.workspace_id, unique, res, write.answered_by(shown))))
@@ -99,7 +99,7 @@ async def delete_memories_by_id(body: MemoryIdsRequest, who: Deleter, res: Resou
 async def patch_memories(
     body: PatchMemoriesRequest, who: Writer, res: ResourcesOf, write: BatchOf
 ) -> PatchMemoriesResponse:
-    """Each item is its own transaction: one that fails costs the others nothing. With an Idempotency-Key every item has
+    """Each item is its own transaction; one that fails does not stop the others. With an Idempotency-Key every item has
     the key `key:index`, so a repeated batch completes what is missing."""
     if len(body.items) > res.settings.batch_max_items:
         raise InvalidInput(
@@ -123,7 +123,8 @@ async def _patched(
     try:
         await refuse_repeated(write, who.workspace_id, res)
         change = revision(one, who, res.clock())
-        found = shown(await revise(who.workspace_id, memory_id(one.id), change, res, write.answered_by(shown)))
+        context = write.answered_by(memory_answer)
+        found = memory_answer(await revise(who.workspace_id, memory_id(one.id), change, res, context))
     except Replay as replay:
         found = replay.answer
     except ServiceError as exc:
@@ -133,15 +134,15 @@ async def _patched(
 
 
 async def _found(ids: Sequence[str], who: Caller, res: Resources) -> dict[str, Memory]:
-    """The memories there are, by the ids as they were written."""
-    known = _known(ids, res)
+    """The memories that exist, by the ids as they were sent."""
+    known = _uuids(ids, res)
     async with res.db.read(who.workspace_id) as session:
         found = await memories.get_many(session, who.workspace_id, list(known.values()), alive_at=res.clock())
     return {written: found[each] for written, each in known.items() if each in found}
 
 
-def _known(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
-    """Those that are ids at all; raises InvalidInput for too many."""
+def _uuids(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
+    """The UUIDs among them, by the ids as they were sent; raises InvalidInput for too many."""
     if len(ids) > res.settings.max_page_size:
         raise InvalidInput(
             f"ids: {len(ids)} were sent, at most {res.settings.max_page_size} are taken at once.", field="ids"
@@ -157,12 +158,12 @@ def _known(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
 
 def deleted(found: Sequence[One], *, ids: Sequence[str], known: Mapping[str, UUID]) -> StoredAnswer:
     by_id = {one.id: one for one in found}
-    items = [_gone(each, by_id.get(known[each]) if each in known else None) for each in ids]
+    items = [_item(each, by_id.get(known[each]) if each in known else None) for each in ids]
     count = sum(one.deleted for one in by_id.values())
     return answer(200, DeletedMemoriesResponse(results=items, deleted=count))
 
 
-def _gone(written: str, one: One | None) -> DeletedMemoryItem:
+def _item(written: str, one: One | None) -> DeletedMemoryItem:
     deleted, before = (one.deleted, one.already_deleted) if one else (False, False)
     status = 200 if deleted or before else 404
     return DeletedMemoryItem(id=written, status=status, deleted=deleted or before, already_deleted=before)

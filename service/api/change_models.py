@@ -1,4 +1,4 @@
-"""How do changes to memories look on the wire? Requests and answers of everything but storing and searching."""
+"""Requests and answers of changing, deleting and promoting memories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from service.api.store_models import BatchItemError
 from service.domain.text import is_blank
 
 NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
-"""What a PATCH may set to null: it is empty afterwards."""
+"""What a PATCH may set to null."""
 
 
 class PatchFields(RequestModel):
@@ -116,7 +116,7 @@ class PutMemoryRequest(RequestModel):
 
 
 class PromoteMemoryRequest(RequestModel):
-    """Why a memory is to be known in every channel."""
+    """Why the memory shall be visible in every channel."""
 
     reason: str | None = Field(
         None, min_length=1, max_length=1_000, examples=["true in every project"], description="Why, for the history"
@@ -160,7 +160,7 @@ class PatchMemoriesRequest(RequestModel):
 
 
 class DeletedMemoryResponse(ResponseModel):
-    """What became of a memory that was to be deleted."""
+    """The outcome of deleting a memory."""
 
     id: Id = Field(description="UUID of the memory")
     deleted: bool = Field(description="Always true: it is gone, now or since before")
@@ -199,7 +199,7 @@ class MemoriesExistResponse(ResponseModel):
 
 
 class DeletedMemoryItem(ResponseModel):
-    """What became of one id."""
+    """The outcome for one id."""
 
     id: str = Field(description="As it was sent")
     status: int = Field(description="200: gone, now or since before; 404: never seen")
@@ -208,14 +208,14 @@ class DeletedMemoryItem(ResponseModel):
 
 
 class DeletedMemoriesResponse(ResponseModel):
-    """What became of each id."""
+    """The outcome for each id."""
 
     results: list[DeletedMemoryItem] = Field(description="One for each id, in order")
     deleted: int = Field(description="How many went with this request, from 0")
 
 
 class PatchedMemoryItem(ResponseModel):
-    """How one item fared: the memory or its error."""
+    """The outcome of one item: the memory or its error."""
 
     index: int = Field(description="Its place in the request, from 0")
     status: int = Field(description="The HTTP status it would have alone")
@@ -224,7 +224,7 @@ class PatchedMemoryItem(ResponseModel):
 
 
 class PatchMemoriesResponse(ResponseModel):
-    """How each item fared."""
+    """The outcome of each item."""
 
     results: list[PatchedMemoryItem] = Field(description="One for each item, in order")
     succeeded: int = Field(description="So many were changed, or stayed as they were asked to be")

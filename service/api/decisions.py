@@ -1,9 +1,8 @@
-"""Decisions over HTTP: why is a memory as it is, and take it back."""
+"""The recorded decisions about a memory, and undoing them."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
-from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
@@ -11,21 +10,21 @@ from pydantic import Field
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
 from service.api.memory_models import MemoryResponse, memory_response
-from service.api.preconditions import IN_SCOPE
+from service.api.preconditions import IN_SCOPE, uuid_of
 from service.api.schemas import Id, OnePage, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.memories import decisions, history
 from service.db.memories.decisions import StoredDecision
 from service.domain.decision import Action
 from service.domain.request import StoredAnswer
-from service.memory import undo as verb
+from service.memory import undo
 from service.memory.transactions import memory_id, missing
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
 
 
 class DecisionResponse(ResponseModel):
-    """A verdict with its evidence."""
+    """A decision with its evidence."""
 
     id: Id = Field(description="UUID, to undo it by")
     memory_id: Id | None = Field(description="UUID of the memory it is about; null: of none")
@@ -59,7 +58,7 @@ class DecisionPage(ResponseModel):
 
 
 class UndoDecisionResponse(ResponseModel):
-    """A decision that was taken back, with all of its ruling."""
+    """A decision that was undone, with all decisions that were made together with it."""
 
     id: Id = Field(description="UUID of the decision")
     state: Literal["undone"] = Field(description="Always undone")
@@ -98,13 +97,10 @@ async def get_memory_decisions(
 )
 async def undo_decision(id: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges as they were. Only while the memory still is
-    as the decision left it, else 409; an erased one does not come back. Again is fine and changes nothing."""
-    try:
-        wanted = UUID(id)
-    except ValueError:
-        raise verb.missing() from None
-    result = await verb.take_back(who.workspace_id, wanted, res, write.answered_by(undone))
-    return send(undone(result))
+    as the decision left it, else 409; an erased one does not come back. A repetition changes nothing."""
+    decision_id = uuid_of(id, undo.missing)
+    result = await undo.take_back(who.workspace_id, decision_id, res, write.answered_by(undo_answer))
+    return send(undo_answer(result))
 
 
 def shown(found: StoredDecision) -> DecisionResponse:
@@ -131,7 +127,7 @@ def shown(found: StoredDecision) -> DecisionResponse:
     )
 
 
-def undone(found: verb.Undone) -> StoredAnswer:
+def undo_answer(found: undo.Undone) -> StoredAnswer:
     assert found.decision.undone_at is not None, "it was just undone"
     body = UndoDecisionResponse(
         id=found.decision.id,

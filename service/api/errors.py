@@ -1,4 +1,4 @@
-"""How does an error of ours look over HTTP? One table from class to status, one body (RFC 9457)."""
+"""Error answers: one table from error class to status, one body (RFC 9457). docs/errors.md lists every code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.TooManyRequests: 429,
     errors.Unavailable: 503,
 }
-"""The nearest class in an error's ancestry counts."""
+"""The closest base class of an error counts."""
 
 
 class Problem(ResponseModel):
@@ -63,7 +63,7 @@ class Problem(ResponseModel):
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error replies of a route, for OpenAPI."""
+    """The error answers of a route, for OpenAPI."""
     return {
         status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
         for status in statuses
@@ -125,16 +125,16 @@ async def _service_error(request: Request, exc: Exception) -> JSONResponse:
 
 
 async def _validation(request: Request, exc: Exception) -> JSONResponse:
-    """FastAPI's 422 becomes a 400 that names the field and never repeats the input (B14)."""
+    """FastAPI's 422 becomes a 400 that names the field and never repeats the input, which may hold a secret."""
     assert isinstance(exc, RequestValidationError)
-    found = _misnamed_first(exc.errors())
+    found = _misspelt_first(exc.errors())
     if found[0]["type"] == "scope_error":
         return of(request, errors.ScopeMissing(field="user_id"))
     if found[0]["type"] == "json_invalid":
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
-    field, message = said(found, _field)
+    field, message = first_message(found, _field)
     if not field and found[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
-        message = "is not said to be JSON: send Content-Type: application/json"
+        message = "is not first_message to be JSON: send Content-Type: application/json"
     elif not field and found[0]["type"] == "missing":
         message = "is missing: send a JSON object"
     elif found[0]["type"] == "extra_forbidden":
@@ -142,8 +142,8 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 
-def _misnamed_first(found: Sequence[Any]) -> Sequence[Any]:
-    """Where something is missing and its neighbour is a name that nobody reads, that name is what is wrong."""
+def _misspelt_first(found: Sequence[Any]) -> Sequence[Any]:
+    """Unknown fields beside a missing one, if any: then the missing field was probably misspelt."""
     if found[0]["type"] != "missing":
         return found
     outside = found[0]["loc"][:-1]
@@ -151,15 +151,15 @@ def _misnamed_first(found: Sequence[Any]) -> Sequence[Any]:
 
 
 def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
-    """What is wrong with a model that was put together from parameters."""
+    """The error of a model that was built from query parameters."""
     found = exc.errors()
-    field, message = said(found, lambda where: path(list(where)))
+    field, message = first_message(found, lambda where: path(list(where)))
     if found[0]["type"] == "extra_forbidden":
         message += suggestions.of_field(model, found[0]["loc"])
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
 
 
-SHAPES: Mapping[str, str] = {
+JSON_TYPES: Mapping[str, str] = {
     "bool_type": "true or false",
     "dict_type": "an object",
     "list_type": "a list",
@@ -167,43 +167,43 @@ SHAPES: Mapping[str, str] = {
     "model_type": "an object",
     "string_type": "a string",
 }
-"""What a value of the wrong type should have been, in words of JSON."""
+"""The expected JSON type, by pydantic's error type."""
 
-PLAINLY: Mapping[str, str] = {
+PLAIN_MESSAGES: Mapping[str, str] = {
     "bool_parsing": "must be true or false",
     "int_parsing": "must be a whole number",
     "missing": "is missing",
     "uuid_parsing": "must be a UUID",
 }
-"""What pydantic says in words of its own, or with a sign of the input."""
+"""Messages instead of those of pydantic that show the input or speak of Python."""
 
 
-def said(found: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
-    """What the first of pydantic's errors says: the field ("" for the whole body) and the message. A check of a whole
-    model names the field itself, as in "start: must lie before end"."""
+def first_message(found: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
+    """Field and message of the first of pydantic's errors; the field is "" for the whole body. `place` turns a location
+    into a path. A check of a whole model names the field in its message, as in "start: must lie before end"."""
     first = found[0]
     where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
     if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
         return where, "must not be empty"
-    if first["type"] in PLAINLY:
-        return where, PLAINLY[first["type"]]
+    if first["type"] in PLAIN_MESSAGES:
+        return where, PLAIN_MESSAGES[first["type"]]
     if first["type"] == "extra_forbidden":
         *outside, name = first["loc"]
-        if str(name)[:1].isupper() and str(name).isidentifier():  # here it is the caller's, not a member of a union
+        if str(name)[:1].isupper() and str(name).isidentifier():  # a field of the caller, not a member of a union
             around = place(outside)
             where = f"{around}.{name}" if around else str(name)
         return where, "is not a field of this request"
-    if first["type"] in SHAPES:  # each form that would have been taken is an error of its own
+    if first["type"] in JSON_TYPES:  # each member of a union is an error of its own
         here = [each["type"] for each in found if place(each["loc"]) == where]
-        return where, "must be " + " or ".join(dict.fromkeys(SHAPES[each] for each in here if each in SHAPES))
-    named = OF_A_MODEL.fullmatch(message)
+        return where, "must be " + " or ".join(dict.fromkeys(JSON_TYPES[each] for each in here if each in JSON_TYPES))
+    named = FIELD_AND_MESSAGE.fullmatch(message)
     if named is None or named["field"] == where:
         return where, message
     return (f"{where}.{named['field']}" if where else named["field"]), named["rest"]
 
 
 def _field(where: Sequence[int | str]) -> str:
-    """The place of a validation error; its first part says where the value came in."""
+    """The path of a validation error. Its first part says whether it is in the body, query, path or a header."""
     kind, *parts = where
     if kind == "header" and parts:
         return str(parts[0])
@@ -216,13 +216,13 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
         return reply(request, 404, code="not_found", detail="There is no such route; /docs shows all.")
     if exc.status_code == 405:
         allowed = ", ".join(suggestions.methods(request))
-        told = f"This address takes {allowed}." if allowed else "This address takes another method."
-        return reply(request, 405, code="method_not_allowed", detail=told, headers={"Allow": allowed})
+        detail = f"This address takes {allowed}." if allowed else "This address takes another method."
+        return reply(request, 405, code="method_not_allowed", detail=detail, headers={"Allow": allowed})
     return reply(request, exc.status_code, code="http_error", detail=str(exc.detail), headers=exc.headers)
 
 
-def note(exc: Exception) -> None:
-    """Logs what went wrong by its kind and place: its own text may hold what a user wrote."""
+def log_unexpected(exc: Exception) -> None:
+    """Logs class and place of an unexpected exception. Its message may hold a user's text and is left out."""
     log.error("unexpected", kind=type(exc).__name__, where=_where(exc))
 
 
@@ -239,21 +239,21 @@ def _where(exc: BaseException) -> str:
 
 
 def path(parts: list[Any]) -> str:
-    """("messages", 0, "role") as messages[0].role; names of union members are left out."""
+    """("messages", 0, "role") becomes messages[0].role; names of union members are left out."""
     found = ""
     for part in parts:
         if isinstance(part, int):
             found += f"[{part}]"
-        elif isinstance(part, str) and part.isidentifier() and _is_named(part):
+        elif isinstance(part, str) and part.isidentifier() and _is_field(part):
             found += f".{part}" if found else part
     return found
 
 
-def _is_named(part: str) -> bool:
-    """Did the caller write it, or is it a member of a union of ours?"""
-    return part in CONNECTIVES or (not part[0].isupper() and part not in PYDANTIC_BRANCHES)
+def _is_field(part: str) -> bool:
+    """Whether the part is a field; otherwise it is the name of a union member, which pydantic adds."""
+    return part in CONNECTIVE_FIELDS or (not part[0].isupper() and part not in UNION_MEMBERS)
 
 
-OF_A_MODEL = re.compile(r"(?P<field>[a-z_.]+): (?P<rest>.+)", re.DOTALL)
-CONNECTIVES = frozenset({"AND", "OR", "NOT"})
-PYDANTIC_BRANCHES = frozenset({"str", "list", "int", "float", "dict", "bool"})
+FIELD_AND_MESSAGE = re.compile(r"(?P<field>[a-z_.]+): (?P<rest>.+)", re.DOTALL)
+CONNECTIVE_FIELDS = frozenset({"AND", "OR", "NOT"})
+UNION_MEMBERS = frozenset({"str", "list", "int", "float", "dict", "bool"})

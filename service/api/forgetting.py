@@ -1,4 +1,4 @@
-"""Deleting over HTTP: one memory, a scope, everything."""
+"""Deleting: one memory, the memories of a scope, everything in a workspace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from service.memory.transactions import memory_id
 
 router = APIRouter(prefix="/v1", tags=["memories"])
 
-MANY: dict[int | str, dict[str, Any]] = {
+ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
         "model": operations.AcceptedResponse,
         "description": "So many that it takes a while: ask the operation how far it is",
@@ -32,7 +32,7 @@ MANY: dict[int | str, dict[str, Any]] = {
 
 
 class PurgeReceiptResponse(ResponseModel):
-    """What an erasure did. The subject's name stands nowhere, only a digest of it."""
+    """What an erasure removed. It names the subject only by a digest."""
 
     purged: bool = Field(description="Always true")
     counts: dict[str, int] = Field(description="Rows removed, by table; of audit_log rows whose words are blanked")
@@ -80,20 +80,20 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     operation_id="delete_memories",
     summary="Delete every memory of a scope",
     response_model=DeletedCountResponse | PurgeReceiptResponse,
-    responses={**MANY, **errors.documented(400, 401, 403, 503)},
+    responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_memories(
     extent: ExtentOf, request: Request, who: Deleter, res: ResourcesOf, purge: PurgeOf, write: WriteOf
 ) -> Response:
-    """All of it and nothing else: rows that have every given id, of every channel or just of the given one, archived or
-    not, as far as they are committed when the request comes. Above 1,000 it is an operation.
+    """Every memory that has all given ids, in the given channel or in any, archived or not, as far as it was committed
+    when the request came. More than 1,000 are deleted by an operation.
 
     With `purge=true` the subject is erased from every table at once, and the answer is a receipt.
     """
     if purge:
-        await request.app.state.reads.flush()  # or they would be noted after the erasure
-        return send(receipt(await purge_scope(extent, res, write.answered_by(receipt))))
-    return send(many(await forget_scope(extent, res, write.answered_by(many))))
+        await request.app.state.reads.flush()  # or they would be audited after the erasure
+        return send(receipt_answer(await purge_scope(extent, res, write.answered_by(receipt_answer))))
+    return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 
 
 @router.delete(
@@ -113,17 +113,18 @@ async def delete_memory(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """With its vector and its edges in both directions; the history stays. Again is fine: `already_deleted`.
+    """With its vector and its edges in both directions; the history stays. A repetition says `already_deleted`.
 
     With `purge=true` its history, decisions, promoted copies and the turns it came from go too, also for one that was
     deleted before, and the answer is a receipt.
     """
     if purge:
         await request.app.state.reads.flush()
-        context = write.answered_by(receipt)
-        return send(receipt(await purge_memory(who.workspace_id, memory_id(id), res, context, expected=expected)))
-    gone = await forget(who.workspace_id, memory_id(id), res, write.answered_by(one), expected=expected)
-    return send(one(gone))
+        context = write.answered_by(receipt_answer)
+        erased = await purge_memory(who.workspace_id, memory_id(id), res, context, expected=expected)
+        return send(receipt_answer(erased))
+    gone = await forget(who.workspace_id, memory_id(id), res, write.answered_by(deleted_answer), expected=expected)
+    return send(deleted_answer(gone))
 
 
 @router.post(
@@ -131,15 +132,15 @@ async def delete_memory(
     operation_id="reset_workspace",
     summary="Forget everything",
     response_model=DeletedCountResponse,
-    responses={**MANY, **errors.documented(401, 403, 503)},
+    responses={**ACCEPTED, **errors.documented(401, 403, 503)},
 )
 async def reset_workspace(who: Admin, res: ResourcesOf, write: WriteOf) -> Response:
     """Every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the audit log
     stay. There is no way back."""
-    return send(many(await start_anew(who.workspace_id, res, write.answered_by(many))))
+    return send(deleted_count_answer(await start_anew(who.workspace_id, res, write.answered_by(deleted_count_answer))))
 
 
-def receipt(found: Receipt) -> StoredAnswer:
+def receipt_answer(found: Receipt) -> StoredAnswer:
     body = PurgeReceiptResponse(
         purged=True,
         counts=dict(found.counts),
@@ -151,14 +152,14 @@ def receipt(found: Receipt) -> StoredAnswer:
     return answer(200, body)
 
 
-def many(found: Forgotten) -> StoredAnswer:
+def deleted_count_answer(found: Forgotten) -> StoredAnswer:
     """200 with the count, or 202 with the operation."""
     if found.operation_id is not None:
         return operations.accepted(found.operation_id)
     return answer(200, DeletedCountResponse(deleted=found.deleted))
 
 
-def one(found: One) -> StoredAnswer:
-    said = f"Memory {found.id} deleted"
-    body = DeletedMemoryResponse(id=found.id, deleted=True, already_deleted=found.already_deleted, message=said)
+def deleted_answer(found: One) -> StoredAnswer:
+    message = f"Memory {found.id} deleted"
+    body = DeletedMemoryResponse(id=found.id, deleted=True, already_deleted=found.already_deleted, message=message)
     return answer(200, body)

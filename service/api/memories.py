@@ -1,4 +1,4 @@
-"""Reading memories: a page of a scope, one by its id, its history."""
+"""Memories of a scope or by id: read, changed, restored, promoted."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def list_memories(
     order: Annotated[Literal["desc", "asc"], Query(description="desc: the newest or most important first")] = "desc",
     count: Annotated[bool, Query(description="Say in `total` how many there are")] = False,
 ) -> MemoryPage:
-    """Everything of the scope that has not expired, valid now or not, or what it is narrowed to."""
+    """Everything of the scope that has not expired, whether it is valid now or not, narrowed by the filters."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = of_page(limit, res, given="limit" in request.query_params)
     body = narrowing.body_of(narrowing.NarrowIn, {**narrowed, **ids})
@@ -121,7 +121,7 @@ async def list_memories(
 async def get_memory(
     id: str, who: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf, counts: CountsOf, response: Response
 ) -> MemoryResponse:
-    """Archived ones too. An id that is no UUID is simply not found. The ETag is what If-Match wants."""
+    """Archived ones too. An id that is no UUID is not found. If-Match takes the ETag."""
     wanted = memory_id(id)
     async with res.db.read(who.workspace_id) as session:
         found = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
@@ -143,7 +143,7 @@ async def get_memory(
     dependencies=IN_SCOPE,
 )
 async def get_memory_history(id: str, who: Reader, res: ResourcesOf) -> MemoryHistoryResponse:
-    """There also after the memory is gone; 404 only for an id that was never seen."""
+    """Also after the memory was deleted; 404 only for an id that never existed."""
     wanted = memory_id(id)
     async with res.db.read(who.workspace_id) as session:
         entries = await history.of_memory(session, who.workspace_id, wanted)
@@ -176,9 +176,9 @@ async def patch_memory(
     """What is not named stays. A new `content` passes PII and is embedded shortly after; by its words it is found at
     once. `id` never changes; `timestamp`, `updated_at` and `last_accessed` only with `allow_system_fields`."""
     change = revision(body, who, res.clock())
-    context = write.answered_by(shown)
+    context = write.answered_by(memory_answer)
     memory = await revise(who.workspace_id, memory_id(id), change, res, context, expected=expected)
-    return send(shown(memory))
+    return send(memory_answer(memory))
 
 
 @router.put(
@@ -194,9 +194,9 @@ async def put_memory(
 ) -> Response:
     """Embedded before the answer, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.text or body.content, embed_now=True)
-    context = write.answered_by(shown)
+    context = write.answered_by(memory_answer)
     memory = await revise(who.workspace_id, memory_id(id), change, res, context, expected=expected)
-    return send(shown(memory))
+    return send(memory_answer(memory))
 
 
 @router.post(
@@ -209,8 +209,8 @@ async def put_memory(
 )
 async def restore_memory(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """One that is not archived stays as it is. What was deleted cannot be restored: 404."""
-    memory = await restore(who.workspace_id, memory_id(id), res, write.answered_by(shown), expected=expected)
-    return send(shown(memory))
+    memory = await restore(who.workspace_id, memory_id(id), res, write.answered_by(memory_answer), expected=expected)
+    return send(memory_answer(memory))
 
 
 @router.post(
@@ -233,14 +233,14 @@ async def promote_memory(
     expected: ExpectedOf,
     body: PromoteMemoryRequest | None = None,
 ) -> Response:
-    """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM. Twice is the same as once."""
-    reason, context = body.reason if body else None, write.answered_by(promoted)
+    """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM. A repetition changes nothing."""
+    reason, context = body.reason if body else None, write.answered_by(promotion_answer)
     copy = await promote(who.workspace_id, memory_id(id), reason, res, context, expected=expected)
-    return send(promoted(copy))
+    return send(promotion_answer(copy))
 
 
 def revision(body: PatchFields, who: Caller, now: datetime) -> Revision:
-    """What a PATCH asks for; raises InvalidInput or Forbidden for fields that the service keeps (C11)."""
+    """The change that a PATCH describes; raises InvalidInput or Forbidden for fields that the service keeps."""
     given = body.model_fields_set
     for name in SYSTEM:
         if name in given and not body.allow_system_fields:
@@ -263,10 +263,10 @@ def revision(body: PatchFields, who: Caller, now: datetime) -> Revision:
     )
 
 
-def shown(found: Memory) -> StoredAnswer:
+def memory_answer(found: Memory) -> StoredAnswer:
     return answer(200, memory_response(found))
 
 
-def promoted(found: Promoted) -> StoredAnswer:
+def promotion_answer(found: Promoted) -> StoredAnswer:
     body = PromotedMemoryResponse(**memory_fields(found.memory), promoted_from=found.original_id)
     return answer(201 if found.is_new else 200, body)

@@ -1,9 +1,8 @@
-"""What happens to every request before a route sees it?
+"""What happens to every request before its route.
 
-One ASGI middleware: a request id, the trailing slash (optional, without a redirect that would lose bodies), a limit
-on the body, and the refusal of what JSON or Postgres cannot hold (B15): NUL, lone surrogates, NaN and infinities,
-keys given twice, endless nesting, in bodies, paths, queries and headers alike. And one log line per request, without
-its query.
+One ASGI middleware: it gives a request id, drops a trailing slash (a redirect would lose the body), limits the body,
+refuses what JSON or Postgres cannot hold (NUL, lone surrogates, NaN and infinities, duplicate keys, deep nesting; see
+docs/decisions/018-hostile-input.md), and writes one log line per request, without its query.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
-from service.api import errors as replies
+from service.api import errors
 from service.errors import InvalidInput
 
 log = structlog.get_logger("http")
@@ -30,16 +29,16 @@ log = structlog.get_logger("http")
 MAX_DEPTH = 32
 MAX_NUMBER = 10**308
 LARGE_BYTES = 50_000
-"""Bodies from this size are looked through in a thread (about 2 ms)."""
+"""Bodies from this size on are checked in a thread (about 2 ms)."""
 
 REQUEST_ID_CHARS = 100
 
 PROBES = frozenset({"/livez", "/readyz", "/health", "/v1/health", "/metrics"})
-"""Asked every few seconds by machines: not worth a line."""
+"""Called every few seconds by monitors; logged at debug level only."""
 
 
-class Door:
-    """The only middleware. `max_body_bytes`: larger bodies are 413, whatever Content-Length says."""
+class RequestMiddleware:
+    """The only middleware. `max_body_bytes`: larger bodies get 413, whatever Content-Length says."""
 
     def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
         self._app = app
@@ -63,10 +62,10 @@ class Door:
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self._enter(scope, receive, sending)
-            except Exception as exc:  # the server would log it with its text, which may hold what a user wrote
-                replies.note(exc)
+            except Exception as exc:  # the server would log its message, which may hold a user's text
+                errors.log_unexpected(exc)
                 if not answer["begun"]:
-                    await replies.unexpected(Request(scope))(scope, receive, sending)
+                    await errors.unexpected(Request(scope))(scope, receive, sending)
             finally:
                 took_ms = round((time.perf_counter() - began) * 1000, 1)
                 say = log.debug if scope["path"] in PROBES else log.info
@@ -85,10 +84,10 @@ class Door:
                 await check_body(body)
         except TooLong:
             detail = f"The body is larger than {self._max_body_bytes} bytes."
-            await replies.reply(request, 413, code="too_large", detail=detail, field="body")(scope, receive, send)
+            await errors.reply(request, 413, code="too_large", detail=detail, field="body")(scope, receive, send)
             return
         except InvalidInput as exc:
-            await replies.of(request, exc)(scope, receive, send)
+            await errors.of(request, exc)(scope, receive, send)
             return
         await self._app(scope, _replay(body, receive), send)
 
@@ -110,19 +109,19 @@ class Door:
 
 
 class TooLong(Exception):
-    """The body passed the limit."""
+    """The body is over the limit."""
 
 
 def _replay(body: bytes | None, receive: Receive) -> Receive:
     if body is None:
         return receive
-    told = False
+    delivered = False
 
     async def again() -> Message:
-        nonlocal told
-        if told:
+        nonlocal delivered
+        if delivered:
             return await receive()
-        told = True
+        delivered = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
@@ -139,7 +138,7 @@ def check_head(scope: Scope) -> None:
 
 
 async def check_body(body: bytes) -> None:
-    """Raises InvalidInput naming the path of what cannot be kept."""
+    """Raises InvalidInput with the path of the first value that cannot be stored."""
     if not body:
         return
     if len(body) > LARGE_BYTES:
@@ -154,19 +153,19 @@ def check_json(body: bytes) -> None:
         value = json.loads(text, parse_int=_int, object_pairs_hook=_object)
     except RecursionError:
         raise InvalidInput(f"The body is nested deeper than {MAX_DEPTH} levels.", field="body") from None
-    except json.JSONDecodeError as exc:  # its words tell of the syntax alone, never of the input
-        told = f"The body is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
-        raise InvalidInput(told, field="body") from None
+    except json.JSONDecodeError as exc:  # its message is about the syntax and does not show the input
+        detail = f"The body is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
+        raise InvalidInput(detail, field="body") from None
     except ValueError:
         raise InvalidInput("The body is not valid JSON.", field="body") from None
     for where, part in walk(value):
-        bad = _unstorable(part) if isinstance(part, str) else _uncountable(part) if isinstance(part, float) else None
+        bad = _unstorable(part) if isinstance(part, str) else _not_finite(part) if isinstance(part, float) else None
         if bad:
             raise InvalidInput(f"{where or 'body'}: holds {bad}.", field=where or "body")
 
 
-class _Doubled(dict[str, Any]):
-    """An object that has a key twice: nobody can say which of the two was meant, and parsers differ."""
+class _DuplicateKey(dict[str, Any]):
+    """An object that has a key twice. Parsers differ in which of the two they take, so it is refused."""
 
     name: str
 
@@ -175,21 +174,20 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) == len(pairs):
         return found
-    doubled = _Doubled(found)
-    doubled.name = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-    return doubled
+    duplicate = _DuplicateKey(found)
+    duplicate.name = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+    return duplicate
 
 
 def walk(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every string and number in a JSON value, keys too, with its path; raises InvalidInput when it is nested too
-    deep."""
+    """The strings, numbers and keys of a JSON value with their paths; raises InvalidInput when nested too deep."""
     waiting: list[tuple[str, Any, int]] = [("", value, 0)]
     while waiting:
         where, part, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise InvalidInput(f"{where}: nested deeper than {MAX_DEPTH} levels.", field=where)
         if isinstance(part, dict):
-            if isinstance(part, _Doubled) and not _unstorable(part.name):
+            if isinstance(part, _DuplicateKey) and not _unstorable(part.name):
                 shown = f"{where}.{part.name}" if where else part.name
                 raise InvalidInput(f"{shown}: is there twice; send it once.", field=shown)
             for key, inner in part.items():
@@ -210,7 +208,7 @@ def _unstorable(text: str) -> str | None:
     return None
 
 
-def _uncountable(number: float) -> str | None:
+def _not_finite(number: float) -> str | None:
     if math.isfinite(number):
         return None
     return "NaN, which is not a JSON number" if math.isnan(number) else "a number beyond 1e308"
@@ -227,7 +225,7 @@ def _text(raw: bytes, field: str) -> str:
 
 
 def _int(digits: str) -> int | float:
-    """The number; infinity, which is refused with its place, for one that jsonb could not hold."""
+    """The number, or infinity for one that jsonb cannot hold: infinity is refused later, with its path."""
     if len(digits) > 308 and (len(digits) > 4_000 or abs(int(digits)) > MAX_NUMBER):
         return math.inf
     return int(digits)
@@ -239,7 +237,7 @@ def _is_json(scope: Scope) -> bool:
 
 
 def _request_id(scope: Scope) -> str:
-    """The caller's X-Request-ID when it is plain, else a new one."""
+    """The caller's X-Request-ID if it is short printable ASCII, else a new one."""
     given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     text: str = given.decode("latin-1")
     usable = 0 < len(text) <= REQUEST_ID_CHARS and text.isascii() and text.isprintable()
@@ -247,6 +245,6 @@ def _request_id(scope: Scope) -> str:
 
 
 def _route(scope: Scope) -> str:
-    """The route's template rather than the path: ids and names stay out of the log."""
+    """The route's template instead of the path, to keep ids and names out of the log."""
     route = scope.get("route")
     return getattr(route, "path", None) or "unmatched"

@@ -1,4 +1,4 @@
-"""What does the OpenAPI document say? FastAPI's own, without the 422 it adds to every route and with our error body."""
+"""The OpenAPI document, with our error body instead of the 422 that FastAPI adds to every route, and the page /docs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMON = {
     "task_type": "Of this kind of task",
     "tool_name": "Of this tool",
 }
-"""What parameters say that mean the same everywhere and have no words of their own."""
+"""Descriptions of parameters that mean the same on every route."""
 
 
 def install(app: FastAPI) -> None:
@@ -53,13 +53,13 @@ def install(app: FastAPI) -> None:
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _mended(original())
+            app.openapi_schema = _adapted(original())
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
 
 
-def _mended(found: dict[str, Any]) -> dict[str, Any]:
+def _adapted(found: dict[str, Any]) -> dict[str, Any]:
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     for name in ("HTTPValidationError", "ValidationError"):
@@ -69,26 +69,26 @@ def _mended(found: dict[str, Any]) -> dict[str, Any]:
             default = operation["responses"].get("422", {})
             if "HTTPValidationError" in str(default):
                 del operation["responses"]["422"]
-            _complete(operation)
+            _add_implied_errors(operation)
             for each in operation.get("parameters", []):
                 if each["name"] in COMMON:
                     each.setdefault("description", COMMON[each["name"]])
     return found
 
 
-def _complete(operation: dict[str, Any]) -> None:
-    """The errors that what is sent brings with it, on every route alike: what is sent can be wrong, a body too large, a
-    key of idempotency taken, a version old."""
+def _add_implied_errors(operation: dict[str, Any]) -> None:
+    """Adds the errors that follow from the parts of the request: any part can be invalid, a body too large, an
+    Idempotency-Key used before, a version outdated."""
     answers = operation["responses"]
     sent = {each["name"].lower() for each in operation.get("parameters", [])}
-    brought = {
-        400: "401" in answers,  # a path, a header or a parameter can be one that nobody takes
+    implied = {
+        400: "401" in answers,  # an unknown parameter
         409: "idempotency-key" in sent,
         412: "if-match" in sent,
         413: "requestBody" in operation,
-        503: "401" in answers,  # a key is looked up in the database
+        503: "401" in answers,  # the API key is looked up in the database
     }
-    for status, answer in documented(*(status for status, comes in brought.items() if comes)).items():
+    for status, answer in documented(*(status for status, comes in implied.items() if comes)).items():
         answers.setdefault(str(status), answer)
 
 
@@ -96,7 +96,8 @@ ASSETS = "/docs/assets"
 
 
 def serve_page(app: FastAPI) -> None:
-    """Adds /docs. The package is only located, not imported: it would bring an application class of its own."""
+    """Adds /docs, from installed files only. Their package is located, not imported: it has an application class of its
+    own."""
     app.mount(ASSETS, StaticFiles(directory=_assets()), name="docs")
 
     @app.get("/docs", include_in_schema=False)

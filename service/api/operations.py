@@ -1,4 +1,4 @@
-"""Operations over HTTP: how far is a request that was answered with 202?"""
+"""Operations: the progress of requests that were answered with 202."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import Field
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf
+from service.api.preconditions import uuid_of
 from service.api.schemas import Id, ResponseModel, Time
 from service.api.writes import answer
 from service.db.jobs import operations
@@ -67,16 +68,11 @@ class OperationResponse(ResponseModel):
     responses=errors.documented(401, 403, 404, 503),
 )
 async def get_operation(id: str, who: Reader, res: ResourcesOf) -> OperationResponse:
-    """Of a request that was answered with 202. Once finished it is there as long as finished jobs
-    are, 7 days by default."""
-    try:
-        wanted = UUID(id)
-    except ValueError:
-        raise NotFound("There is no operation with this id.", field="id") from None
+    """Of a request that was answered with 202. A finished one is kept as long as finished jobs, 7 days by default."""
     async with res.db.read(who.workspace_id) as session:
-        found = await operations.get(session, who.workspace_id, wanted)
+        found = await operations.get(session, who.workspace_id, uuid_of(id, _missing))
     if found is None:
-        raise NotFound("There is no operation with this id.", field="id")
+        raise _missing()
     return OperationResponse(
         id=found.id,
         kind=found.kind,
@@ -89,3 +85,7 @@ async def get_operation(id: str, who: Reader, res: ResourcesOf) -> OperationResp
         created_at=found.created_at,
         finished_at=found.finished_at,
     )
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no operation with this id.", field="id")

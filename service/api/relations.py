@@ -1,4 +1,4 @@
-"""What leads from a memory to others, over HTTP: edges made on request, and walks along all of them."""
+"""Edges between memories: made, listed and removed by hand, and walks along them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class RelationPage(ResponseModel):
 
 
 class RelatedMemoryItem(MemoryResponse):
-    """A memory that a walk came to."""
+    """A memory that a walk found."""
 
     depth: int = Field(description="Edges from the memory that was asked about: 1..3")
     relation: RelationResponse = Field(description="The edge by which the walk came, seen from the memory before it")
@@ -142,7 +142,7 @@ async def get_related_memories(
     note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
         RelatedMemoryItem(
-            **memory_fields(found[step.memory_id]), depth=step.depth, relation=_relation(step.by, _near(step))
+            **memory_fields(found[step.memory_id]), depth=step.depth, relation=_relation(step.by, _previous(step))
         )
         for step in walk.steps
     ]
@@ -197,9 +197,9 @@ async def create_relation(
         body.t_valid,
         body.t_invalid,
     )
-    context = write.answered_by(created)
+    context = write.answered_by(relation_answer)
     result = await associate(who.workspace_id, asked, res, context, expected=expected)
-    return send(created(result))
+    return send(relation_answer(result))
 
 
 @router.delete(
@@ -221,17 +221,17 @@ async def delete_relation(
     """Edges from here to the target; when there is none, that is fine."""
     source, target = memory_id(id), memory_id(target_id)
     kind = RelationType(type) if type else None
-    context = write.answered_by(deleted)
+    context = write.answered_by(deleted_answer)
     count = await dissociate(who.workspace_id, source, target, kind, res, context, expected=expected)
-    return send(deleted(count))
+    return send(deleted_answer(count))
 
 
-def created(result: tuple[Relation, bool]) -> StoredAnswer:
+def relation_answer(result: tuple[Relation, bool]) -> StoredAnswer:
     relation, is_new = result
     return answer(201 if is_new else 200, _relation(relation, relation.source_id))
 
 
-def deleted(count: int) -> StoredAnswer:
+def deleted_answer(count: int) -> StoredAnswer:
     return answer(200, DeletedCountResponse(deleted=count))
 
 
@@ -242,8 +242,8 @@ async def _start(session: Session, workspace_id: UUID, wanted: UUID, res: Resour
     return found
 
 
-def _near(step: WalkStep) -> UUID:
-    """The end of the edge that the walk came from."""
+def _previous(step: WalkStep) -> UUID:
+    """The memory at the other end of the step's edge, from which the walk came."""
     return step.by.source_id if step.by.target_id == step.memory_id else step.by.target_id
 
 

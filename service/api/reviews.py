@@ -1,9 +1,8 @@
-"""Reviews over HTTP: what contradicts what is known and waits for a person's word (policy flag_review)."""
+"""Reviews: memories that contradict known ones and wait for a person's decision (policy flag_review)."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
-from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
@@ -11,13 +10,13 @@ from pydantic import Field
 from service.api import cursors, errors
 from service.api.deps import Reader, ResourcesOf, ScopeOf, Writer
 from service.api.memory_models import MemoryResponse, memory_response
-from service.api.preconditions import ExpectedOf
+from service.api.preconditions import ExpectedOf, uuid_of
 from service.api.schemas import Id, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.memories import reviews
 from service.domain.request import StoredAnswer
 from service.errors import NotFound
-from service.memory import review as verb
+from service.memory import review
 from service.memory.review import Reviewed
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
@@ -35,7 +34,7 @@ class ReviewChange(ResponseModel):
 
 
 class ReviewResponse(ResponseModel):
-    """A memory that waits for a person's word, and reads as archived until then."""
+    """A memory that waits for a person's decision, and is archived until then."""
 
     id: Id = Field(description="UUID, to accept or reject it by")
     state: Literal["pending", "accepted", "rejected"] = Field(description="accepted and rejected are final")
@@ -75,7 +74,7 @@ async def list_reviews(
     after = cursors.decode(cursor)
     async with res.db.read(who.workspace_id) as session:
         found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
-        page = await verb.with_memories(session, who.workspace_id, found[:limit])
+        page = await review.with_memories(session, who.workspace_id, found[:limit])
     more = cursors.encode(found[limit - 1].created_at, found[limit - 1].id) if len(found) > limit else None
     return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
 
@@ -88,9 +87,11 @@ async def list_reviews(
     responses=RESOLVED,
 )
 async def accept_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """It takes the place of what it contradicts, under that one's id; a decision that can be undone."""
-    review = await verb.accept(who.workspace_id, _id(id), res, write.answered_by(resolved), expected=expected)
-    return send(resolved(review))
+    """It replaces what it contradicts, under that memory's id. The decision can be undone."""
+    resolved = await review.accept(
+        who.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
+    )
+    return send(review_answer(resolved))
 
 
 @router.post(
@@ -102,31 +103,30 @@ async def accept_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, 
 )
 async def reject_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """What it contradicts stays as it is. Its history stays too."""
-    review = await verb.reject(who.workspace_id, _id(id), res, write.answered_by(resolved), expected=expected)
-    return send(resolved(review))
+    resolved = await review.reject(
+        who.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
+    )
+    return send(review_answer(resolved))
 
 
-def resolved(found: Reviewed) -> StoredAnswer:
+def review_answer(found: Reviewed) -> StoredAnswer:
     return answer(200, _out(found))
 
 
-def _id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound("There is no review with this id.", field="id") from None
+def _missing() -> NotFound:
+    return NotFound("There is no review with this id.", field="id")
 
 
 def _out(found: Reviewed) -> ReviewResponse:
-    review = found.review
+    shown = found.review
     return ReviewResponse(
-        id=review.id,
-        state=review.state,
-        memory_id=review.memory_id,
+        id=shown.id,
+        state=shown.state,
+        memory_id=shown.memory_id,
         memory=memory_response(found.memory) if found.memory else None,
-        changes=[ReviewChange(verb=each.verb, target_id=each.target_id) for each in review.changes],
+        changes=[ReviewChange(verb=each.verb, target_id=each.target_id) for each in shown.changes],
         contradicts=[memory_response(each) for each in found.contradicts],
-        created_at=review.created_at,
-        resolved_at=review.resolved_at,
+        created_at=shown.created_at,
+        resolved_at=shown.resolved_at,
         version=found.version,
     )

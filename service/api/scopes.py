@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.api import cursors, errors
 from service.api.deps import ChannelName, Deleter, Reader, ResourcesOf
-from service.api.forgetting import MANY, many
+from service.api.forgetting import ACCEPTED, deleted_count_answer
 from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, send
 from service.db.erasure.deletion import Extent
@@ -76,7 +76,7 @@ async def list_scopes(
     operation_id="delete_scope",
     summary="Delete every memory of a user, an agent or a run",
     response_model=DeletedCountResponse,
-    responses={**MANY, **errors.documented(400, 401, 403, 503)},
+    responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_scope(
     type: Annotated[KindName, Path(description="Whose memories go")],
@@ -89,7 +89,7 @@ async def delete_scope(
     """The same as DELETE /v1/memories with this one id."""
     names = {f"{type}_id": id}
     extent = Extent(Scope(who.workspace_id, **names), channel)
-    return send(many(await forget_scope(extent, res, write.answered_by(many))))
+    return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 
 
 def _kind_and_id(text: str) -> tuple[OwnerKind, str]:

@@ -56,7 +56,7 @@ class MessageInput(RequestModel):
 
 
 class MemoryFields(ScopeFields):
-    """What a caller may set by hand; everything left out is found out."""
+    """What a caller may set by hand; the service works out the rest."""
 
     session_id: Name | None = Field(
         None,
@@ -189,14 +189,14 @@ class DedupOutcome(ResponseModel):
 
 
 class RedactionCount(ResponseModel):
-    """One kind of secret or personal data that was cut out."""
+    """One kind of secret or personal data that was redacted."""
 
     label: str = Field(description="What was cut out", examples=["API_KEY"])
     count: int = Field(description="How often", examples=[1])
 
 
 class PiiSummary(ResponseModel):
-    """What was cut out of a text before it was kept."""
+    """What was redacted in a text before it was stored."""
 
     redactions: list[RedactionCount] = Field(
         default_factory=list, description="Secrets and personal data that were cut out, by kind"
@@ -204,7 +204,7 @@ class PiiSummary(ResponseModel):
 
 
 class DecisionEvidence(ResponseModel):
-    """Who decided about a near neighbour, and why."""
+    """Who decided about a similar memory, and why."""
 
     source: str = Field(examples=["rules"], description="rules or llm")
     model: str = Field(description="Which model, or which version of the rules", examples=["rules:1"])
@@ -214,7 +214,7 @@ class DecisionEvidence(ResponseModel):
 
 
 class StoreOutcome(ResponseModel):
-    """What became of one text. `event` says it in one word: ADD, UPDATE, NONE."""
+    """The outcome for one text; `event` is ADD, UPDATE or NONE."""
 
     event: Action = Field(
         description="ADD: a new memory; UPDATE: one that was there has changed; NONE: nothing new", examples=["ADD"]
@@ -268,7 +268,7 @@ class StoreOutcome(ResponseModel):
 
 
 class LlmUsage(ResponseModel):
-    """What models were asked for."""
+    """Calls of models, and their tokens."""
 
     llm_calls: int = Field(default=0, description="Questions to the language model")
     prompt_tokens: int = Field(default=0, description="Tokens sent")
@@ -301,7 +301,7 @@ class BatchItemError(ResponseModel):
 
 
 class StoreBatchItem(ResponseModel):
-    """How one item of a batch fared: its results or its error."""
+    """The outcome of one item of a batch: its results or its error."""
 
     index: int = Field(description="Its place in the request, from 0")
     status: int = Field(description="The HTTP status it would have alone", examples=[201])
@@ -319,7 +319,7 @@ class StoreBatchResponse(ResponseModel):
 
 
 def store_outcome(outcome: Outcome) -> StoreOutcome:
-    """One outcome. A duplicate shows the memory there is; what was not found out about the new text is null."""
+    """One outcome. A duplicate shows the existing memory; fields that were not computed for the new text are null."""
     draft = outcome.draft
     return StoreOutcome(
         event=outcome.event,
@@ -376,7 +376,7 @@ def llm_usage(spent: RequestUsage) -> LlmUsage:
 
 
 def stage_timings(drafts: Sequence[Draft]) -> dict[str, float]:
-    """Milliseconds per stage: of the slowest text, because the texts of a request pass a stage together."""
+    """Milliseconds per stage, of the slowest text: the texts of a request pass each stage together."""
     found: dict[str, float] = {}
     for draft in drafts:
         for stage, spent in draft.timings_ms.items():

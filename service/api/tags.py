@@ -1,4 +1,4 @@
-"""Memories by their tags, over HTTP."""
+"""Memories by their tags."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
 
 class TaggedMemoryItem(MemoryResponse):
-    """A memory that bears the tag."""
+    """A memory that has the tag."""
 
     score: float = Field(description="Its importance, by which the list is ordered: 0..1", examples=[0.6])
     similarity: float | None = Field(None, description="Always null: there is no question to be near to")

@@ -270,5 +270,5 @@ def _check_settings(wanted: dict[str, Any]) -> None:
     try:
         Settings.model_validate_json(json.dumps(wanted), strict=True)
     except ValidationError as exc:
-        field, message = errors.said(exc.errors(), lambda where: ".".join(("settings", *map(str, where))))
+        field, message = errors.first_message(exc.errors(), lambda where: ".".join(("settings", *map(str, where))))
         raise InvalidInput(f"{field}: {message}", field=field) from None

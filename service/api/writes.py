@@ -1,4 +1,4 @@
-"""Writes over HTTP: done once per Idempotency-Key, however often they are sent.
+"""Idempotent writes: done once per Idempotency-Key, however often they are sent.
 
 A write route reads from top to bottom: parse, verb, answer. `WriteOf` answers a repetition before any work is done;
 two requests at the same time meet in the database, where the key is the first insert of the write transaction and the
@@ -53,14 +53,14 @@ async def _write(request: Request, context: Annotated[WriteContext, Depends(_con
 
 
 WriteOf = Annotated[WriteContext, Depends(_write)]
-"""For a route that is one write. It comes after the caller's rights: a stored answer is for who may write."""
+"""For a route that is one write. It comes after the caller's rights in the signature: they are checked first."""
 
 BatchOf = Annotated[WriteContext, Depends(_context)]
-"""For a batch, whose items are a write each, with a key each: see `of_item`."""
+"""For a batch: each of its items is a write with a key of its own, see `of_item`."""
 
 
 async def refuse_repeated(context: WriteContext, workspace_id: UUID, res: Resources) -> None:
-    """Raises Replay when this request was answered before, IdempotencyMismatch when its key came with another one."""
+    """Raises Replay when the request was answered before, IdempotencyMismatch when its key came with another one."""
     if context.idempotency is None:
         return
     async with res.db.read(workspace_id) as session:
@@ -70,7 +70,7 @@ async def refuse_repeated(context: WriteContext, workspace_id: UUID, res: Resour
 
 
 def of_item(batch: WriteContext, index: int) -> WriteContext:
-    """The context of one item of a batch. A long key is hashed, or cutting it would make all items one."""
+    """The context of one item of a batch, with the key `key:index`. A long key is hashed to make room for the index."""
     key = batch.idempotency
     if key is None:
         return batch
@@ -89,7 +89,7 @@ def deleted(count: int) -> StoredAnswer:
 
 
 def send(found: StoredAnswer) -> Response:
-    """With the ETag of what has a version, and the place to ask about work that was accepted."""
+    """The response, with the ETag of what has a version and the Location of an operation."""
     headers = {}
     if isinstance(found.body.get("version"), int):
         headers["ETag"] = etag(found.body["version"])
@@ -111,7 +111,7 @@ async def repeated(request: Request, exc: Exception) -> Response:
 
 
 async def _key(request: Request, given: str, who: Caller) -> IdempotencyKey:
-    """The key and the fingerprint of method, path, query and canonical body: other blanks or key order are the same."""
+    """The key, and a fingerprint of method, path, query and body. Blanks and key order in the JSON do not matter."""
     if not given.strip():
         raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
     res, body = await resources(request), await _canonical(request)
@@ -122,7 +122,7 @@ async def _key(request: Request, given: str, who: Caller) -> IdempotencyKey:
 
 
 async def _canonical(request: Request) -> str:
-    """The body without its blanks and key order. One that is not JSON was not looked through, and is refused later."""
+    """The body as JSON with sorted keys and without blanks; raises InvalidInput when it is no JSON."""
     try:
         return json.dumps(await request.json(), sort_keys=True, separators=(",", ":")) if await request.body() else ""
     except (ValueError, RecursionError):
@@ -130,7 +130,7 @@ async def _canonical(request: Request) -> str:
 
 
 def _owner(request: Request, who: Caller, body: str) -> tuple[str | None, str | None, str | None]:
-    """User, agent and run as query or body name them, else the key's own."""
+    """User, agent and run from query or body, else the defaults of the API key."""
     sent = json.loads(body) if body else {}
     named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
     user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
