@@ -134,7 +134,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
     field, message = first_message(found, _field)
     if not field and found[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
-        message = "is not first_message to be JSON: send Content-Type: application/json"
+        message = "is not said to be JSON: send Content-Type: application/json"
     elif not field and found[0]["type"] == "missing":
         message = "is missing: send a JSON object"
     elif found[0]["type"] == "extra_forbidden":
