@@ -12,7 +12,7 @@ SET LOCAL check_function_bodies = off;  -- functions are made before the tables 
 --
 -- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 stands where EXISTS would become a join
 -- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
--- index walks and nested loops are asked for whatever the statistics say.
+-- index walks and nested loops are forced, whatever the statistics say.
 CREATE OR REPLACE FUNCTION claim_jobs(
     worker_name text,
     kinds text[],
@@ -1563,7 +1563,7 @@ CREATE INDEX ix_memory_agent_many_terms ON memory (workspace_id, agent_id)
 CREATE INDEX ix_memory_run_many_terms ON memory (workspace_id, run_id)
     WHERE run_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
 
--- Names of those who speak in a scope, one step of the index per name.
+-- Names of the speakers in a scope, one step of the index per name.
 CREATE INDEX ix_memory_user_speaker ON memory (workspace_id, user_id, speaker, channel)
     WHERE user_id IS NOT NULL AND speaker IS NOT NULL;
 CREATE INDEX ix_memory_agent_speaker ON memory (workspace_id, agent_id, speaker, channel)
@@ -2515,8 +2515,8 @@ SELECT ensure_partitions(now() + interval '7 days');
 -- statistics.sql
 -- Plans that are kept are made without values and take every workspace for an average one. Where a hundred thousand
 -- small tenants share a database with one of a million memories, reading a whole workspace then looked cheaper than ten
--- rows by their keys. So ANALYZE is told of ten workspaces, however many there are. make_partition() does the same for
--- the partitions to come.
+-- rows by their keys. So ANALYZE takes ten for the number of workspaces, however many there are. make_partition() does
+-- the same for the partitions to come.
 DO $$
 DECLARE
     target text;

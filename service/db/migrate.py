@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from service.db import roles
-from service.errors import StoreUnavailable
+from service.errors import SchemaMismatch, StoreUnavailable
 from service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,19 +83,28 @@ def config(settings: Settings, connection: Connection | None = None) -> Config:
 
 
 def head() -> str:
-    """The revision this code was written for."""
-    revision = ScriptDirectory.from_config(Config(str(ROOT / "alembic.ini"))).get_current_head()
+    """The newest migration. Alembic is slow to import: the service compares with readiness.EXPECTED_REVISION."""
+    revision = _scripts().get_current_head()
     assert revision is not None
     return revision
 
 
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(Config(str(ROOT / "alembic.ini")))
+
+
 def upgrade(owner_url: str, settings: Settings, revision: str = "head") -> None:
-    """Brings the database to `revision`; raises StoreUnavailable when the server or pgvector is too old."""
+    """Brings the database to `revision`. Raises StoreUnavailable when the server or pgvector is too old, and
+    SchemaMismatch when another version of the service has migrated it already."""
     asyncio.run(upgrade_async(owner_url, settings, revision))
 
 
 async def upgrade_async(owner_url: str, settings: Settings, revision: str = "head") -> None:
-    await _as_owner(owner_url, lambda connection: _upgrade(connection, settings, revision))
+    def run(connection: Connection) -> None:
+        _check_known(connection)
+        command.upgrade(config(settings, connection), revision)
+
+    await _as_owner(owner_url, run)
 
 
 async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> None:
@@ -102,12 +112,12 @@ async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> 
     await _as_owner(owner_url, lambda connection: command.downgrade(config(settings, connection), revision))
 
 
-async def _as_owner(url: str, work: object) -> None:
+async def _as_owner(url: str, work: Callable[[Connection], None]) -> None:
     engine = create_async_engine(url, poolclass=NullPool)
     try:
         async with engine.connect() as connection:
             await connection.run_sync(_become_owner)
-            await connection.run_sync(work)  # type: ignore[arg-type]
+            await connection.run_sync(work)
             await connection.commit()
     finally:
         await engine.dispose()
@@ -122,6 +132,15 @@ def _become_owner(connection: Connection) -> None:
     connection.commit()
 
 
+def _check_known(connection: Connection) -> None:
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is not None and found not in {script.revision for script in _scripts().walk_revisions()}:
+        raise SchemaMismatch(
+            f"The database's schema is at revision {found}, which this version of the service (revision {head()}) does "
+            "not know. Start the version that made it, or name an empty database."
+        )
+
+
 def _check_versions(connection: Connection) -> None:
     server = int(connection.scalar(text("SHOW server_version_num")) or 0)
     if server < MIN_POSTGRES:
@@ -129,12 +148,3 @@ def _check_versions(connection: Connection) -> None:
     offered = connection.scalar(text("SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"))
     if offered is None or tuple(int(part) for part in offered.split(".")[:2]) < MIN_PGVECTOR:
         raise StoreUnavailable(f"pgvector 0.8 or newer is needed, this server offers {offered or 'none'}.")
-
-
-def _upgrade(connection: Connection, settings: Settings, revision: str) -> None:
-    command.upgrade(config(settings, connection), revision)
-
-
-def current(connection: Connection) -> str | None:
-    """The revision the database is at."""
-    return MigrationContext.configure(connection).get_current_revision()

@@ -109,7 +109,7 @@ CREATE INDEX ix_memory_agent_many_terms ON memory (workspace_id, agent_id)
 CREATE INDEX ix_memory_run_many_terms ON memory (workspace_id, run_id)
     WHERE run_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
 
--- Names of those who speak in a scope, one step of the index per name.
+-- Names of the speakers in a scope, one step of the index per name.
 CREATE INDEX ix_memory_user_speaker ON memory (workspace_id, user_id, speaker, channel)
     WHERE user_id IS NOT NULL AND speaker IS NOT NULL;
 CREATE INDEX ix_memory_agent_speaker ON memory (workspace_id, agent_id, speaker, channel)
