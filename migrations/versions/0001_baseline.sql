@@ -12,7 +12,7 @@ SET LOCAL check_function_bodies = off;  -- functions are made before the tables 
 --
 -- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 stands where EXISTS would become a join
 -- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
--- index walks and nested loops are forced, whatever the statistics say.
+-- index walks and nested loops are forced, whatever the statistics say. docs/decisions/008-durable-queue.md
 CREATE OR REPLACE FUNCTION claim_jobs(
     worker_name text,
     kinds text[],
@@ -518,6 +518,7 @@ GRANT EXECUTE ON FUNCTION iso_seconds(text) TO loxodon_app;
 -- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the
 -- workspace in its body and returns ids alone; the caller joins them back under the policy. The plan is generic and
 -- cannot scan sequentially: with the optional scope columns as parameters only the GIN index is left to begin with.
+-- docs/decisions/003-definer-functions.md
 CREATE OR REPLACE FUNCTION lexical_ids(
     of_user text,
     of_agent text,
@@ -988,7 +989,7 @@ REVOKE EXECUTE ON FUNCTION
 -- functions/protect.sql
 -- Forces row-level security on a table: the app sees the workspace of its transaction, the owner everything. The
 -- setting is read without missing_ok: a forgotten workspace is an error, not an empty answer. From Postgres 17 the
--- worker may run VACUUM on it; up to 16 only the owner may.
+-- worker may run VACUUM on it; up to 16 only the owner may. docs/decisions/002-row-level-security.md
 CREATE OR REPLACE FUNCTION protect(target regclass)
 RETURNS void
 LANGUAGE plpgsql
@@ -1088,7 +1089,7 @@ GRANT EXECUTE ON FUNCTION purge_episodes(text, text, text, text, uuid) TO loxodo
 -- operation answered and stores nothing. The caches do not know whose texts they hold, so all of the workspace's go.
 --
 -- Besides appending this is the one way to change history and audit: the app has no right to delete there. The function
--- reads past the policies and repeats the workspace in every statement.
+-- reads past the policies and repeats the workspace in every statement. docs/decisions/022-erasure.md
 CREATE OR REPLACE FUNCTION purge_subject(of_user text, of_agent text, of_run text, of_channel text, of_memory uuid)
 RETURNS TABLE (name text, affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1528,7 +1529,8 @@ CREATE INDEX ix_memory_timestamp ON memory (workspace_id, "timestamp" DESC);
 CREATE INDEX ix_memory_importance ON memory (workspace_id, importance DESC, "timestamp" DESC);
 CREATE INDEX ix_memory_hash ON memory (workspace_id, hash);
 
--- Ends a race of two equal adds. Only living rows that take part in deduplication have a dedup_key.
+-- Ends a race of two equal adds. Only rows that take part in deduplication have a dedup_key.
+-- docs/decisions/016-dedup-key.md
 CREATE UNIQUE INDEX uq_memory_dedup
     ON memory (workspace_id, user_id, agent_id, run_id, channel, dedup_key) NULLS NOT DISTINCT
     WHERE dedup_key IS NOT NULL AND NOT archived;
@@ -1579,7 +1581,8 @@ CREATE INDEX ix_memory_filter_keys ON memory
                                   metadata, true))
     WITH (fastupdate = off);
 
--- Everything that reads and jobs change. No index but the key and room in each page, so that updates stay HOT.
+-- What reads and jobs change. No index but the key and room in each page, so that updates stay HOT.
+-- docs/decisions/004-changing-numbers-apart.md
 CREATE TABLE memory_stat (
     workspace_id uuid NOT NULL,
     memory_id uuid NOT NULL,
@@ -1639,7 +1642,8 @@ CREATE INDEX ix_memory_edge_target_strength ON memory_edge (workspace_id, target
 -- Vectors of memories, by generation: one generation per embedding model.
 --
 -- `embedding` has no fixed length, so a new generation of another dimension fits beside the old one. Each generation
--- has a CHECK on its length and a partial HNSW index of its own. :dimension is the length of generation 1.
+-- has a CHECK on its length and a partial HNSW index of its own. `:dimension` is the length of generation 1.
+-- docs/decisions/005-vector-generations.md
 
 CREATE TABLE embedding_generation (
     generation smallint CONSTRAINT pk_embedding_generation PRIMARY KEY,
@@ -2477,6 +2481,7 @@ GRANT INSERT, UPDATE ON schedule TO loxodon_worker;
 
 -- partitions.sql
 -- Partitions: vectors by a hash of the workspace, logs by the day or month of recording.
+-- docs/decisions/009-partitions.md
 --
 -- A policy on the parent does not protect a partition that is read by its own name, so each is protected as it is made.
 -- `:partitions` is the number of hash partitions, chosen once for a database.

@@ -6,7 +6,7 @@
 --
 -- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 stands where EXISTS would become a join
 -- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
--- index walks and nested loops are forced, whatever the statistics say.
+-- index walks and nested loops are forced, whatever the statistics say. docs/decisions/008-durable-queue.md
 CREATE OR REPLACE FUNCTION claim_jobs(
     worker_name text,
     kinds text[],

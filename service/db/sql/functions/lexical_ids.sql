@@ -9,6 +9,7 @@
 -- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the
 -- workspace in its body and returns ids alone; the caller joins them back under the policy. The plan is generic and
 -- cannot scan sequentially: with the optional scope columns as parameters only the GIN index is left to begin with.
+-- docs/decisions/003-definer-functions.md
 CREATE OR REPLACE FUNCTION lexical_ids(
     of_user text,
     of_agent text,

@@ -6,7 +6,7 @@
 -- operation answered and stores nothing. The caches do not know whose texts they hold, so all of the workspace's go.
 --
 -- Besides appending this is the one way to change history and audit: the app has no right to delete there. The function
--- reads past the policies and repeats the workspace in every statement.
+-- reads past the policies and repeats the workspace in every statement. docs/decisions/022-erasure.md
 CREATE OR REPLACE FUNCTION purge_subject(of_user text, of_agent text, of_run text, of_channel text, of_memory uuid)
 RETURNS TABLE (name text, affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER

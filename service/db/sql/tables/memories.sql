@@ -74,7 +74,8 @@ CREATE INDEX ix_memory_timestamp ON memory (workspace_id, "timestamp" DESC);
 CREATE INDEX ix_memory_importance ON memory (workspace_id, importance DESC, "timestamp" DESC);
 CREATE INDEX ix_memory_hash ON memory (workspace_id, hash);
 
--- Ends a race of two equal adds. Only living rows that take part in deduplication have a dedup_key.
+-- Ends a race of two equal adds. Only rows that take part in deduplication have a dedup_key.
+-- docs/decisions/016-dedup-key.md
 CREATE UNIQUE INDEX uq_memory_dedup
     ON memory (workspace_id, user_id, agent_id, run_id, channel, dedup_key) NULLS NOT DISTINCT
     WHERE dedup_key IS NOT NULL AND NOT archived;
@@ -125,7 +126,8 @@ CREATE INDEX ix_memory_filter_keys ON memory
                                   metadata, true))
     WITH (fastupdate = off);
 
--- Everything that reads and jobs change. No index but the key and room in each page, so that updates stay HOT.
+-- What reads and jobs change. No index but the key and room in each page, so that updates stay HOT.
+-- docs/decisions/004-changing-numbers-apart.md
 CREATE TABLE memory_stat (
     workspace_id uuid NOT NULL,
     memory_id uuid NOT NULL,

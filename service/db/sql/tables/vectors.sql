@@ -1,7 +1,8 @@
 -- Vectors of memories, by generation: one generation per embedding model.
 --
 -- `embedding` has no fixed length, so a new generation of another dimension fits beside the old one. Each generation
--- has a CHECK on its length and a partial HNSW index of its own. :dimension is the length of generation 1.
+-- has a CHECK on its length and a partial HNSW index of its own. `:dimension` is the length of generation 1.
+-- docs/decisions/005-vector-generations.md
 
 CREATE TABLE embedding_generation (
     generation smallint CONSTRAINT pk_embedding_generation PRIMARY KEY,
