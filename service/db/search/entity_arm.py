@@ -109,7 +109,7 @@ async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now:
     }
     memories: dict[UUID, frozenset[str]] = {}
     text_counts: dict[str, float] = {}
-    for row in await direct.fetch(session, _linked(plan.scope.sql, plan.rows.sql), values):
+    for row in await direct.fetch(session, linked_statement(plan.scope.sql, plan.rows.sql), values):
         memories[row.memory_id] = frozenset(row.names)
         text_counts |= dict(zip(row.names, row.texts, strict=True))
     ids = tuple(dict.fromkeys(row.id for row in known))
@@ -144,5 +144,6 @@ def _next() -> TextClause:
 
 
 @lru_cache(maxsize=256)
-def _linked(scope: str, rows: str) -> TextClause:
+def linked_statement(scope: str, rows: str) -> TextClause:
+    """The whole statement; tests/db/golden has it with the values filled in."""
     return typed(text(LINKED.format(scope=scope, rows=rows)))

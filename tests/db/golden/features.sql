@@ -1,0 +1,63 @@
+-- What is measured of the candidates, with all optional features (features.py).
+-- Rendered by tests/db/test_golden.py; `make golden` writes it again.
+
+SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
+\set channel '''_global'''
+\set context_idf '''{12:7.6,13:3.3}/1000000000''::sparsevec'
+\set ids '''{00000000-0000-0000-0000-000000000002}'''
+\set now '''2026-03-02T09:30:00+00:00''::timestamptz'
+\set question 'array_fill(0.05::real, ARRAY[384])::halfvec'
+\set question_vector 'NULL'
+\set tags '''{boat}'''
+\set text_idf '''{12:7.8,13:3.5}/1000000000''::sparsevec'
+\set user_id '''alice'''
+\set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
+
+WITH active_goals AS MATERIALIZED (
+    SELECT g.id, gv.embedding FROM (
+        SELECT g.workspace_id, g.id FROM goal g WHERE g.workspace_id = :workspace
+            AND g.user_id = :user_id
+            AND g.channel = :channel
+            AND g.status = 'active'
+        ORDER BY g.priority DESC, g.created_at DESC, g.id LIMIT 8
+    ) g LEFT JOIN goal_vector gv ON gv.workspace_id = g.workspace_id AND gv.goal_id = g.id
+        AND gv.generation = 1
+)
+SELECT m.id AS ids,
+       -(m.bm25 <#> :text_idf) AS text_lexical,
+       -(m.context_bm25 <#> :context_idf) AS context_lexical,
+       1 - (t.embedding <=> :question) AS text_vector,
+       1 - (c.embedding <=> :question) AS context_vector,
+       goals.is_linked AS goal_linked,
+       goals.cosine AS goal_cosine,
+       CASE WHEN strpos(m.content, '?') > 0 OR strpos(m.content, '？') > 0 OR strpos(m.content, '؟') > 0 THEN m.content END AS phrasing,
+       1 - (t.embedding <=> :question_vector) AS question_cosine,
+       m.speaker AS speaker,
+       m.role AS role,
+       m."timestamp" AS timestamp,
+       NULLIF(m.mentions, '[]') AS mentions,
+       m.mentions <> '[]' AS dated,
+       m.tag_prefixes && CAST(:tags AS text[]) AS tagged,
+       m.terms AS terms,
+       least(m.valid_until, m.t_invalid) AS ended,
+       m.temporal_tag AS temporal_tag,
+       m.importance AS importance
+FROM (SELECT * FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) OFFSET 0) m
+LEFT JOIN memory_vector t ON t.workspace_id = m.workspace_id AND t.memory_id = m.id AND t.generation = 1
+    AND t.kind = 'text'
+LEFT JOIN memory_vector c ON c.workspace_id = m.workspace_id AND c.memory_id = m.id AND c.generation = 1
+    AND c.kind = 'context'
+LEFT JOIN LATERAL (
+    SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id AND gm.goal_id = a.id
+                           AND gm.memory_id = m.id)) AS is_linked,
+           max(1 - (a.embedding <=> t.embedding)) AS cosine
+    FROM active_goals a
+) goals ON true
+WHERE m.workspace_id = :workspace
+    AND m.user_id = :user_id
+    AND m.channel = :channel
+    AND (m.expires_at IS NULL OR m.expires_at > :now)
+    AND m.review_status IS NULL
+    AND NOT m.archived
+    AND (m.t_valid IS NULL OR m.t_valid <= :now)
+    AND (m.t_invalid IS NULL OR m.t_invalid > :now);

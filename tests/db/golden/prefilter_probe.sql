@@ -1,0 +1,32 @@
+-- Does an index leave few rows? (prefilter.py)
+-- Rendered by tests/db/test_golden.py; `make golden` writes it again.
+
+SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
+\set all_of_categories '''{}'''
+\set all_of_metadata '''{"project": ["atlas"]}'''
+\set all_of_words '''{travel}'''
+\set and_any_of_categories '''{}'''
+\set and_any_of_metadata '''{}'''
+\set and_any_of_words '''{}'''
+\set any_of_categories '''{}'''
+\set any_of_metadata '''{}'''
+\set any_of_words '''{}'''
+\set max_few '5000'
+\set of_agent 'NULL'
+\set of_channels '''{_global}'''
+\set of_run 'NULL'
+\set of_user '''alice'''
+\set since 'NULL'
+\set until 'NULL'
+\set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
+
+SELECT CASE WHEN narrow_ids(
+        CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text), CAST(:of_channels AS text[]),
+        :since, :until,
+        memory_filter_keys(:workspace, CAST(:all_of_words AS text[]), '{}', CAST(:all_of_categories AS text[]),
+            '{}', CAST(CAST(:all_of_metadata AS text) AS jsonb), false),
+        memory_filter_keys(:workspace, CAST(:any_of_words AS text[]), '{}', CAST(:any_of_categories AS text[]),
+            '{}', CAST(CAST(:any_of_metadata AS text) AS jsonb), false),
+        memory_filter_keys(:workspace, CAST(:and_any_of_words AS text[]), '{}', CAST(:and_any_of_categories AS text[]),
+            '{}', CAST(CAST(:and_any_of_metadata AS text) AS jsonb), false),
+        CAST(:max_few AS integer)) IS NOT NULL THEN -1 END AS cut;
