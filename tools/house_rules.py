@@ -1,6 +1,6 @@
 """House rules that ruff does not know, checked over the whole tree by `make lint`; standard library only.
 
-- no identifier of an outside document (a letter and a number in brackets, a requirement's number, "issue 4");
+- no identifier of an outside document: a letter and a number, a requirement's number, the number of an issue;
 - no class name defined twice in service, bench and tests;
 - no module docstring whose first paragraph is a question;
 - no import alias that tells two things apart; the customary ones are listed.
@@ -21,13 +21,13 @@ FOLDERS = ("service", "tests", "bench", "migrations", "docs", "tools", "README.m
 TEXTS = frozenset({".py", ".sql", ".md", ".toml", ".ini", ".mako", ""})
 
 CODES = re.compile(
-    r"\((?:[A-G]\d{1,2}|R\d{1,2}\.\d{1,2})\b"  # (A9), (R7.16, ...
-    r"|\bR\d{1,2}\.\d{2}\b"  # R7.16
-    r"|\b[ABCEG]\d{1,2}, [A-GR]\d"  # B6, B7
-    r"|^\s*(?:#|--|\"\"\")\s*(?:[ABCEG]\d{1,2}|D\d)\b[:;,. ]"  # a comment that opens with one
-    r"|\bissue \d+\b|\btest_[a-gr]\d+_",
+    r"\((?:[A-G]\d{1,2}|R\d{1,2}\.\d{1,2})\b"  # in brackets
+    r"|\bR\d{1,2}\.\d{2}\b"  # a requirement
+    r"|\b[ABCEG]\d{1,2}, [A-GR]\d"  # several
+    r"|(?<![%\w#&\"'/.\\-])[ABCG]\d{2}\b(?![-%\w])"  # one alone
+    r"|\bissue \d+\b|\btest_[a-gr]\d+_"
 )
-NO_CODE = re.compile(r"\(A/B|\(F1\b")
+NO_CODE = re.compile(r"\((?:A/B|F1\b)")
 """Vocabulary that only looks like one."""
 
 ALIASES = frozenset(

@@ -35,6 +35,7 @@ from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import fusion, matching, query_parsing, techniques
 from service.retrieval.fusion import FusionContext, Signals
+from service.retrieval.query_parsing import ParsedQuery
 
 CORPORA = Path(__file__).parents[2] / "tests" / "corpora"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -44,7 +45,7 @@ NEVER = frozenset({"rare", "tag", "entity", "goal"})
 
 
 @dataclass(frozen=True, slots=True)
-class StoredText:
+class IndexedText:
     """A turn or a fact with what is stored of it."""
 
     id: str
@@ -105,7 +106,7 @@ async def _recall_and_mrr(name: str, embedder: CachedEmbedder) -> tuple[float, f
     return sum(recalls) / len(recalls), sum(1 / each[0] for each in ranks) / len(ranks)
 
 
-async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> list[StoredText]:
+async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> list[IndexedText]:
     found = []
     for part in conversation["sessions"]:
         said = [ContextTurn(CleanText(each["text"]), each.get("speaker")) for each in part["turns"]]
@@ -116,7 +117,7 @@ async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
             vectors = await embedder.embed(OWNER, [turn.text, near])
             moment = began + timedelta(seconds=at) if began else NOW
             dated = temporal.may_have_time(turn.text) and bool(temporal.find(turn.text, moment, UTC_ZONE))
-            stored_turn = StoredText(
+            stored_turn = IndexedText(
                 id=part["turns"][at]["id"],
                 text=turn.text,
                 speaker=turn.speaker,
@@ -132,7 +133,7 @@ async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
     return found
 
 
-async def _ranks(asked: Mapping[str, Any], texts: Sequence[StoredText], res: Resources) -> list[int]:
+async def _ranks(asked: Mapping[str, Any], texts: Sequence[IndexedText], res: Resources) -> list[int]:
     """The ranks of the evidence, best first."""
     people = {each.speaker for each in texts if each.speaker}
     seen = query_parsing.parse(asked["text"], NOW, UTC_ZONE, people)
@@ -141,25 +142,14 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[StoredText], res: Res
         await techniques.embedded(query, CleanText(seen.embedding_text), [], res, request=seen.is_request)
     ).searched
     assert vector is not None
-    own = _idf(seen.terms, [each.text_terms for each in texts])
-    near = _idf(seen.terms, [each.context_terms for each in texts])
+    text_idf = _idf(seen.terms, [each.text_terms for each in texts])
+    context_idf = _idf(seen.terms, [each.context_terms for each in texts])
     oldest, newest = min(each.at for each in texts), max(each.at for each in texts)
     present = seen.about_present and oldest < newest
     moments = [each.at for each in texts]
     times = matching.relative_recency(moments, oldest, newest) if present else matching.time_match(seen.time, moments)
     signals = [
-        Signals(
-            key=each.id,
-            text_lexical=sum(own[term] * each.text_terms.get(term, 0.0) for term in own),
-            context_lexical=sum(near[term] * each.context_terms.get(term, 0.0) for term in near),
-            text_vector=float(vector @ each.vector),
-            context_vector=float(vector @ each.context_vector),
-            speaker=matching.speaker_match(seen, each.speaker, each.role),
-            asking=context.question_share(each.text),
-            oneself=context.first_person(each.text),
-            time=float(time),
-            dated=float(each.dated),
-        )
+        _signals(each, seen, vector, (text_idf, context_idf), float(time))
         for each, time in zip(texts, times, strict=True)
     ]
     applies = {
@@ -170,9 +160,27 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[StoredText], res: Res
     }
     unasked = NEVER | {name for name, asks in applies.items() if not asks}
     ranked = fusion.fuse(
-        signals, FusionContext(math.fsum(own.values()), math.fsum(near.values()), seen.only_time, unasked)
+        signals, FusionContext(math.fsum(text_idf.values()), math.fsum(context_idf.values()), seen.only_time, unasked)
     )
     return [at for at, hit in enumerate(ranked, 1) if hit.key in asked["evidence"]]
+
+
+def _signals(
+    each: IndexedText, seen: ParsedQuery, vector: Vector, idf: tuple[dict[int, float], dict[int, float]], time: float
+) -> Signals:
+    text_idf, context_idf = idf
+    return Signals(
+        key=each.id,
+        text_lexical=sum(text_idf[term] * each.text_terms.get(term, 0.0) for term in text_idf),
+        context_lexical=sum(context_idf[term] * each.context_terms.get(term, 0.0) for term in context_idf),
+        text_vector=float(vector @ each.vector),
+        context_vector=float(vector @ each.context_vector),
+        speaker=matching.speaker_match(seen, each.speaker, each.role),
+        asking=context.question_share(each.text),
+        oneself=context.first_person(each.text),
+        time=time,
+        dated=float(each.dated),
+    )
 
 
 def _role(speaker: str | None, speakers: Sequence[str]) -> str | None:
