@@ -12,7 +12,6 @@ from service import __version__, garbage, logs, warmup
 from service.api import (
     audit,
     bulk,
-    channels,
     conversations,
     decisions,
     entities,
@@ -71,7 +70,6 @@ PARTS = (
     decisions,
     reviews,
     scopes,
-    channels,
     profiles,
     audit,
     operations,

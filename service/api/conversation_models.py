@@ -208,52 +208,25 @@ class ConversationContextResponse(ResponseModel):
 
 
 def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:
+    """Fields whose names or values differ from the domain's."""
     return {
-        "id": found.id,
-        "external_id": found.external_id,
-        "user_id": found.scope.user_id,
-        "agent_id": found.scope.agent_id,
         "run_id": found.external_id,
-        "channel": found.scope.channel,
-        "title": found.title,
-        "started_at": found.started_at,
         "turn_count": turn_count,
-        "next_index": found.next_index,
         "consolidated": found.consolidated_at is not None,
-        "consolidated_at": found.consolidated_at,
-        "patterns_extracted": found.patterns_extracted,
-        "archived": found.archived,
-        "metadata": dict(found.metadata),
-        "version": found.version,
-        "created_at": found.created_at,
-        "updated_at": found.updated_at,
     }
 
 
 def turn_fields(found: Turn) -> dict[str, Any]:
+    """Fields whose names differ from the domain's."""
     return {
-        "id": found.id,
-        "conversation_id": found.conversation_id,
         "external_id": found.scope.run_id,
         "turn_index": found.index,
-        "next_turn_id": found.next_turn_id,
-        "role": found.role,
         "name": found.speaker,
         "content": found.text,
         "content_hash": found.hash,
-        "token_count": found.token_count,
-        "model": found.model,
-        "metadata": dict(found.metadata),
-        "timestamp": found.timestamp,
-        "user_id": found.scope.user_id,
-        "agent_id": found.scope.agent_id,
-        "run_id": found.scope.run_id,
-        "channel": found.scope.channel,
-        "archived": found.archived,
         "embedding": "stored" if found.embedded else "queued",
-        "created_at": found.created_at,
     }
 
 
 def turn_search_hit(found: TurnHit) -> TurnSearchHit:
-    return TurnSearchHit(**turn_fields(found.turn), score=found.score, similarity=found.similarity)
+    return TurnSearchHit.of(found.turn, **turn_fields(found.turn), score=found.score, similarity=found.similarity)

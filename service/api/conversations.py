@@ -123,7 +123,7 @@ async def list_conversations(
         )
         turn_counts = await conversations.turn_counts(session, who.workspace_id, [each.id for each in found])
     page, last = cursors.cut(found, limit)
-    results = [ConversationResponse(**conversation_fields(each, turn_counts.get(each.id, 0))) for each in page]
+    results = [ConversationResponse.of(each, **conversation_fields(each, turn_counts.get(each.id, 0))) for each in page]
     return ConversationPage(results=results, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
 
 
@@ -152,9 +152,10 @@ async def get_conversation(
         turn_counts = await conversations.turn_counts(session, who.workspace_id, [found.id])
     page, last = cursors.cut(stored, limit)
     response.headers["ETag"] = etag(found.version)
-    return ConversationDetailsResponse(
+    return ConversationDetailsResponse.of(
+        found,
         **conversation_fields(found, turn_counts.get(found.id, 0)),
-        turns=[TurnResponse(**turn_fields(each)) for each in page],
+        turns=[TurnResponse.of(each, **turn_fields(each)) for each in page],
         next_cursor=cursors.pack(f"turn|{last.index}") if last else None,
     )
 
@@ -259,7 +260,7 @@ async def get_conversation_context(
         used(memories)
     return ConversationContextResponse(
         conversation_id=conversation.id,
-        turns=[TurnResponse(**turn_fields(each)) for each in found.turns],
+        turns=[TurnResponse.of(each, **turn_fields(each)) for each in found.turns],
         memories=[
             ContextMemoryItem(**memory_fields(each.memory), score=each.score, similarity=each.similarity)
             for each in found.memories
@@ -272,7 +273,7 @@ async def get_conversation_context(
 
 
 def _conversation(found: Conversation, *, turn_count: int, status: int = 200) -> StoredAnswer:
-    return answer(status, ConversationResponse(**conversation_fields(found, turn_count)))
+    return answer(status, ConversationResponse.of(found, **conversation_fields(found, turn_count)))
 
 
 def _opened(found: OpenedConversation) -> StoredAnswer:
@@ -281,7 +282,8 @@ def _opened(found: OpenedConversation) -> StoredAnswer:
 
 
 def _stored_turn(found: TurnOutcome) -> StoredAnswer:
-    body = StoreTurnResponse(
+    body = StoreTurnResponse.of(
+        found.turn,
         **turn_fields(found.turn),
         redactions=[RedactionCount(label=each.label, count=each.count) for each in found.redactions],
         warnings=list(found.warnings),

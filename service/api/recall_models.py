@@ -210,7 +210,9 @@ class RecallResponse(ResponseModel):
 def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: datetime) -> RecallResponse:
     return RecallResponse(
         turns=[
-            RecallTurnItem(**turn_fields(each.turn), score=each.score, match=each.match, around=each.is_context)
+            RecallTurnItem.of(
+                each.turn, **turn_fields(each.turn), score=each.score, match=each.match, around=each.is_context
+            )
             for each in found.turns
         ],
         facts=[

@@ -1,4 +1,4 @@
-"""Users, agents and runs over HTTP: listed, and deleted with their memories."""
+"""Users, agents, runs and channels over HTTP: listed, and the first three deleted with their memories."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from service.api import cursors, errors
-from service.api.deps import ChannelName, Deleter, Reader, ResourcesOf
+from service.api.deps import (
+    AgentId,
+    ChannelName,
+    Deleter,
+    Reader,
+    ResourcesOf,
+    RunId,
+    UserId,
+    optional_scope,
+)
 from service.api.forgetting import ACCEPTED, deleted_count_answer
 from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, send
@@ -18,7 +27,7 @@ from service.db.tenants.users import KINDS, OwnerKind, OwnerUsage
 from service.domain.scope import Scope
 from service.memory.forget import forget_scope
 
-router = APIRouter(prefix="/v1/scopes", tags=["scopes"])
+router = APIRouter(prefix="/v1", tags=["scopes"])
 
 KindName = Literal["user", "agent", "run"]
 
@@ -41,8 +50,25 @@ class ScopePage(ResponseModel):
     next_cursor: NextCursor = None
 
 
+class ChannelItem(ResponseModel):
+    """What a search in this channel can find; every search also looks at `_global`."""
+
+    channel: str = Field(description="Its name")
+    memories: int = Field(description="Live ones: not archived, expired or waiting for a review")
+    turns: int = Field(description="Turns that are not of archived conversations")
+    conversations: int = Field(description="Conversations of these turns")
+    last_used: Time = Field(description="Last write of such a memory or turn")
+
+
+class ChannelPage(ResponseModel):
+    """By name; send `next_cursor` back for the next page."""
+
+    results: list[ChannelItem] = Field(description="At most `limit` channels")
+    next_cursor: NextCursor = None
+
+
 @router.get(
-    "",
+    "/scopes",
     operation_id="list_scopes",
     summary="The users, agents and runs that have memories",
     response_model=ScopePage,
@@ -72,7 +98,7 @@ async def list_scopes(
 
 
 @router.delete(
-    "/{type}/{id:path}",
+    "/scopes/{type}/{id:path}",
     operation_id="delete_scope",
     summary="Delete every memory of a user, an agent or a run",
     response_model=DeletedCountResponse,
@@ -92,6 +118,39 @@ async def delete_scope(
     return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 
 
+@router.get(
+    "/channels",
+    operation_id="list_channels",
+    summary="The channels in use, with what they hold",
+    response_model=ChannelPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_channels(
+    who: Reader,
+    res: ResourcesOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=1_000)] = None,
+) -> ChannelPage:
+    """Of a user, agent or run, or of the whole workspace. Live memories and turns are counted."""
+    scope = optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    after = None if cursor is None else cursors.unpack(cursor, _channel)
+    async with res.db.read(who.workspace_id) as session:
+        found = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
+    page, last = cursors.cut(found, limit)
+    results = [ChannelItem.of(each, channel=each.name) for each in page]
+    return ChannelPage(results=results, next_cursor=cursors.pack(f"channel|{last.name}") if last else None)
+
+
 def _kind_and_id(text: str) -> tuple[OwnerKind, str]:
     kind, _, last = text.partition("|")
     return KINDS[KINDS.index(kind)], last
+
+
+def _channel(text: str) -> str:
+    kind, _, name = text.partition("|")
+    if kind != "channel" or not name:
+        raise ValueError
+    return name

@@ -55,7 +55,7 @@ async def list_recent_turns(
     async with res.db.read(who.workspace_id) as session:
         found = await turns.recent(session, TurnFilter(scope, since, channels=tuple(channels or ())), limit=limit)
     note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
-    return TurnList(results=[TurnResponse(**turn_fields(each)) for each in found])
+    return TurnList(results=[TurnResponse.of(each, **turn_fields(each)) for each in found])
 
 
 @router.get(
