@@ -1,4 +1,4 @@
-"""Goals, procedures and working memory behind the wall: what is seen without our own predicates? Nothing foreign."""
+"""Row-level security of goals, procedures and working memory, tested without the predicates of our statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORD = "ledger"
 
 
 async def acted(client: AsyncClient, word: str) -> dict[str, str]:
-    """A goal, a use of a tool, a strategy and a note, each with the word; ids by kind."""
+    """A goal, a tool invocation, a strategy and a working entry, each with the word; ids by kind."""
     goal = await client.post("/v1/goals", json={"description": f"Hide the {word}", **IRIS})
     use = {"tool_name": "search", "tool_input": word, "success": True, **IRIS}
     used = await client.post("/v1/tool-invocations", json=use)

@@ -1,4 +1,4 @@
-"""The audit log tells who did what, as much as the workspace wants, and holds no texts."""
+"""The audit log: who did what, at the configured level, without texts."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ async def test_a_stranger_sees_nothing(client: AsyncClient, other_client: AsyncC
 
 @pytest.mark.parametrize(("field", "words"), [("operation", get_args(Operation)), ("memory_type", get_args(Subject))])
 async def test_a_word_that_nobody_writes_is_refused(client: AsyncClient, field: str, words: tuple[str, ...]) -> None:
-    """It would find nothing, which reads as if nothing had happened."""
+    """An empty answer would look as if nothing had happened."""
     for word in words:
         assert (await client.get("/v1/audit", params={field: word, "limit": 1})).status_code == 200, word
     for wrong in ("Store", "deleted", "", "store,update"):

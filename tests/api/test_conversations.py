@@ -1,4 +1,4 @@
-"""Conversations are opened once, read in order, and changed with care."""
+"""Conversations over HTTP: opened once, read in order, changed, and their turns stored."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_without_a_place_the_repeated_last_turn_is_the_same(client: AsyncC
 async def test_one_transaction_keeps_turn_vector_log_and_audit(
     client: AsyncClient, tables: Tables, tenant: Tenant
 ) -> None:
-    """With a row of the log that says the same."""
+    """Each turn has a row in the conversation log with the same content."""
     there = await opened(client, "chat", channel="atlas")
     body = {
         "role": "assistant",

@@ -1,4 +1,4 @@
-"""Entities by hand: made, added to, listed, found, merged and taken away."""
+"""Entities over HTTP: created, extended, listed, found, merged and deleted."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ async def rows_of(tables: Tables, tenant: Tenant) -> dict[str, int]:
 
 
 async def seed(client: AsyncClient, resources: Resources, tenant: Tenant, user_id: str) -> str:
-    """A memory with a relation, and two entities by hand, one of them merged into the other."""
+    """A memory with a relation, and two entities made over HTTP, one of them merged into the other."""
     memory_id = await learn(client, resources, tenant, "Priya Raman works at Brightwave Labs.", user_id=user_id)
     one, other = [await put(client, name, user_id=user_id, aliases=[f"{name}s"]) for name in ("Kite", "Kestrel")]
     await relate(client, one["id"], other["id"])
@@ -414,7 +414,7 @@ async def test_an_erased_memory_takes_the_alias_that_only_it_gave(
 
 
 class Reader:
-    """A model that reads a conversation as it is told, and rules as it is told."""
+    """A model with scripted extractions and decisions."""
 
     model = "test:reader"
 
@@ -431,7 +431,7 @@ class Reader:
 
 
 async def work_off(resources: Resources, tenant: Tenant, tables: Tables, memory_id: str) -> None:
-    """Runs the latest enrich job of a memory, with what it brings along."""
+    """Runs the latest enrich job of a memory, with the jobs in its batch."""
     payload = await tables.value(
         "SELECT payload FROM job WHERE memory_id = $1 AND kind = 'enrich' ORDER BY id DESC LIMIT 1", UUID(memory_id)
     )
@@ -440,8 +440,7 @@ async def work_off(resources: Resources, tenant: Tenant, tables: Tables, memory_
 
 
 async def test_entities_and_relations_of_a_conversation(resources: Resources, tenant: Tenant, tables: Tables) -> None:
-    """What the extraction names is there after its job; an undo brings back what a later
-    text took."""
+    """Entities that the extraction names exist after its job; an undo restores what a later text replaced."""
     reader = Reader(
         {
             "text": "Alice has a desk with the search people",

@@ -1,4 +1,4 @@
-"""Relations of entities: kept with label and type, walked with limits, by the time they hold."""
+"""Relations of entities: stored with label and type, followed within limits and by their validity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import SetClock, Tenant
 
 
 async def chain(client: AsyncClient, *names: str) -> dict[str, str]:
-    """Entities, each knowing the next; ids by name."""
+    """Entities, each related to the next; ids by name."""
     ids = {name: (await put(client, name, "person"))["id"] for name in names}
     for one, other in pairwise(names):
         await relate(client, ids[one], ids[other])
@@ -237,7 +237,7 @@ async def test_a_weak_edge_of_a_hub_still_closes_a_way(client: AsyncClient, tabl
 
 
 async def test_a_thousand_writes_over_the_same_nodes_end(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
-    """Ties, untying, upserts, merges and their undoing over eight nodes: no deadlock, and every edge has both ends."""
+    """Concurrent relations, deletions, upserts, merges and undos over eight entities: no deadlock, no dangling edge."""
     ids = [(await put(client, f"Knot {number}"))["id"] for number in range(8)]
     chance = random.Random(7)
     turn = asyncio.Semaphore(16)

@@ -1,4 +1,4 @@
-"""Goals: set, listed, changed, closed, hung together without circles, and what they do to a search."""
+"""Goals over HTTP: set, listed, changed, closed, linked without cycles, and their effect on a search."""
 
 from __future__ import annotations
 

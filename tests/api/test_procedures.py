@@ -1,4 +1,4 @@
-"""Tools and strategies: noted, counted, learned once, found by what works."""
+"""Tool invocations recorded and counted; strategies learned once and found by how well they work."""
 
 from __future__ import annotations
 

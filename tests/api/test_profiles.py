@@ -1,4 +1,4 @@
-"""A user's profile is kept, changed with care, and theirs alone."""
+"""User profiles: stored, merged, guarded by If-Match, erased with the user; and the list of channels."""
 
 from __future__ import annotations
 

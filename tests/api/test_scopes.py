@@ -1,4 +1,4 @@
-"""The scopes that hold memories, and how one of them is forgotten."""
+"""Users, agents and runs: listed with their counts, and deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Working memory: one session's turns, values, thoughts, goal and data, and nobody else's."""
+"""Working memory: turns, values, thoughts, goal and data of one session, invisible to others."""
 
 from __future__ import annotations
 
