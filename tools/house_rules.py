@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("service", "tests", "bench", "migrations", "docs", "tools", "README.md", "Makefile", "pyproject.toml")
+PLACES = ("service", "tests", "bench", "migrations", "docs", "tools", "README.md", "Makefile", "pyproject.toml")
 TEXTS = frozenset({".py", ".sql", ".md", ".toml", ".ini", ".mako", ""})
 
 CODES = re.compile(
@@ -40,15 +39,11 @@ ALIASES = frozenset(
 
 
 def files() -> list[Path]:
-    """The files of the tree that git knows."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *FOLDERS],
-        check=True,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    ).stdout.splitlines()
-    return [ROOT / name for name in listed if Path(name).suffix in TEXTS and (ROOT / name).is_file()]
+    """The texts of the tree, labelled data aside."""
+    found = [
+        path for name in PLACES for path in ([ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*"))
+    ]
+    return sorted(path for path in found if path.suffix in TEXTS and path.is_file() and "__pycache__" not in path.parts)
 
 
 def codes(file: Path) -> Iterator[str]:
