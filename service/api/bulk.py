@@ -35,7 +35,7 @@ from service.domain.memory import Memory
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.errors import InvalidInput, ServiceError
-from service.memory.forget import One, forget_many
+from service.memory.forget import ForgottenMemory, forget_many
 from service.memory.revise import revise
 from service.memory.transactions import memory_id
 from service.resources import Resources
@@ -156,14 +156,14 @@ def _uuids(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
     return found
 
 
-def deleted(found: Sequence[One], *, ids: Sequence[str], known: Mapping[str, UUID]) -> StoredAnswer:
+def deleted(found: Sequence[ForgottenMemory], *, ids: Sequence[str], known: Mapping[str, UUID]) -> StoredAnswer:
     by_id = {one.id: one for one in found}
     items = [_item(each, by_id.get(known[each]) if each in known else None) for each in ids]
     count = sum(one.deleted for one in by_id.values())
     return answer(200, DeletedMemoriesResponse(results=items, deleted=count))
 
 
-def _item(written: str, one: One | None) -> DeletedMemoryItem:
+def _item(written: str, one: ForgottenMemory | None) -> DeletedMemoryItem:
     deleted, before = (one.deleted, one.already_deleted) if one else (False, False)
     status = 200 if deleted or before else 404
     return DeletedMemoryItem(id=written, status=status, deleted=deleted or before, already_deleted=before)

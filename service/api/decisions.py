@@ -127,7 +127,7 @@ def shown(found: StoredDecision) -> DecisionResponse:
     )
 
 
-def undo_answer(found: undo.Undone) -> StoredAnswer:
+def undo_answer(found: undo.UndoneDecision) -> StoredAnswer:
     assert found.decision.undone_at is not None, "it was just undone"
     body = UndoDecisionResponse(
         id=found.decision.id,

@@ -17,8 +17,8 @@ from service.db.erasure.deletion import Extent
 from service.domain.access import Right
 from service.domain.request import StoredAnswer
 from service.errors import Forbidden
-from service.memory.forget import Forgotten, One, forget, forget_scope, start_anew
-from service.memory.purge import Receipt, Vacuum, purge_memory, purge_scope
+from service.memory.forget import ForgottenMemory, ForgottenScope, empty_workspace, forget, forget_scope
+from service.memory.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
 from service.memory.transactions import memory_id
 
 router = APIRouter(prefix="/v1", tags=["memories"])
@@ -40,7 +40,7 @@ class PurgeReceiptResponse(ResponseModel):
         description="SHA-256 over workspace and subject, in hexadecimal; it stands in the audit, too"
     )
     purged_at: Time = Field(description="When")
-    vacuum: Vacuum = Field(
+    vacuum: VacuumState = Field(
         description="queued: a job cleans the data files; not_permitted: the server does so in its own time"
     )
     note: str = Field(description="What that means for data files, write-ahead log and backups, in words")
@@ -137,10 +137,12 @@ async def delete_memory(
 async def reset_workspace(who: Admin, res: ResourcesOf, write: WriteOf) -> Response:
     """Every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the audit log
     stay. There is no way back."""
-    return send(deleted_count_answer(await start_anew(who.workspace_id, res, write.answered_by(deleted_count_answer))))
+    return send(
+        deleted_count_answer(await empty_workspace(who.workspace_id, res, write.answered_by(deleted_count_answer)))
+    )
 
 
-def receipt_answer(found: Receipt) -> StoredAnswer:
+def receipt_answer(found: PurgeReceipt) -> StoredAnswer:
     body = PurgeReceiptResponse(
         purged=True,
         counts=dict(found.counts),
@@ -152,14 +154,14 @@ def receipt_answer(found: Receipt) -> StoredAnswer:
     return answer(200, body)
 
 
-def deleted_count_answer(found: Forgotten) -> StoredAnswer:
+def deleted_count_answer(found: ForgottenScope) -> StoredAnswer:
     """200 with the count, or 202 with the operation."""
     if found.operation_id is not None:
         return operations.accepted(found.operation_id)
     return answer(200, DeletedCountResponse(deleted=found.deleted))
 
 
-def deleted_answer(found: One) -> StoredAnswer:
+def deleted_answer(found: ForgottenMemory) -> StoredAnswer:
     message = f"Memory {found.id} deleted"
     body = DeletedMemoryResponse(id=found.id, deleted=True, already_deleted=found.already_deleted, message=message)
     return answer(200, body)

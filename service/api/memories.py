@@ -50,7 +50,7 @@ from service.domain.request import StoredAnswer
 from service.domain.revision import Moment, Revision
 from service.errors import Forbidden, InvalidInput, NotFound
 from service.language import tags
-from service.memory.promote import Promoted, promote
+from service.memory.promote import PromotedMemory, promote
 from service.memory.revise import restore, revise
 from service.memory.transactions import memory_id
 
@@ -267,6 +267,6 @@ def memory_answer(found: Memory) -> StoredAnswer:
     return answer(200, memory_response(found))
 
 
-def promotion_answer(found: Promoted) -> StoredAnswer:
+def promotion_answer(found: PromotedMemory) -> StoredAnswer:
     body = PromotedMemoryResponse(**memory_fields(found.memory), promoted_from=found.original_id)
     return answer(201 if found.is_new else 200, body)

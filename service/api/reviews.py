@@ -17,7 +17,7 @@ from service.db.memories import reviews
 from service.domain.request import StoredAnswer
 from service.errors import NotFound
 from service.memory import review
-from service.memory.review import Reviewed
+from service.memory.review import ReviewWithMemories
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 
@@ -109,7 +109,7 @@ async def reject_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, 
     return send(review_answer(resolved))
 
 
-def review_answer(found: Reviewed) -> StoredAnswer:
+def review_answer(found: ReviewWithMemories) -> StoredAnswer:
     return answer(200, _out(found))
 
 
@@ -117,7 +117,7 @@ def _missing() -> NotFound:
     return NotFound("There is no review with this id.", field="id")
 
 
-def _out(found: Reviewed) -> ReviewResponse:
+def _out(found: ReviewWithMemories) -> ReviewResponse:
     shown = found.review
     return ReviewResponse(
         id=shown.id,

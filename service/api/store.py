@@ -47,8 +47,8 @@ from service.domain.text import is_blank
 from service.errors import Forbidden, InvalidInput, ServiceError
 from service.language import tags
 from service.memory.curate import curate
-from service.memory.later import accept
-from service.memory.record import Conversation, record
+from service.memory.deferred import accept
+from service.memory.record import ConversationDraft, record
 from service.memory.store import store
 from service.providers.budget import Budget
 from service.resources import Resources
@@ -173,7 +173,7 @@ def _text_draft(body: StoreRequest, who: Caller, res: Resources, *, later: bool)
     return _draft(body, body.content, None, _scope(body, who), res, embed_later=later)
 
 
-async def _conversation(body: StoreRequest, who: Caller, res: Resources) -> tuple[Conversation, list[str]]:
+async def _conversation(body: StoreRequest, who: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
     """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text."""
     for name in ("id", "embedding", "updated_at", "last_accessed"):
         if getattr(body, name) is not None:
@@ -185,7 +185,7 @@ async def _conversation(body: StoreRequest, who: Caller, res: Resources) -> tupl
     texts, warnings = _texts(body, res)
     drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
     external_id = body.run_id or body.session_id
-    return Conversation(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
+    return ConversationDraft(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
 
 
 def _scope(body: StoreRequest, who: Caller) -> Scope:

@@ -23,9 +23,9 @@ from service.domain.memory import StoreResult
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.errors import ServiceError
-from service.memory import later
+from service.memory import deferred
 from service.memory.curate import TurnsGone, curate
-from service.memory.record import Conversation, record
+from service.memory.record import ConversationDraft, record
 from service.resources import Resources
 
 REMEMBERED_S = 30 * 86_400.0
@@ -41,7 +41,7 @@ async def ingest(job: Job, res: Resources) -> Counts | None:
     if operation is None or operation.finished_at is not None:
         return None
     try:
-        result = await _store(operation_id, later.from_json(job.workspace_id, operation.request), res)
+        result = await _store(operation_id, deferred.from_json(job.workspace_id, operation.request), res)
     except ServiceError as exc:
         if not exc.retryable or job.is_last_attempt:
             async with res.db.begin(job.workspace_id) as session:
@@ -53,7 +53,7 @@ async def ingest(job: Job, res: Resources) -> Counts | None:
     return {"results": len(result["results"])}
 
 
-async def _store(operation_id: UUID, conversation: Conversation, res: Resources) -> Mapping[str, Any]:
+async def _store(operation_id: UUID, conversation: ConversationDraft, res: Resources) -> Mapping[str, Any]:
     key = IdempotencyKey(f"operation:{operation_id}", str(operation_id), REMEMBERED_S)
     try:
         request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_results)
@@ -88,7 +88,7 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     if found is None:
         return None
     key = IdempotencyKey(f"job:{job.id}", str(job.id), REMEMBERED_S)
-    wanted = later.again(job.payload, *found, res.clock())
+    wanted = deferred.from_turns(job.payload, *found, res.clock())
     try:
         with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
             context = WriteContext(f"job:{job.id}", idempotency=key, serialize=_ids)

@@ -1,8 +1,8 @@
-"""What still waits for its vector, memory, turn, goal or strategy, and does it get the one of the text it has now?
+"""Late vectors: of memories, turns, contexts, goals, strategies and entities, always of the text they have now.
 
-Up to 20 jobs of a workspace share one call of the embedder (R4.27): what is ready when a worker is free, so a lone one
-never waits for company. No transaction is open while the embedder works. Every 5 minutes a sweep queues what has no
-job: nothing waits for ever because its job died while the provider was away.
+Up to 20 jobs of a workspace share one call of the embedder: what is ready when a worker is free, so a single job never
+waits for others. No transaction is open while the embedder works. Every 5 minutes a sweep queues what has no
+job, so nothing waits for ever because its job died while the provider was away.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Embeds one memory, the turns of a conversation, or goals or strategies; without any of it it is the sweep."""
+    """Embeds one memory, the turns of a conversation, goals or strategies; a job without any is the sweep."""
     if job.memory_id is None and not {TURNS_OF, WORDS_OF} & job.payload.keys():
         return await sweep(res)
     await run_together([job], res)
@@ -36,18 +36,18 @@ async def run(job: Job, res: Resources) -> Counts | None:
 
 
 async def run_together(jobs: Sequence[Job], res: Resources) -> None:
-    """Embeds the memories of `jobs` of one workspace. A text that changed meanwhile is left to its changer's job."""
+    """Embeds the memories of `jobs` of one workspace. A text that changed meanwhile has a job of its own."""
     workspace_id = jobs[0].workspace_id
     for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
         await turns.embed_missing(workspace_id, UUID(conversation_id), res)
     for kind in {str(job.payload[WORDS_OF]) for job in jobs if WORDS_OF in job.payload}:
         await catch_up.embed_missing(workspace_id, kind, res)
-    around = [
+    with_contexts = [
         job.memory_id for job in jobs if job.memory_id is not None and contexts.PAYLOAD.items() <= job.payload.items()
     ]
-    if around:
-        await _contexts(workspace_id, around, res)
-    ids = [job.memory_id for job in jobs if job.memory_id is not None and job.memory_id not in around]
+    if with_contexts:
+        await _contexts(workspace_id, with_contexts, res)
+    ids = [job.memory_id for job in jobs if job.memory_id is not None and job.memory_id not in with_contexts]
     if not ids:
         return
     async with res.db.read(workspace_id) as session:
@@ -61,7 +61,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
 
 
 async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
-    """The contexts of turns whose neighbours changed. A text that changes meanwhile is left to its changer's job."""
+    """The contexts of turns whose neighbours changed. A text that changes meanwhile has a job of its own."""
     async with res.db.read(workspace_id) as session:
         found = await contexts.texts_of(session, workspace_id, ids)
     if not found:

@@ -1,4 +1,4 @@
-"""What was too much to delete while somebody waited: a scope, or everything."""
+"""Deletes and resets that are too large for a request, in batches."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from service.db.jobs.operations import OperationRecord
 from service.db.tenants.keys import workspace
 from service.domain.job import Counts, Job
 from service.errors import ServiceError
-from service.memory.forget import RESET, forget_part, reset_part, reset_rest
+from service.memory.forget import RESET, forget_next_batch, reset_next_batch, reset_other_rows
 from service.resources import Resources
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Batch after batch until nothing is left. Each commits with its count, so a job that dies goes on where it was."""
+    """Deletes until nothing is left. Each batch commits with its count, so a job that dies goes on where it stopped."""
     operation_id = UUID(str(job.payload["operation_id"]))
     async with res.db.begin(job.workspace_id) as session:
         operation = await operations.get(session, job.workspace_id, operation_id)
@@ -34,11 +34,11 @@ async def run(job: Job, res: Resources) -> Counts | None:
 
 
 async def _work(operation: OperationRecord, workspace_id: UUID, res: Resources) -> None:
-    part = reset_part if operation.kind == RESET else forget_part
+    part = reset_next_batch if operation.kind == RESET else forget_next_batch
     last = await part(operation, workspace_id, None, res)
     while last is not None:
         last = await part(operation, workspace_id, last, res)
-    while operation.kind == RESET and await reset_rest(operation, workspace_id, res):
+    while operation.kind == RESET and await reset_other_rows(operation, workspace_id, res):
         pass
 
 

@@ -1,7 +1,8 @@
-"""Which work is there, what does it, how often and how long may it take?
+"""The table of tasks: what runs each kind of job, how often by itself, and for how long at most.
 
 A task runs outside the claiming transaction and opens its own; it is safe to run twice. It may return counts of what
-it did, which land in its job_run row. Names: service/domain/job.py.
+it did, which land in its job_run row. Every name of `domain.job.JobName` has its line here, a test compares the two.
+docs/jobs.md shows how to add one.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What can be done with a memory? The verbs, a file each."""
+"""The verbs: what can be done with memories, conversations, goals and the rest, each in transactions of its own."""

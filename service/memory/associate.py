@@ -1,4 +1,4 @@
-"""How are two memories tied together, and untied?"""
+"""Edges between memories, made and removed by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def associate(
     workspace_id: UUID, asked: Relation, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> tuple[Relation, bool]:
     """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the end that is not
-    there, InvalidInput for memories of two users or agents: an edge must not lead through that wall (R2.03), or
+    there, InvalidInput for memories of two users or agents: no edge leads from one to the other; or
     PreconditionFailed when the source is not as `expected`."""
     if asked.source_id == asked.target_id:
         raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")

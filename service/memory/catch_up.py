@@ -1,7 +1,7 @@
-"""Which goals, strategies and entities were written while the embedder was away, and when do they get their vector?
+"""Late vectors of goals, strategies and entities that were written while the embedder was away.
 
-Whoever writes one without a vector queues a job in the same transaction. The job embeds all of its workspace that
-still wait, so a second one finds nothing to do. It is patient: a provider may be away for a day.
+A verb that writes one without a vector queues a job in the same transaction. The job embeds all of its workspace that
+still wait, so a second one finds nothing to do. It has many attempts: a provider may be away for a day.
 """
 
 from __future__ import annotations

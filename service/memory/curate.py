@@ -1,4 +1,4 @@
-"""How does a conversation become facts that stay true (infer=true)?
+"""Facts out of a conversation, kept true beside what is known (infer=true).
 
 PII, extraction, per fact embedding, the nearest memories and a decision: all of it before the transaction. In it, under
 the scope lock, what was seen is checked again; then the turns and whatever the rulings say are written together. When
@@ -35,8 +35,8 @@ from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.text import CleanText
 from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
-from service.memory import apply, later, turns, write
-from service.memory.record import Conversation
+from service.memory import apply, deferred, turns, write
+from service.memory.record import ConversationDraft
 from service.memory.store import DECISIONS
 from service.memory.transactions import Stale, keep, write_transaction
 from service.pipeline import pii, size
@@ -70,12 +70,12 @@ SOON_CHARS = 8_000
 
 
 class TurnsGone(Conflict):
-    """What was said was erased meanwhile, and what was made of it must not stay. What is left can be read anew."""
+    """Some of the turns were erased meanwhile, so their facts must not stay. The others can be curated anew."""
 
     retryable = True
 
 
-async def curate(conversation: Conversation, res: Resources, request: WriteContext) -> StoreResult:
+async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
     """Facts of the conversation, added, merged, or put in place of what they retire."""
     said, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
@@ -107,7 +107,7 @@ async def curate(conversation: Conversation, res: Resources, request: WriteConte
 
 
 async def _redacted(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft], tuple[str, ...]]:
-    """The messages that may be kept. One that announces a secret is left out, unless it is all there is (C37)."""
+    """The messages that may be kept. One that announces a secret is left out, unless it is all there is."""
     kept, warnings = [], []
     for place, draft in enumerate(drafts):
         try:
@@ -121,12 +121,12 @@ async def _redacted(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft
     return kept, tuple(warnings)
 
 
-async def _instruction(conversation: Conversation, res: Resources) -> CleanText | None:
+async def _instruction(conversation: ConversationDraft, res: Resources) -> CleanText | None:
     given = conversation.instruction
     return (await pii.clean(given, "prompt", res))[0] if given else None
 
 
-async def _extracted(spoken: Sequence[SourceMessage], conversation: Conversation, res: Resources) -> Extracted:
+async def _extracted(spoken: Sequence[SourceMessage], conversation: ConversationDraft, res: Resources) -> Extracted:
     llm = conversation.drafts[0].options.use_llm
     if res.llm is None or not llm:
         return await res.threads.run(extract.by_rules, spoken)
@@ -134,7 +134,7 @@ async def _extracted(spoken: Sequence[SourceMessage], conversation: Conversation
     return await extract.from_messages(spoken, workspace_id, res, llm=llm, instruction=conversation.instruction)
 
 
-async def _heard(said: Sequence[Draft], conversation: Conversation, res: Resources) -> list[NewTurn]:
+async def _heard(said: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> list[NewTurn]:
     """The messages as turns; none where there are none to be written. Without a vector those that a job embeds later:
     long ones, or all if it fails now."""
     if conversation.dry_run or conversation.stored is not None:
@@ -170,9 +170,13 @@ def _speaker(draft: Draft) -> tuple[str, CleanText, str | None]:
 
 
 async def _prepared(
-    found: Extracted, said: Sequence[Draft], conversation: Conversation, res: Resources, timings_ms: Mapping[str, float]
+    found: Extracted,
+    said: Sequence[Draft],
+    conversation: ConversationDraft,
+    res: Resources,
+    timings_ms: Mapping[str, float],
 ) -> tuple[list[Considered], tuple[str, ...]]:
-    """The facts with vector and annotation. One that cannot be embedded is skipped and said (R16.05)."""
+    """The facts with vector and annotation. One that cannot be embedded is skipped with a warning."""
     drafts: list[Draft] = []
     kept: list[Fact] = []
     warnings: list[str] = []
@@ -204,7 +208,7 @@ def _embedded(draft: Draft) -> bool:
     return draft.embedding_status is EmbeddingStatus.STORED
 
 
-def _draft(fact: Fact, said: Sequence[Draft], conversation: Conversation, res: Resources) -> Draft:
+def _draft(fact: Fact, said: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
     """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from."""
     source = said[fact.message] if fact.message is not None and fact.message < len(said) else said[-1]
     given: CallerFields = conversation.drafts[0].given
@@ -277,7 +281,7 @@ async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int
 
 
 async def _write(
-    conversation: Conversation,
+    conversation: ConversationDraft,
     heard: Sequence[NewTurn],
     facts: Sequence[Considered],
     warnings: Sequence[str],
@@ -356,7 +360,7 @@ def _by_rules(each: Considered, there: tuple[Neighbour, ...]) -> Considered:
 
 async def _turns(
     session: Session,
-    conversation: Conversation,
+    conversation: ConversationDraft,
     heard: Sequence[NewTurn],
     res: Resources,
     *,
@@ -387,9 +391,13 @@ def _spoken(draft: Draft) -> tuple[str, str | None]:
 
 
 async def _kept_for_later(
-    conversation: Conversation, said: Sequence[Draft], res: Resources, request: WriteContext, warnings: tuple[str, ...]
+    conversation: ConversationDraft,
+    said: Sequence[Draft],
+    res: Resources,
+    request: WriteContext,
+    warnings: tuple[str, ...],
 ) -> StoreResult:
-    """The turns without facts, and a job that curates them when the model is back (R16.04)."""
+    """The turns without facts, and a job that curates them when the model is back."""
     why = "the language model failed; the messages are kept and will be curated later"
     if conversation.dry_run:
         return StoreResult((), (*warnings, f"no_facts: {why}."))
@@ -397,7 +405,9 @@ async def _kept_for_later(
     async with write_transaction(scope, res, request) as session:
         places, spoken = await _turns(session, conversation, heard, res, consolidated=False)
         await direct.insert(session, *spoken)
-        kept = later.kept(conversation, said[0], places[0].conversation_id, places[0].index, places[-1].index)
+        kept = deferred.consolidation_payload(
+            conversation, said[0], places[0].conversation_id, places[0].index, places[-1].index
+        )
         job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
         await queue.enqueue(session, scope.workspace_id, [job])
         warnings = (*warnings, f"no_facts: {why}.")

@@ -1,7 +1,7 @@
-"""How is something forgotten: one memory, several, a scope, a workspace?
+"""Deleting one memory, several, a scope, a whole workspace, and what has outlived its time.
 
-What is erased cannot be restored (A10), but its history stays, except after a reset. Small deletes are one
-transaction; above AT_ONCE rows the work is an operation whose job goes in batches and says how far it is.
+What is deleted cannot be restored, but its history stays, except after a reset. Small deletes are one transaction;
+above AT_ONCE rows the work is an operation whose job goes in batches and reports its progress.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ RESET_BATCH = 2_000  # without history to write a row costs a fifth
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """`deleted`: how many went; `operation_id` when the work has only begun."""
+class ForgottenScope:
+    """`deleted`: how many memories; `operation_id` when the work has only begun."""
 
     deleted: int = 0
     operation_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class One:
+class ForgottenMemory:
     """What became of one id: gone now, gone before, or (neither) never seen."""
 
     id: UUID
@@ -60,36 +60,40 @@ class One:
 
 async def forget(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
-) -> One:
-    """Erases one memory; again is fine. Raises NotFound for an id that was never seen, or PreconditionFailed."""
+) -> ForgottenMemory:
+    """Deletes one memory; again is fine. Raises NotFound for an id that was never seen, or PreconditionFailed."""
     async with res.db.read(workspace_id) as session:
         there = await memories.get(session, workspace_id, memory_id)
     if there is None:
-        return await _gone_before(workspace_id, memory_id, res, request)
+        return await _deleted_before(workspace_id, memory_id, res, request)
     async with write_transaction(there.scope, res, request) as session:
         now = await memories.get(session, workspace_id, memory_id)
         if now is not None:
             check(now.version, expected)
         gone = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
-        found = One(memory_id, deleted=bool(gone), already_deleted=not gone)
+        found = ForgottenMemory(memory_id, deleted=bool(gone), already_deleted=not gone)
         if gone:
             await note(session, "delete", there.scope, gone, request, res)
         await keep(session, workspace_id, found, request)
     return found
 
 
-async def _gone_before(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> One:
+async def _deleted_before(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
+) -> ForgottenMemory:
     async with plain_transaction(workspace_id, res, request) as session:
         if not await deletion.deleted_before(session, workspace_id, [memory_id]):
             raise missing()
-        found = One(memory_id, already_deleted=True)
+        found = ForgottenMemory(memory_id, already_deleted=True)
         await keep(session, workspace_id, found, request)
     return found
 
 
-async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, request: WriteContext) -> list[One]:
-    """What became of each id, in their order; all in one transaction. Ids that were never seen cost the others
-    nothing."""
+async def forget_many(
+    workspace_id: UUID, ids: Sequence[UUID], res: Resources, request: WriteContext
+) -> list[ForgottenMemory]:
+    """What became of each id, in their order; all in one transaction. Unknown ids do not
+    keep the others from being deleted."""
     async with plain_transaction(workspace_id, res, request) as session:
         gone: set[UUID] = set()
         for part in _parts(sorted(set(ids))):
@@ -97,51 +101,55 @@ async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, r
         before = await deletion.deleted_before(session, workspace_id, [each for each in ids if each not in gone])
         if gone:
             await note(session, "delete", Scope(workspace_id), sorted(gone), request, res)
-        found = [One(each, each in gone, each in before) for each in ids]
+        found = [ForgottenMemory(each, each in gone, each in before) for each in ids]
         await keep(session, workspace_id, found, request)
     return found
 
 
-async def forget_scope(extent: Extent, res: Resources, request: WriteContext) -> Forgotten:
-    """Erases everything of a scope that is committed by now, and nothing else; many memories become an operation, what
-    else the scope has goes at once. `deleted` counts memories."""
+async def forget_scope(extent: Extent, res: Resources, request: WriteContext) -> ForgottenScope:
+    """Deletes everything of a scope that is committed by now, and nothing else. Many memories become an operation, the
+    other rows of the scope are deleted at once. `deleted` counts memories."""
     workspace_id = extent.scope.workspace_id
     async with plain_transaction(workspace_id, res, request) as session:
         count, newest = await deletion.measure(session, extent)
         await deletion.delete_activity(session, extent.scope, extent.channel)
         if count > AT_ONCE and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
-            found = Forgotten(operation_id=await start_operation(session, workspace_id, SCOPE, details, count, res))
+            found = ForgottenScope(
+                operation_id=await start_operation(session, workspace_id, SCOPE, details, count, res)
+            )
         else:
-            found = Forgotten(await _all(session, Extent(extent.scope, extent.channel, newest), res, request))
+            found = ForgottenScope(
+                await _delete_at_once(session, Extent(extent.scope, extent.channel, newest), res, request)
+            )
         await deletion.delete_conversations(session, extent.scope, extent.channel)
         await keep(session, workspace_id, found, request)
     return found
 
 
-async def _all(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
+async def _delete_at_once(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
     ids = await deletion.next_ids(session, extent, after=None, limit=AT_ONCE)
     gone: list[UUID] = []
     for part in _parts(ids):
         gone += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
-    await _nobody_names(session, extent, res)
+    await _delete_unnamed_entities(session, extent, res)
     if gone:
         await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
     return len(gone)
 
 
-async def _nobody_names(session: Session, extent: Extent, res: Resources) -> None:
+async def _delete_unnamed_entities(session: Session, extent: Extent, res: Resources) -> None:
     """The entities that were made by hand for a user go with all of the user's memories."""
     scope = extent.scope
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
         await entities.delete_unnamed(session, scope, extent.channel, upto=res.clock())
 
 
-async def forget_part(
+async def forget_next_batch(
     operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources
 ) -> UUID | None:
-    """Deletes one batch of a promised delete, counted in its own transaction; returns the last id it looked at, from
-    which the next goes on (from the beginning it would walk over all that is dead), or None when nothing is left."""
+    """Deletes one batch of an operation, counted in the same transaction. Returns the last id it looked at, from which
+    the next batch goes on (from the beginning it would walk over all dead rows), or None when nothing is left."""
     extent = _extent(workspace_id, operation.request)
     async with res.db.begin(workspace_id) as session:
         ids = await deletion.next_ids(session, extent, after=after)
@@ -151,32 +159,36 @@ async def forget_part(
             request = WriteContext(f"operation:{operation.id}")
             await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
         if not ids:
-            await _nobody_names(session, extent, res)
+            await _delete_unnamed_entities(session, extent, res)
     return ids[-1] if ids else None
 
 
-async def start_anew(workspace_id: UUID, res: Resources, request: WriteContext) -> Forgotten:
-    """Empties the workspace; `deleted` counts memories. Much becomes an operation."""
+async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteContext) -> ForgottenScope:
+    """Empties the workspace; `deleted` counts memories. Many become an operation."""
     own = request.idempotency.key if request.idempotency else ""
     async with plain_transaction(workspace_id, res, request) as session:
         await purge.cancel_accepted(session, workspace_id)
         count, newest, until = await purge.measure_workspace(session, workspace_id)
         if count > AT_ONCE and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}
-            found = Forgotten(operation_id=await start_operation(session, workspace_id, RESET, details, count, res))
+            found = ForgottenScope(
+                operation_id=await start_operation(session, workspace_id, RESET, details, count, res)
+            )
         else:
             if newest is not None:
                 await purge.remove_memories(session, workspace_id, newest, after=None, batch=AT_ONCE)
             while await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
                 pass
-            found = Forgotten(count)
+            found = ForgottenScope(count)
         await note(session, "reset", Scope(workspace_id), [], request, res, memories=count)
         await keep(session, workspace_id, found, request)
     return found
 
 
-async def reset_part(operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources) -> UUID | None:
-    """The same for the memories of a promised reset."""
+async def reset_next_batch(
+    operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources
+) -> UUID | None:
+    """The same for the memories of a reset."""
     upto = datetime.fromisoformat(operation.request["upto"])
     async with res.db.begin(workspace_id) as session:
         gone = await purge.remove_memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
@@ -185,8 +197,8 @@ async def reset_part(operation: OperationRecord, workspace_id: UUID, after: UUID
     return gone[-1] if gone else None
 
 
-async def reset_rest(operation: OperationRecord, workspace_id: UUID, res: Resources) -> int:
-    """How many of all other rows one batch of a promised reset took; 0 when there is nothing left."""
+async def reset_other_rows(operation: OperationRecord, workspace_id: UUID, res: Resources) -> int:
+    """Deletes one batch of all other rows of a reset; returns how many, 0 when nothing is left."""
     until = datetime.fromisoformat(operation.request["until"])
     async with res.db.begin(workspace_id) as session:
         return await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH)
@@ -224,7 +236,8 @@ def _named(extent: Extent) -> dict[str, str | None]:
 
 
 async def remove_outlived(res: Resources) -> int:
-    """How many memories went, of all workspaces, each with a DELETE in its history; batches until none is left."""
+    """Deletes memories that have outlived their `expires_at` or the retention of their workspace, in batches until none
+    is left. Returns how many, of all workspaces; each has a DELETE in its history."""
     removed = 0
     while True:
         async with res.db.read(NIL_WORKSPACE) as session:
@@ -235,7 +248,7 @@ async def remove_outlived(res: Resources) -> int:
         for workspace_id, group in groupby(sorted(found), key=itemgetter(0)):
             gone += await _remove_expired(workspace_id, [memory_id for _, memory_id in group], res)
         removed += gone
-        if not gone:  # nothing left, or others were faster
+        if not gone:  # nothing left, or other workers were faster
             return removed
 
 

@@ -35,7 +35,7 @@ from service.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Promoted:
+class PromotedMemory:
     """The memory in `_global`, and whether this call made it."""
 
     memory: Memory
@@ -51,7 +51,7 @@ async def promote(
     request: WriteContext,
     *,
     expected: Expected | None = None,
-) -> Promoted:
+) -> PromotedMemory:
     """Raises NotFound, PreconditionFailed, or Conflict for a memory that is archived or in `_global` already."""
     because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
     async with res.db.read(workspace_id) as session:
@@ -70,19 +70,19 @@ async def promote(
             raise Conflict("The memory is archived: restore it first.", field="id")
         found = await _known(session, original, res)
         if found is None:
-            found = Promoted(await _copy(session, original, res), memory_id, is_new=True)
+            found = PromotedMemory(await _copy(session, original, res), memory_id, is_new=True)
             await _note(session, original, found.memory, because, request, res)
         await keep(session, workspace_id, found, request)
     return found
 
 
-async def _known(session: Session, original: Memory, res: Resources) -> Promoted | None:
+async def _known(session: Session, original: Memory, res: Resources) -> PromotedMemory | None:
     """The copy of an earlier promotion, or a memory of `_global` that says the same, with the edge it lacked."""
     workspace_id = original.scope.workspace_id
     for copy_id in await edges.sources_of(session, workspace_id, RelationType.PROMOTED_FROM, target_id=original.id):
         copy = await memories.get(session, workspace_id, copy_id, alive_at=res.clock())
         if copy is not None and not copy.archived:
-            return Promoted(copy, original.id, is_new=False)
+            return PromotedMemory(copy, original.id, is_new=False)
     everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
     twin = await deduplication.with_hash(session, everywhere, original.hash, now=res.clock())
     if twin is None:
@@ -90,7 +90,7 @@ async def _known(session: Session, original: Memory, res: Resources) -> Promoted
     await edges.put(session, workspace_id, Relation(twin.id, RelationType.PROMOTED_FROM, original.id))
     found = await memories.get(session, workspace_id, twin.id)
     assert found is not None, "the scope is locked"
-    return Promoted(found, original.id, is_new=False)
+    return PromotedMemory(found, original.id, is_new=False)
 
 
 async def _copy(session: Session, original: Memory, res: Resources) -> Memory:

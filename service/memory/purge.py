@@ -1,4 +1,4 @@
-"""How is a subject erased, so that nothing it said can be read again?
+"""Purge: a memory or a subject erased so that nothing of it can be read again.
 
 One transaction over every table that holds words, then the caches of this process. What stays of the audit is that
 something happened, and when; of the erasure itself its counts and a digest of the subject, not its name.
@@ -25,34 +25,34 @@ from service.domain.scope import Scope
 from service.memory.transactions import check, keep, missing, note, write_transaction
 from service.resources import Resources
 
-REACH = (
+PROMISE = (
     "Unreachable from now on. Out of the data files once VACUUM has passed: {vacuum}. In the write-ahead log and in "
     "backups until their retention ends."
 )
-"""B30: what an erasure can promise."""
+"""What an erasure can promise: docs/decisions/022-erasure.md."""
 
 BY_JOB = "a job that does it waits for the worker"
 BY_ITSELF = "autovacuum does that by itself, the owner of the tables can at once, this service cannot on this server"
 
 
-Vacuum = Literal["queued", "not_permitted"]
+VacuumState = Literal["queued", "not_permitted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class PurgeReceipt:
     """Rows removed (audit_log: blanked) by table; `subject_sha256` over workspace and subject, to prove it later."""
 
     counts: Mapping[str, int]
     subject_sha256: str
     purged_at: datetime
-    vacuum: Vacuum
+    vacuum: VacuumState
 
     @property
     def note(self) -> str:
-        return REACH.format(vacuum=BY_JOB if self.vacuum == "queued" else BY_ITSELF)
+        return PROMISE.format(vacuum=BY_JOB if self.vacuum == "queued" else BY_ITSELF)
 
 
-async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> Receipt:
+async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> PurgeReceipt:
     """Erases all that has every given id."""
     scope = extent.scope
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
@@ -65,7 +65,7 @@ async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> 
 
 async def purge_memory(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
-) -> Receipt:
+) -> PurgeReceipt:
     """Erases one memory, there or deleted before. Raises NotFound for an id nothing is known of."""
     async with res.db.read(workspace_id) as session:
         found = await purge.owner_of(session, workspace_id, memory_id)
@@ -94,12 +94,12 @@ async def _receipt(
     counts: Mapping[str, int],
     res: Resources,
     request: WriteContext,
-) -> Receipt:
+) -> PurgeReceipt:
     digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
     may = await schedule.may_vacuum(session)
     if may:
         await queue.enqueue(session, workspace_id, [NewJob("vacuum")])
-    receipt = Receipt(counts, digest, res.clock(), "queued" if may else "not_permitted")
+    receipt = PurgeReceipt(counts, digest, res.clock(), "queued" if may else "not_permitted")
     await note(session, "purge", Scope(workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest)
     await keep(session, workspace_id, receipt, request)
     return receipt

@@ -1,4 +1,4 @@
-"""How is a conversation kept as it was said (infer=false)?
+"""Storing a conversation word for word (infer=false).
 
 Every message becomes a turn and a memory, one result per message in their order. An equal text that the scope holds
 already, or that came earlier in the same request, is not stored twice: its turn is, and points at the memory there is.
@@ -36,11 +36,11 @@ from service.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ConversationDraft:
     """Messages of one scope, in order; `external_id` names the conversation, None makes a new one.
 
-    `infer`: facts are to be made of it, `instruction` replaces the extraction's. `stored`: its turns, when they are
-    kept already and only the facts are missing.
+    `infer`: facts are to be made of it, `instruction` replaces the extraction's own. `stored`: its turns, when they are
+    stored already and only the facts are missing.
     """
 
     scope: Scope
@@ -52,7 +52,7 @@ class Conversation:
     stored: Sequence[StoredTurn] | None = None
 
 
-async def record(conversation: Conversation, res: Resources, request: WriteContext) -> list[Outcome]:
+async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> list[Outcome]:
     """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
     drafts = await run_all(RECORD, conversation.drafts, res)
     if conversation.dry_run:
@@ -63,12 +63,12 @@ async def record(conversation: Conversation, res: Resources, request: WriteConte
             return await _write(conversation, await surround(drafts, tail.turns, res), tail.count, res, request)
         except Stale:
             continue
-    # others keep adding to this very conversation: better without context than not at all
+    # other requests keep adding to this conversation: better stored without context than not at all
     return await _write(conversation, drafts, None, res, request)
 
 
-async def _tail(conversation: Conversation, res: Resources) -> ConversationTail:
-    """What stands before the first new turn."""
+async def _tail(conversation: ConversationDraft, res: Resources) -> ConversationTail:
+    """The turns before the first new one."""
     if conversation.external_id is None:
         return ConversationTail(0, ())
     async with res.db.read(conversation.scope.workspace_id) as session:
@@ -76,7 +76,11 @@ async def _tail(conversation: Conversation, res: Resources) -> ConversationTail:
 
 
 async def _write(
-    conversation: Conversation, drafts: Sequence[Draft], expected: int | None, res: Resources, request: WriteContext
+    conversation: ConversationDraft,
+    drafts: Sequence[Draft],
+    expected: int | None,
+    res: Resources,
+    request: WriteContext,
 ) -> list[Outcome]:
     """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
     scope = conversation.scope
@@ -84,7 +88,7 @@ async def _write(
         places = await _turns(session, conversation, drafts, res)
         if expected is not None and places[0].index != expected:
             raise Stale
-        outcomes, placed = await _sorted_out(session, scope, drafts, places)
+        outcomes, placed = await _known_and_new(session, scope, drafts, places)
         await write.add(session, placed, res)
         for each in outcomes:
             if each.event is Action.NONE and each.memory_id:
@@ -101,22 +105,22 @@ async def _write(
 
 
 async def _turns(
-    session: Session, conversation: Conversation, drafts: Sequence[Draft], res: Resources
+    session: Session, conversation: ConversationDraft, drafts: Sequence[Draft], res: Resources
 ) -> list[StoredTurn]:
     scope = conversation.scope
-    said = [_turn(draft) for draft in drafts]
-    stored, spoken = await conversations.append_turns(
-        session, scope, conversation.external_id, said, generation=res.generation
+    new_turns = [_turn(draft) for draft in drafts]
+    stored, rows = await conversations.append_turns(
+        session, scope, conversation.external_id, new_turns, generation=res.generation
     )
-    await direct.insert(session, *spoken)
-    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, said)
+    await direct.insert(session, *rows)
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new_turns)
     return stored
 
 
-async def _sorted_out(
+async def _known_and_new(
     session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn]
 ) -> tuple[list[Outcome], list[PlacedMemory]]:
-    """What each message comes to, and the memories to add. Under the scope lock, so what is read stays true."""
+    """The outcome of each message, and the memories to add. Under the scope lock, so what is read stays true."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
     known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
     outcomes, placed = [], []
@@ -133,9 +137,9 @@ async def _sorted_out(
 
 
 def _turn(draft: Draft) -> NewTurn:
-    assert draft.speech is not None, "a record is somebody's message"
-    own = draft.vector if draft.embedding_status is EmbeddingStatus.STORED else None  # one vector serves both
-    return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp, own)
+    assert draft.speech is not None, "a record is a message"
+    vector = draft.vector if draft.embedding_status is EmbeddingStatus.STORED else None  # one vector serves both
+    return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp, vector)
 
 
 def _outcome(draft: Draft, memory_id: UUID, text: str, dedup: Dedup, place: StoredTurn) -> Outcome:
@@ -143,7 +147,7 @@ def _outcome(draft: Draft, memory_id: UUID, text: str, dedup: Dedup, place: Stor
 
 
 async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> list[Outcome]:
-    """What would be stored: not what is there already, or came earlier among these."""
+    """What would be stored: not texts that are there already, or came earlier among these."""
     hashes = sorted({draft.hash for draft in drafts if draft.options.dedup})
     async with res.db.read(scope.workspace_id) as session:
         known = await deduplication.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}

@@ -41,7 +41,7 @@ OPERATION: Mapping[Resolved, Operation] = {"accepted": "review_accepted", "rejec
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ReviewWithMemories:
     """A review with the memory that waits (None once it is gone) and those that it contradicts, as they are now."""
 
     review: Review
@@ -55,12 +55,12 @@ class Reviewed:
         return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in there).encode())
 
 
-async def with_memories(session: Session, workspace_id: UUID, found: list[Review]) -> list[Reviewed]:
+async def with_memories(session: Session, workspace_id: UUID, found: list[Review]) -> list[ReviewWithMemories]:
     """The reviews with their memories."""
     ids = {each.memory_id for each in found} | {change.target_id for each in found for change in each.changes}
     there = await memories.get_many(session, workspace_id, sorted(ids))
     return [
-        Reviewed(
+        ReviewWithMemories(
             each,
             there.get(each.memory_id),
             tuple(there[change.target_id] for change in each.changes if change.target_id in there),
@@ -71,7 +71,7 @@ async def with_memories(session: Session, workspace_id: UUID, found: list[Review
 
 async def accept(
     workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
-) -> Reviewed:
+) -> ReviewWithMemories:
     """Lets the flagged memory count. Raises NotFound, Conflict when it was rejected before or is gone, or
     PreconditionFailed when it or what it contradicts is not as `expected`."""
     return await _resolve(workspace_id, review_id, "accepted", res, request, expected)
@@ -79,7 +79,7 @@ async def accept(
 
 async def reject(
     workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
-) -> Reviewed:
+) -> ReviewWithMemories:
     """Removes the flagged memory; what it contradicts stays. Raises NotFound, Conflict when it was accepted, or
     PreconditionFailed."""
     return await _resolve(workspace_id, review_id, "rejected", res, request, expected)
@@ -92,7 +92,7 @@ async def _resolve(
     res: Resources,
     request: WriteContext,
     expected: Expected | None,
-) -> Reviewed:
+) -> ReviewWithMemories:
     for _ in range(2):  # a second try finds what another request made of it meanwhile
         async with res.db.read(workspace_id) as session:
             found = await reviews.get(session, workspace_id, review_id)
@@ -120,7 +120,7 @@ async def _resolve_pending(
     res: Resources,
     request: WriteContext,
     expected: Expected | None,
-) -> Reviewed:
+) -> ReviewWithMemories:
     workspace_id = pending.scope.workspace_id
     async with write_transaction(pending.scope, res, request) as session:
         now = await reviews.get(session, workspace_id, review_id, lock=True)
@@ -142,7 +142,7 @@ async def _resolve_pending(
     return answer
 
 
-async def _as_it_is(workspace_id: UUID, found: Review, res: Resources) -> Reviewed:
+async def _as_it_is(workspace_id: UUID, found: Review, res: Resources) -> ReviewWithMemories:
     async with res.db.read(workspace_id) as session:
         return (await with_memories(session, workspace_id, [found]))[0]
 

@@ -36,7 +36,7 @@ NO_RECORD = "This decision was made before changes were recorded with it; it can
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoneDecision:
     """The decisions made together, the memories they changed, as they are now, and the ids of those that are gone."""
 
     decision: StoredDecision
@@ -45,7 +45,7 @@ class Undone:
     removed: tuple[UUID, ...]
 
 
-async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> Undone:
+async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> UndoneDecision:
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
         found = await decisions.get(session, workspace_id, decision_id)
@@ -145,12 +145,14 @@ async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Reso
     return write.follow_up(memory_id, res, embed=no_vector, enrich=not_enriched)
 
 
-async def _answer(session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[StoredDecision]) -> Undone:
+async def _answer(
+    session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[StoredDecision]
+) -> UndoneDecision:
     found = await decisions.get(session, workspace_id, decision_id)
     assert found is not None, "it is locked"
     ids = [each.memory_id for each in group if each.memory_id is not None]
     there = await memories.get_many(session, workspace_id, ids)
-    return Undone(
+    return UndoneDecision(
         found,
         tuple(each.id for each in group),
         tuple(there[each] for each in dict.fromkeys(ids) if each in there),

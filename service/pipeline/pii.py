@@ -1,7 +1,7 @@
 """Redaction of what callers send: texts, metadata, tags and other JSON.
 
 Cuts personal data and secrets out and returns a `CleanText`, or refuses a secret that was announced and cannot be cut
-out (docs/decisions/017-redaction.md). Size checks, request validation and language detection see the raw text before.
+out (docs/decisions/017-redaction.md). Request validation, the size check and its hints see the raw text before.
 """
 
 from __future__ import annotations

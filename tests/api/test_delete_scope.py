@@ -153,7 +153,7 @@ async def test_a_job_that_died_goes_on_where_it_was(
     async with database.read(tenant.workspace_id) as session:
         operation = await operations.get(session, tenant.workspace_id, UUID(accepted["operation_id"]))
     assert operation is not None
-    await forget.forget_part(operation, tenant.workspace_id, None, resources)
+    await forget.forget_next_batch(operation, tenant.workspace_id, None, resources)
     assert (await client.get(accepted["url"])).json()["progress"] == {"done": 500, "total": 1_200}
     assert await work_off(database, resources, tenant) == {"deleted": 1_200}
 

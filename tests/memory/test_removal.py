@@ -12,7 +12,7 @@ from service.db.engine import Database
 from service.db.erasure.deletion import Extent
 from service.domain.revision import Expected
 from service.errors import NotFound, PreconditionFailed
-from service.memory.forget import forget, forget_many, forget_scope, remove_outlived, start_anew
+from service.memory.forget import empty_workspace, forget, forget_many, forget_scope, remove_outlived
 from service.memory.purge import purge_memory, purge_scope
 from tests.conftest import SetClock
 from tests.memory.conftest import CALL, Verbs
@@ -62,7 +62,7 @@ async def test_forget_scope_leaves_other_users(verbs: Verbs) -> None:
 
 async def test_a_reset_empties_the_workspace_but_for_the_audit(verbs: Verbs) -> None:
     memory_id = await verbs.stored("Ann plays chess")
-    found = await start_anew(verbs.workspace_id, verbs.res, CALL)
+    found = await empty_workspace(verbs.workspace_id, verbs.res, CALL)
     assert found.deleted == 1
     assert await verbs.history(memory_id) == []
     assert (await verbs.audited())[-1] == "reset"

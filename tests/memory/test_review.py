@@ -12,7 +12,7 @@ from service.domain.memory import Outcome
 from service.domain.revision import Expected
 from service.errors import Conflict, NotFound, PreconditionFailed
 from service.memory.curate import curate
-from service.memory.record import Conversation
+from service.memory.record import ConversationDraft
 from service.memory.review import accept, reject
 from service.resources import Resources
 from service.settings import Settings
@@ -31,7 +31,7 @@ async def moved(verbs: Verbs, policy: str) -> tuple[UUID, list[Outcome]]:
     old = await verbs.stored(OLD)
     message = verbs.draft("I moved to Porto.", role="user")
     message = replace(message, options=replace(message.options, record=False))
-    conversation = Conversation(verbs.scope(), [message], None, infer=True)
+    conversation = ConversationDraft(verbs.scope(), [message], None, infer=True)
     result = await curate(conversation, under(policy, verbs.res), CALL)
     return old, list(result.outcomes)
 

@@ -11,7 +11,7 @@ from service.domain.decision import Action
 from service.domain.draft import DedupAction
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.errors import Conflict, PiiRejected
-from service.memory.record import Conversation, record
+from service.memory.record import ConversationDraft, record
 from service.memory.store import store
 from tests.fakes.embedder import AngleEmbedder
 from tests.memory.conftest import CALL, Verbs
@@ -84,7 +84,7 @@ async def test_a_repeated_request_gets_the_answer_that_was_kept(verbs: Verbs) ->
 
 async def test_messages_are_turns_and_memories_in_their_order(verbs: Verbs) -> None:
     drafts = [verbs.draft("Where do you live?", role="assistant"), verbs.draft("In Lisbon.", role="user")]
-    outcomes = await record(Conversation(verbs.scope(), drafts, "chat-1"), verbs.res, CALL)
+    outcomes = await record(ConversationDraft(verbs.scope(), drafts, "chat-1"), verbs.res, CALL)
     assert [(each.event, each.turn_index) for each in outcomes] == [(Action.ADD, 0), (Action.ADD, 1)]
     turns = await verbs.rows("SELECT role, content FROM turn ORDER BY turn_index")
     assert [tuple(row) for row in turns] == [("assistant", "Where do you live?"), ("user", "In Lisbon.")]
@@ -96,7 +96,7 @@ async def test_messages_are_turns_and_memories_in_their_order(verbs: Verbs) -> N
 
 async def test_an_equal_message_is_a_turn_of_the_memory_there(verbs: Verbs) -> None:
     drafts = [verbs.draft("Yes.", role="user"), verbs.draft("Yes.", role="user")]
-    first, second = await record(Conversation(verbs.scope(), drafts, None), verbs.res, CALL)
+    first, second = await record(ConversationDraft(verbs.scope(), drafts, None), verbs.res, CALL)
     assert (first.event, second.event) == (Action.ADD, Action.NONE)
     assert second.memory_id == first.memory_id
     assert len(await verbs.rows("SELECT id FROM turn")) == 2
@@ -105,5 +105,5 @@ async def test_an_equal_message_is_a_turn_of_the_memory_there(verbs: Verbs) -> N
 async def test_a_message_that_announces_a_secret_refuses_the_conversation(verbs: Verbs) -> None:
     drafts = [verbs.draft("Hello.", role="user"), verbs.draft("My password is", role="user")]
     with pytest.raises(PiiRejected):
-        await record(Conversation(verbs.scope(), drafts, None), verbs.res, CALL)
+        await record(ConversationDraft(verbs.scope(), drafts, None), verbs.res, CALL)
     assert await verbs.rows("SELECT id FROM turn") == []

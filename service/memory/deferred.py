@@ -1,4 +1,4 @@
-"""How is a conversation taken now and stored soon?
+"""Conversations that are accepted now and stored soon, and what a job needs to curate stored turns.
 
 `Prefer: respond-async`: the messages pass PII at once, then they are safe in an `operation` row with its job, and the
 caller gets its id. The job runs the same verb as a direct request under the idempotency key `operation:<id>`, so a
@@ -24,7 +24,7 @@ from service.domain.job import NewJob
 from service.domain.kinds import Importance, MemoryType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.memory.record import Conversation
+from service.memory.record import ConversationDraft
 from service.memory.transactions import keep, write_transaction
 from service.pipeline import pii, size
 from service.resources import Resources
@@ -32,7 +32,7 @@ from service.resources import Resources
 KIND = "record"
 
 
-async def accept(conversation: Conversation, res: Resources, request: WriteContext) -> UUID:
+async def accept(conversation: ConversationDraft, res: Resources, request: WriteContext) -> UUID:
     """Puts the redacted conversation into an operation and returns its id; raises PiiRejected like a direct request."""
     checked = [await size.check(draft, res) for draft in conversation.drafts]
     redacted = list(await asyncio.gather(*(pii.redact(draft, res) for draft in checked)))
@@ -49,7 +49,7 @@ async def accept(conversation: Conversation, res: Resources, request: WriteConte
     return operation_id
 
 
-def to_json(conversation: Conversation, instruction: str | None = None) -> dict[str, Any]:
+def to_json(conversation: ConversationDraft, instruction: str | None = None) -> dict[str, Any]:
     """What the job needs, redacted: the texts are the clean ones, so that no raw text is ever written."""
     first = conversation.drafts[0]
     scope, options = conversation.scope, first.options
@@ -61,12 +61,14 @@ def to_json(conversation: Conversation, instruction: str | None = None) -> dict[
         "use_llm": options.use_llm,
         "received_at": first.received_at.isoformat(),
         "dedup": options.dedup,
-        "asked": _kept_asked(first),
+        "asked": _given_to_json(first),
         "messages": [_message(draft) for draft in conversation.drafts],
     }
 
 
-def kept(conversation: Conversation, first: Draft, conversation_id: UUID, begin: int, end: int) -> dict[str, Any]:
+def consolidation_payload(
+    conversation: ConversationDraft, first: Draft, conversation_id: UUID, begin: int, end: int
+) -> dict[str, Any]:
     """What a job needs to curate turns `begin` to `end` that are stored already, without their texts. `first`: one of
     the drafts, redacted."""
     return {
@@ -76,53 +78,57 @@ def kept(conversation: Conversation, first: Draft, conversation_id: UUID, begin:
         "run_id": conversation.scope.run_id,
         "instruction": conversation.instruction,
         "dedup": first.options.dedup,
-        "asked": _kept_asked(first),
+        "asked": _given_to_json(first),
     }
 
 
-def again(kept: Mapping[str, Any], scope: Scope, turns: Sequence[TurnContent], now: datetime) -> Conversation:
-    """The conversation that `kept` was given, with its turns read back."""
-    asked, options = _asked(kept["asked"]), Options(dedup=kept["dedup"])
-    whole = replace(scope, run_id=kept["run_id"])
+def from_turns(
+    payload: Mapping[str, Any], scope: Scope, turns: Sequence[TurnContent], now: datetime
+) -> ConversationDraft:
+    """The conversation of a consolidation payload, with its turns read back."""
+    given, options = _given(payload["asked"]), Options(dedup=payload["dedup"])
+    whole = replace(scope, run_id=payload["run_id"])
     drafts = [
-        Draft(whole, turn.text, asked, options, now, Speech(turn.role, turn.speaker, turn.timestamp)) for turn in turns
+        Draft(whole, turn.text, given, options, now, Speech(turn.role, turn.speaker, turn.timestamp)) for turn in turns
     ]
     stored = [turn.place for turn in turns]
-    return Conversation(whole, drafts, None, infer=True, instruction=kept["instruction"], stored=stored)
+    return ConversationDraft(whole, drafts, None, infer=True, instruction=payload["instruction"], stored=stored)
 
 
-def _kept_asked(draft: Draft) -> dict[str, Any]:
-    asked = draft.given
+def _given_to_json(draft: Draft) -> dict[str, Any]:
+    given = draft.given
     return {
-        "type": asked.type,
-        "type_confidence": asked.type_confidence,
-        "importance": [asked.importance.value, asked.importance.level] if asked.importance else None,
+        "type": given.type,
+        "type_confidence": given.type_confidence,
+        "importance": [given.importance.value, given.importance.level] if given.importance else None,
         "tags": list(draft.tags),
         "metadata": dict(draft.metadata),
-        "timestamp": _iso(asked.timestamp),
-        "timezone": asked.timezone,
-        "t_valid": _iso(asked.t_valid),
-        "t_invalid": _iso(asked.t_invalid),
-        "expires_at": _iso(asked.expires_at),
-        "session_id": asked.session_id,
-        "filters": filters.written(asked.compare) if asked.compare else None,
+        "timestamp": _iso(given.timestamp),
+        "timezone": given.timezone,
+        "t_valid": _iso(given.t_valid),
+        "t_invalid": _iso(given.t_invalid),
+        "expires_at": _iso(given.expires_at),
+        "session_id": given.session_id,
+        "filters": filters.written(given.compare) if given.compare else None,
     }
 
 
-def from_json(workspace_id: UUID, kept: Mapping[str, Any]) -> Conversation:
+def from_json(workspace_id: UUID, stored_json: Mapping[str, Any]) -> ConversationDraft:
     """The conversation that `to_json` was given, its texts redacted."""
-    user_id, agent_id, run_id, channel = kept["scope"]
+    user_id, agent_id, run_id, channel = stored_json["scope"]
     scope = Scope(workspace_id, user_id, agent_id, run_id, channel)
-    asked = _asked(kept["asked"])
-    options = Options(dedup=kept["dedup"], use_llm=kept["use_llm"], record=not kept["infer"])
-    received_at = datetime.fromisoformat(kept["received_at"])
-    drafts = [_draft(each, scope, asked, options, received_at) for each in kept["messages"]]
-    return Conversation(scope, drafts, kept["external_id"], infer=kept["infer"], instruction=kept["instruction"])
+    given = _given(stored_json["asked"])
+    options = Options(dedup=stored_json["dedup"], use_llm=stored_json["use_llm"], record=not stored_json["infer"])
+    received_at = datetime.fromisoformat(stored_json["received_at"])
+    drafts = [_draft(each, scope, given, options, received_at) for each in stored_json["messages"]]
+    return ConversationDraft(
+        scope, drafts, stored_json["external_id"], infer=stored_json["infer"], instruction=stored_json["instruction"]
+    )
 
 
 def _message(draft: Draft) -> dict[str, Any]:
     spoken = draft.speech
-    assert spoken is not None, "a record is somebody's message"
+    assert spoken is not None, "a record is a message"
     return {
         "text": draft.clean,
         "role": spoken.role,
@@ -132,26 +138,26 @@ def _message(draft: Draft) -> dict[str, Any]:
 
 
 def _draft(
-    kept: Mapping[str, Any], scope: Scope, asked: CallerFields, options: Options, received_at: datetime
+    stored_json: Mapping[str, Any], scope: Scope, given: CallerFields, options: Options, received_at: datetime
 ) -> Draft:
-    spoken = Speech(kept["role"], kept["speaker"], _moment(kept["timestamp"]))
-    return Draft(scope, kept["text"], asked, options, received_at, spoken)
+    spoken = Speech(stored_json["role"], stored_json["speaker"], _moment(stored_json["timestamp"]))
+    return Draft(scope, stored_json["text"], given, options, received_at, spoken)
 
 
-def _asked(kept: Mapping[str, Any]) -> CallerFields:
+def _given(stored_json: Mapping[str, Any]) -> CallerFields:
     return CallerFields(
-        type=MemoryType(kept["type"]) if kept["type"] else None,
-        type_confidence=kept["type_confidence"],
-        importance=Importance(*kept["importance"]) if kept["importance"] else None,
-        tags=tuple(kept["tags"]),
-        metadata=kept["metadata"],
-        timestamp=_moment(kept["timestamp"]),
-        timezone=kept["timezone"],
-        t_valid=_moment(kept["t_valid"]),
-        t_invalid=_moment(kept["t_invalid"]),
-        expires_at=_moment(kept.get("expires_at")),
-        session_id=kept["session_id"],
-        compare=filters.read(kept["filters"]) if kept.get("filters") else None,
+        type=MemoryType(stored_json["type"]) if stored_json["type"] else None,
+        type_confidence=stored_json["type_confidence"],
+        importance=Importance(*stored_json["importance"]) if stored_json["importance"] else None,
+        tags=tuple(stored_json["tags"]),
+        metadata=stored_json["metadata"],
+        timestamp=_moment(stored_json["timestamp"]),
+        timezone=stored_json["timezone"],
+        t_valid=_moment(stored_json["t_valid"]),
+        t_invalid=_moment(stored_json["t_invalid"]),
+        expires_at=_moment(stored_json.get("expires_at")),
+        session_id=stored_json["session_id"],
+        compare=filters.read(stored_json["filters"]) if stored_json.get("filters") else None,
     )
 
 
@@ -159,5 +165,5 @@ def _iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-def _moment(kept: str | None) -> datetime | None:
-    return datetime.fromisoformat(kept) if kept else None
+def _moment(stored_json: str | None) -> datetime | None:
+    return datetime.fromisoformat(stored_json) if stored_json else None
