@@ -41,6 +41,7 @@ from service.api.reads import CountsOf, NoteOf, ReinforceOf
 from service.api.schemas import expiry
 from service.api.writes import WriteOf, answer, etag, send
 from service.db import scopes
+from service.db.conditions import Condition
 from service.db.memories import history, memories
 from service.db.search import visibility
 from service.domain.access import Caller, Right
@@ -48,6 +49,7 @@ from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory
 from service.domain.request import StoredAnswer
 from service.domain.revision import Moment, Revision
+from service.domain.scope import Scope
 from service.errors import Forbidden, InvalidInput, NotFound
 from service.language import tags
 from service.memory.promote import PromotedMemory, promote
@@ -88,26 +90,26 @@ async def list_memories(
     ordered = memories.SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
-    here = scopes.matching("m", scope, body.channels or ()) & visibility.alive("m", res.clock())
-    here = here if body.include_archived else here & visibility.live("m")
+    here = _visible(scope, body, res.clock())
     rows = visibility.narrowed("m", narrowing.narrow(body, scope), window, here)
     async with res.db.snapshot(who.workspace_id) as session:
         places = await memories.page(session, rows, ordered, after=after, limit=limit + 1)
         found = await memories.get_many(session, who.workspace_id, [each.id for each in places[:limit]])
         total = await memories.count(session, rows) if count else None
     page = [found[each.id] for each in places[:limit]]
-    asked: dict[str, Any] = {
-        "limit": limit,
-        "include_archived": body.include_archived,
-        "narrowed_by": body.narrowed_by,
-    }
-    note("list", scope, page, channels=body.channels or (), **asked)
+    details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
+    note("list", scope, page, channels=body.channels or (), limit=limit, **details)
     return MemoryPage(
         results=[memory_response(each) for each in page],
         next_cursor=cursors.encode_place(ordered, places[limit - 1]) if len(places) > limit else None,
         total=TotalCount(value=total.value, is_exact=total.is_exact) if total else None,
         warnings=list(warnings),
     )
+
+
+def _visible(scope: Scope, body: narrowing.NarrowIn, now: datetime) -> Condition:
+    here = scopes.matching("m", scope, body.channels or ()) & visibility.alive("m", now)
+    return here if body.include_archived else here & visibility.live("m")
 
 
 @router.get(

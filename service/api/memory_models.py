@@ -138,16 +138,7 @@ def memory_response(found: Memory) -> MemoryResponse:
 
 def memory_fields(found: Memory) -> dict[str, Any]:
     """The fields of a memory; the four values of enrichment are also shown in metadata."""
-    pairs = [entities.EntitySpan(name, kind, 0, 0) for kind, names in found.entities.items() for name in names]
-    named = entities.grouped(pairs)
-    seen = dict(found.metadata)
-    if found.enriched_at is not None:
-        seen |= {
-            "enriched_at": found.enriched_at.isoformat(),
-            "enrichment_attempts": found.enrichment_attempts,
-            "summary": found.summary,
-            "entities": named,
-        }
+    named = _entities(found)
     return {
         "id": found.id,
         "memory": found.text,
@@ -162,7 +153,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "tags": list(found.tags),
         "tag_prefixes": list(found.tag_prefixes),
         "categories": list(found.categories),
-        "metadata": seen,
+        "metadata": _metadata(found, named),
         "temporal": temporal_details(found.temporal),
         "entities": named,
         "summary": found.summary,
@@ -172,15 +163,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "lifecycle_state": found.lifecycle_state,
         "archived": found.archived,
         "embedding": found.embedding_status,
-        "user_id": found.scope.user_id,
-        "agent_id": found.scope.agent_id,
-        "run_id": found.scope.run_id,
-        "channel": found.scope.channel,
-        "session_id": found.session_id,
-        "role": found.role,
-        "speaker": found.speaker,
-        "conversation_id": found.conversation_id,
-        "turn_index": found.turn_index,
+        **_origin(found),
         "timestamp": found.timestamp,
         "t_valid": found.t_valid,
         "t_invalid": found.t_invalid,
@@ -192,6 +175,37 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "created_at": found.created_at,
         "updated_at": found.updated_at,
         "expires_at": found.expires_at,
+    }
+
+
+def _entities(found: Memory) -> dict[str, list[str]]:
+    spans = [entities.EntitySpan(name, kind, 0, 0) for kind, names in found.entities.items() for name in names]
+    return entities.grouped(spans)
+
+
+def _metadata(found: Memory, named: dict[str, list[str]]) -> dict[str, Any]:
+    if found.enriched_at is None:
+        return dict(found.metadata)
+    return {
+        **found.metadata,
+        "enriched_at": found.enriched_at.isoformat(),
+        "enrichment_attempts": found.enrichment_attempts,
+        "summary": found.summary,
+        "entities": named,
+    }
+
+
+def _origin(found: Memory) -> dict[str, Any]:
+    return {
+        "user_id": found.scope.user_id,
+        "agent_id": found.scope.agent_id,
+        "run_id": found.scope.run_id,
+        "channel": found.scope.channel,
+        "session_id": found.session_id,
+        "role": found.role,
+        "speaker": found.speaker,
+        "conversation_id": found.conversation_id,
+        "turn_index": found.turn_index,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -17,9 +18,12 @@ from service.db import scopes
 from service.db.graph import edges
 from service.db.memories import memories
 from service.db.search import visibility
+from service.domain.memory import Memory
 from service.domain.query import EVER, Narrow, TagMatch, TagMode, Validity
+from service.domain.scope import Scope
 from service.errors import InvalidInput
 from service.language.tags import normalise
+from service.resources import Resources
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
@@ -66,27 +70,34 @@ async def list_memories_by_tag(
     wanted = normalise([part for each in tags_wanted for part in each.split(",")])
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
-    now = res.clock()
-    here = scopes.matching("m", scope) & visibility.alive("m", now)
-    if not include_archived:
-        here &= visibility.live("m")
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
-    rows = visibility.narrowed("m", tagged, EVER, here & visibility.valid("m", validity, now))
-    async with res.db.snapshot(who.workspace_id) as session:
-        ids = await visibility.most_important(session, rows, limit=limit)
-        limit_each = res.settings.recall_relation_limit
-        around = await edges.connected(session, who.workspace_id, ids, here, each=limit_each, now=now)
-        ends = {step.memory_id for steps in around.values() for step in steps}
-        found = await memories.get_many(session, who.workspace_id, [*ids, *(ends - set(ids))])
-    listed = [found[each] for each in ids]
+    listed, connected_to = await _most_important(
+        scope, tagged, res, validity=validity, include_archived=include_archived, limit=limit
+    )
     note("by-tag", scope, listed, tags=list(wanted), tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
         used(listed)
     return TaggedMemoryPage(
         results=[
-            TaggedMemoryItem(
-                **memory_fields(each), score=each.importance.value, connected=connected(around.get(each.id, []), found)
-            )
+            TaggedMemoryItem(**memory_fields(each), score=each.importance.value, connected=connected_to[each.id])
             for each in listed
         ]
     )
+
+
+async def _most_important(
+    scope: Scope, tagged: Narrow, res: Resources, *, validity: Validity, include_archived: bool, limit: int
+) -> tuple[list[Memory], dict[UUID, list[ConnectedMemoryItem]]]:
+    """The memories with the tags, and by their ids the memories they are tied to."""
+    now = res.clock()
+    here = scopes.matching("m", scope) & visibility.alive("m", now)
+    if not include_archived:
+        here &= visibility.live("m")
+    rows = visibility.narrowed("m", tagged, EVER, here & visibility.valid("m", validity, now))
+    async with res.db.snapshot(scope.workspace_id) as session:
+        ids = await visibility.most_important(session, rows, limit=limit)
+        limit_each = res.settings.recall_relation_limit
+        steps = await edges.connected(session, scope.workspace_id, ids, here, each=limit_each, now=now)
+        ends = {step.memory_id for each in steps.values() for step in each}
+        found = await memories.get_many(session, scope.workspace_id, [*ids, *(ends - set(ids))])
+    return [found[each] for each in ids], {each: connected(steps.get(each, []), found) for each in ids}
