@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 from httpx2 import AsyncClient, Response
 
+from service.main import PARTS
 from service.resources import Resources
 from service.settings import Settings
 from tests.api.conftest import Tables, client_of, serving
@@ -191,3 +193,15 @@ async def test_the_longest_key_keeps_the_items_of_a_batch_apart(client: AsyncCli
 async def test_a_blank_key_is_no_key(client: AsyncClient) -> None:
     answer = await put(client, "  ")
     assert (answer.status_code, answer.json()["field"]) in ((400, "Idempotency-Key"), (201, None))
+
+
+def test_rights_are_checked_before_a_stored_answer_is_sent() -> None:
+    """FastAPI solves dependencies in the order of the signature."""
+    checked = 0
+    for route in (each for part in PARTS for each in part.router.routes):
+        calls = [each.call for each in route.dependant.dependencies] if isinstance(route, APIRoute) else []
+        names = [getattr(call, "__qualname__", "") for call in calls]
+        if "_write" in names:
+            checked += 1
+            assert "needs.<locals>.check" in names[: names.index("_write")], route
+    assert checked > 20
