@@ -39,14 +39,14 @@ STORE_ANSWER = text("""
     SET task = excluded.task, model = excluded.model, answer = excluded.answer, expires_at = excluded.expires_at
 """).bindparams(bindparam("answer", type_=JSONB()))
 
-Answers = dict[tuple[UUID, str], dict[str, Any]]
+DeferredAnswers = dict[tuple[UUID, str], dict[str, Any]]
 """Rows of `llm_cache` by owner and digest of the prompt."""
 
-Vectors = dict[tuple[UUID, str, str], Vector]
+DeferredVectors = dict[tuple[UUID, str, str], Vector]
 """Rows of `embedding_cache` by owner, model and digest of the text."""
 
-_deferred_answers: ContextVar[Answers | None] = ContextVar("deferred answers", default=None)
-_deferred_vectors: ContextVar[Vectors | None] = ContextVar("deferred vectors", default=None)
+_deferred_answers: ContextVar[DeferredAnswers | None] = ContextVar("deferred answers", default=None)
+_deferred_vectors: ContextVar[DeferredVectors | None] = ContextVar("deferred vectors", default=None)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ class VectorTable:
             await _store_vectors(session, found)
 
 
-async def _store_vectors(session: Session, vectors: Vectors) -> None:
+async def _store_vectors(session: Session, vectors: DeferredVectors) -> None:
     new = [
         {"workspace_id": owner, "model": model, "text_sha256": digest, "embedding": vector}
         for (owner, model, digest), vector in vectors.items()

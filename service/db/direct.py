@@ -22,14 +22,14 @@ from service.db.engine import Session, driver
 Parameter = tuple[str, Callable[[Any], Any] | None]
 
 
-class Row(Protocol):
+class DriverRow(Protocol):
     """A row with its columns as attributes."""
 
     def __getattr__(self, name: str) -> Any: ...
 
 
 async def fetch(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:
-    """All rows, each a Row; none for a statement that returns nothing."""
+    """All rows, each a DriverRow; none for a statement that returns nothing."""
     found = await _records(session, statement, values)
     return list(map(_named(tuple(found[0].keys())), found)) if found else []
 
@@ -126,10 +126,10 @@ async def _records(session: Session, statement: TextClause, values: Mapping[str,
 
 
 @lru_cache(maxsize=512)
-def _named(names: tuple[str, ...]) -> Callable[[Any], Row]:
-    """Makes a Row of the driver's record: looking a column up by its name in that costs five times as much."""
+def _named(names: tuple[str, ...]) -> Callable[[Any], DriverRow]:
+    """Makes a DriverRow of the driver's record: looking a column up by its name in that costs five times as much."""
     kind: Any = namedtuple  # for mypy, which wants the names written out
-    make: Callable[[Any], Row] = kind("Row", names, rename=True)._make
+    make: Callable[[Any], DriverRow] = kind("Row", names, rename=True)._make
     return make
 
 

@@ -82,7 +82,7 @@ async def test_the_stripper_strips(
         async with unwalled.read(tenant.workspace_id) as session:
             scope = Scope(tenant.workspace_id, "iris")
             places = await memories.page(
-                session, scopes.matching("m", scope), memories.NEWEST_FIRST, after=None, limit=100
+                session, scopes.matching("m", scope), memories.SortOrder(), after=None, limit=100
             )
             found = await memories.get_many(session, tenant.workspace_id, [each.id for each in places])
     await unwalled.close()

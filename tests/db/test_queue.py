@@ -22,7 +22,7 @@ from service.domain.scope import NIL_WORKSPACE
 
 @pytest.fixture
 def kind() -> JobName:
-    """A kind of work that only this test claims: the queue is one for all."""
+    """A kind of job that only this test claims, because all tests share the queue."""
     return cast(JobName, f"test-{uuid4()}")
 
 

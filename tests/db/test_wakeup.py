@@ -25,7 +25,7 @@ async def wakeup(owner_url: str) -> AsyncIterator[Wakeup]:
 
 @asynccontextmanager
 async def listening(wakeup: Wakeup) -> AsyncIterator[None]:
-    """Inside the block the line stands and is quiet."""
+    """Inside the block the listener is connected and nothing has arrived."""
     task = asyncio.create_task(wakeup.listen())
     try:
         for _ in range(1000):

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from pgvector import SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, delete, select, text
+from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import aliased
@@ -182,7 +182,7 @@ async def unembedded(
 async def store_vectors(
     session: Session, workspace_id: UUID, vectors: Mapping[UUID, Vector], *, generation: int
 ) -> int:
-    """How many turns got their vector; one that is gone meanwhile, or has one, is left alone."""
+    """How many turns got their vector; those deleted meanwhile, or with a vector already, get none."""
     locked = (
         select(TurnRow.id).where(TurnRow.workspace_id == workspace_id, TurnRow.id.in_(vectors)).order_by(TurnRow.id)
     )
@@ -192,11 +192,6 @@ async def store_vectors(
     if made:
         await session.execute(upsert(TurnVectorRow).on_conflict_do_nothing(), made)
     return len(made)
-
-
-async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
-    """Deletes turns with their vectors and sources; the log keeps them."""
-    await session.execute(delete(TurnRow).where(TurnRow.workspace_id == workspace_id, TurnRow.id.in_(ids)))
 
 
 COLUMNS = tuple(column for column in TurnRow.__table__.c if column.name not in {"terms", "bm25"})

@@ -119,7 +119,9 @@ async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limi
 
 
 async def delete_memories(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, generation: int) -> list[UUID]:
-    """The ids among at most BATCH that existed and are gone now, each with a DELETE in its history."""
+    """Deletes at most BATCH memories, each with a DELETE in its history; returns the ids of those that existed.
+
+    Lock order: memories, edges, entities, relations, each by ascending id or key."""
     # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
     neighbours = await contexts.dependents(session, workspace_id, await contexts.places(session, workspace_id, ids))
     values = {"workspace": workspace_id, "ids": sorted({*ids, *neighbours})}

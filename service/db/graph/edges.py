@@ -48,7 +48,7 @@ DRAW = text("""
 """)
 
 # The edges of each node in both directions, each by the index that has them in the order of their strength
-# (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is wanted of a node,
+# (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is followed,
 # which shows that there are more.
 STRONGEST = """
     unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
@@ -101,7 +101,7 @@ STEP = typed(
 ).columns(properties=JSONB())
 
 SPARE = 4
-"""Times as many edges as are wanted are read where some may lead to memories that are not to be seen."""
+"""Factor by which more edges are read where some may lead to memories that must not be shown."""
 
 
 @dataclass(frozen=True, slots=True)

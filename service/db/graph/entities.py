@@ -1,4 +1,4 @@
-"""Entities of a scope: made, changed, found and removed by hand.
+"""Entities of a scope: created, changed, found and deleted by callers.
 
 Everything here serves a caller: one entity, a page of them by name, or those whose name or vector is near a question.
 What texts name is written by jobs, in entity_links.py.

@@ -21,7 +21,7 @@ OperationState = Literal["queued", "running", "done", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """`progress` (done and total) while it runs, where it can be told; `result` once done, `error` (code and detail)
+    """`progress` (done and total) while it runs, if it is known; `result` once done, `error` (code and detail)
     once failed."""
 
     id: UUID

@@ -202,8 +202,8 @@ def _dsn(url: str) -> str:
 
 
 class Wakeup:
-    """Wakes the workers of every process by LISTEN and NOTIFY. `arrived` is set by each notification; whoever waits for
-    it clears it.
+    """Wakes the workers of every process by LISTEN and NOTIFY. `arrived` is set by each notification and
+    cleared by the code that waits for it.
 
     NOTIFY is sent on a connection of its own after the commit: inside a write transaction it takes a global lock at
     commit (16 writers went from 8,050 to 2,800 commits a second). Many calls make one NOTIFY every 50 ms; a lost one
@@ -256,7 +256,7 @@ class Wakeup:
         try:
             connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(CHANNEL, self._on_notify)
-            self.arrived.set()  # what came while nobody listened
+            self.arrived.set()  # for what came while there was no listener
             self.notify()
             try:
                 await asyncio.wait_for(self._heard.wait(), FIRST_NOTIFICATION_S)

@@ -71,7 +71,7 @@ async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> Stored
 
 
 async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, limit: int) -> list[StoredDecision]:
-    """The decisions about a memory, oldest first; also after it is gone."""
+    """The decisions about a memory, oldest first; also of a deleted memory."""
     rows = await session.execute(OF_MEMORY, {"workspace": workspace_id, "id": memory_id, "limit": limit})
     return [_decided(workspace_id, row) for row in rows]
 

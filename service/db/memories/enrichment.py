@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy import text
 
 from service.db import direct, scopes
-from service.db.direct import Row
+from service.db.direct import DriverRow
 from service.db.engine import Session
 from service.db.search import nearest, visibility
 from service.db.search.nearest import NearVectors
@@ -172,7 +172,7 @@ async def inputs(
 
 
 async def _before(
-    session: Session, workspace_id: UUID, rows: Sequence[Row], window_s: float
+    session: Session, workspace_id: UUID, rows: Sequence[DriverRow], window_s: float
 ) -> dict[UUID, PrecedingMemory]:
     by_owner: dict[str, list[UUID]] = {}
     for row in rows:
@@ -212,7 +212,7 @@ async def neighbours(
 
 
 async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
-    """Those among `ids` that have no vector of their own yet, ascending by id."""
+    """Those among `ids` whose text has no vector yet, ascending by id."""
     rows = await session.execute(UNEMBEDDED, {"workspace": workspace_id, "ids": list(ids)})
     return [MemoryToEnrich(row[0], CleanText(row[1]), *row[2:]) for row in rows]
 
@@ -220,7 +220,7 @@ async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) 
 async def store_vectors(
     session: Session, workspace_id: UUID, vectors: Mapping[MemoryToEnrich, str], *, generation: int
 ) -> int:
-    """Stores vectors, in pgvector's text form, and deletes placeholders; returns how many. Memories that are gone, or
+    """Stores vectors, in pgvector's text form, and deletes placeholders; returns how many. Deleted memories, and those
     whose text has changed, get none."""
     rows = await session.scalars(
         STORE_VECTORS,

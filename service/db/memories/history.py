@@ -1,4 +1,4 @@
-"""What happened to a memory, in order, even after it is gone; and what it was before each change.
+"""The history of memories, also of deleted ones: every change, and what the memory was before it.
 
 `recorded_at` is at least a microsecond after the last change of the same memory, also when the clock steps back, and
 the last change is closed at that moment: so the history of a memory is a chain of half-open intervals.
@@ -30,7 +30,7 @@ from service.domain.decision import Action
 from service.domain.memory import HistoryEntry
 from service.domain.scope import Scope
 
-# Closes the open entry of each memory and tells when the next one begins. Uses ix_memory_history_memory.
+# Closes the open entry of each memory and returns when the next one begins. Uses ix_memory_history_memory.
 CLOSE = text("""
     WITH last AS (
         SELECT memory_id, max(recorded_at) AS at FROM memory_history

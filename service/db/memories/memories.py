@@ -67,7 +67,7 @@ def _by_ids(alive: str) -> TextClause:
     return typed(text(f"{BY_IDS} AND {alive}"))
 
 
-def _memory(row: direct.Row) -> Memory:
+def _memory(row: direct.DriverRow) -> Memory:
     return Memory(
         id=row.id,
         scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
@@ -106,7 +106,7 @@ def _memory(row: direct.Row) -> Memory:
     )
 
 
-def _temporal(row: direct.Row) -> Temporal:
+def _temporal(row: direct.DriverRow) -> Temporal:
     tag = TemporalTag(row.temporal_tag) if row.temporal_tag else None
     mentions = tuple(_mention(each) for each in row.mentions)
     return Temporal(TemporalType(row.temporal_type or "persistent"), row.valid_until, tag, mentions)
@@ -130,7 +130,7 @@ SortField = Literal["created_at", "updated_at", "timestamp", "importance"]
 SortValue = datetime | float
 
 COUNTED: Final = 10_000
-"""Rows that are counted one by one; of more the planner's estimate is told."""
+"""Rows that are counted one by one; above that the planner's estimate is used."""
 
 MOMENT: Final = DateTime(timezone=True)
 SORT_TYPES: Final[Mapping[SortField, TypeEngine[datetime] | TypeEngine[float]]] = {
@@ -164,8 +164,6 @@ class RowCount:
     value: int
     is_exact: bool
 
-
-NEWEST_FIRST = SortOrder()
 
 PAGE = """
     SELECT m.id, m."{sort}" AS key FROM memory m WHERE {rows}

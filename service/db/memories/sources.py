@@ -47,7 +47,7 @@ COUNT_CONVERSATIONS = text("""
     WHERE s.workspace_id = :workspace AND s.memory_id = :id
 """)
 
-# Of a memory that is gone, history knows the sources it had last.
+# For a deleted memory the last sources are read from its history.
 QUOTES = text("""
     WITH present AS (
         SELECT s.turn_id, s.start, s."end" FROM memory_source s
@@ -144,7 +144,7 @@ async def copy(session: Session, workspace_id: UUID, memory_id: UUID, new_id: UU
 
 
 async def count_conversations(session: Session, workspace_id: UUID, memory_id: UUID) -> int:
-    """In how many conversations it was said."""
+    """The number of conversations that the memory comes from."""
     return int(await session.scalar(COUNT_CONVERSATIONS, {"workspace": workspace_id, "id": memory_id}) or 0)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import TextClause, bindparam, select, text
 
 from service.db import direct, filters, scopes
 from service.db.conditions import Condition, typed
-from service.db.direct import Row
+from service.db.direct import DriverRow
 from service.db.engine import Session, use_custom_plans
 from service.db.search import nearest, visibility
 from service.db.search.approximate import nearest_passing
@@ -158,12 +158,12 @@ def _filled(shape: str, parts: Parts) -> TextClause:
     return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
 
 
-def _is_too_large(found: Sequence[Row]) -> bool:
+def _is_too_large(found: Sequence[DriverRow]) -> bool:
     """Has the scope more rows than the statement compares?"""
     return any(row.arm == "large" for row in found)
 
 
-def _neighbour(row: Row, similarity: float) -> Neighbour:
+def _neighbour(row: DriverRow, similarity: float) -> Neighbour:
     return Neighbour(row.id, CleanText(row.content), row.hash, row.version, similarity)
 
 
@@ -200,7 +200,7 @@ def _live(alias: str, now: datetime) -> Condition:
 TEXTS = typed(text("SELECT id, content, hash, version FROM memory WHERE workspace_id = :workspace AND id = ANY(:ids)"))
 
 
-async def _texts(session: Session, workspace_id: UUID, ids: list[UUID]) -> dict[UUID, Row]:
+async def _texts(session: Session, workspace_id: UUID, ids: list[UUID]) -> dict[UUID, DriverRow]:
     if not ids:
         return {}
     rows = await direct.fetch(session, TEXTS, {"workspace": workspace_id, "ids": ids})

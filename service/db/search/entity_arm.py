@@ -117,8 +117,8 @@ async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now:
 
 
 async def _next_to(
-    session: Session, plan: SearchPlan, known: Sequence[direct.Row], now: datetime
-) -> Sequence[direct.Row]:
+    session: Session, plan: SearchPlan, known: Sequence[direct.DriverRow], now: datetime
+) -> Sequence[direct.DriverRow]:
     values = {
         "workspace": plan.workspace_id,
         "entities": [row.id for row in known],

@@ -165,7 +165,7 @@ async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:
 
 
 async def workspace(session: Session, workspace_id: UUID) -> WorkspaceInfo:
-    """The caller's own workspace."""
+    """Name, settings and age of a workspace."""
     columns = WorkspaceRow.workspace_id, WorkspaceRow.name, WorkspaceRow.settings, WorkspaceRow.created_at
     row = (await session.execute(select(*columns).where(WorkspaceRow.workspace_id == workspace_id))).one()
     return WorkspaceInfo(*row)
