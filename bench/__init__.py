@@ -1,1 +1,1 @@
-"""How good and how fast is it? Scripts that measure; nothing in service/ imports them."""
+"""Benchmarks and evaluations; nothing in service/ imports them."""

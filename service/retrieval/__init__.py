@@ -1,1 +1,1 @@
-"""How is a question answered from memory?"""
+"""Retrieval: search of memories and turns, recall, and the ranking they share."""
