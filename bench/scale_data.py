@@ -1,4 +1,4 @@
-"""Where do a million memories come from, and how do they get into a database in minutes?
+"""A million memories, written into a database in minutes.
 
 Vectors are jittered copies of real embeddings: 30,000 sentences of our own (sentences.py) embedded by the local
 model, each copy turned by a random angle (cosine .88 to 1 to its original), so that they lie in clusters as real ones

@@ -1,4 +1,4 @@
-"""Where is the big database kept, and how is it opened again?
+"""The big databases of bench.scale: kept on disk, opened again.
 
 One folder per size in bench/.data (git-ignored): a cluster of its own with the schema of today, since migrations run at
 every opening. Its key and workspace stand beside it.

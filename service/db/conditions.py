@@ -1,4 +1,4 @@
-"""What is a piece of a WHERE clause, as text with its values?
+"""A piece of a WHERE clause: its text and its values.
 
 Statements on the hot path are put together from such pieces and kept per shape: building them from expressions each
 time cost more than running them. The names of the values are fixed, so equal pieces in one statement share them.

@@ -1,8 +1,8 @@
-"""How does a filter become SQL? Text with named parameters, never a value in the text; true or false, never NULL.
+"""A filter as SQL: text with named parameters, never a value in the text; true or false, never NULL.
 
 Values of metadata are compared as what they are in JSON: a number with numbers, a text with texts. No cast can fail,
 because jsonb compares its own numbers, and a text is only read as a time where it has the form of one. Upper and lower
-case are told apart letter by letter in the pattern, so that it does not depend on the server's locale (D8).
+case are told apart letter by letter in the pattern, so that it does not depend on the server's locale.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CASTS: Final[Mapping[str, str]] = {
     "id": "uuid",
 }
 IN_METADATA: Final = {"tag": "tag", "category": "category"}
-"""Words that callers keep in metadata under the same name count, too (C40)."""
+"""Words that callers keep in metadata under the same name count, too."""
 
 Predicate = Callable[[str], str]
 

@@ -1,8 +1,8 @@
-"""What does a scope look like in SQL?
+"""A scope as SQL conditions.
 
-Two readings (C56): `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which is what
+Two readings: `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which is what
 writes and deduplication compare with. The workspace stands as an explicit predicate beside the policy, so that a
-partition is chosen early (B1).
+partition is chosen early.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from service.errors import StoreUnavailable
 
 
 def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
-    """Rows a read of this scope may see: given ids equal, channel the active one or `_global` (R2.06), or one of
+    """Rows a read of this scope may see: given ids equal, channel the active one or `_global`, or one of
     `channels`."""
     here = _workspace(alias, scope) & _given(alias, scope)
     if channels:
@@ -32,7 +32,7 @@ def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Conditio
 
 
 def exactly(alias: str, scope: Scope) -> Condition:
-    """Rows of just this scope and channel: a missing id means NULL (C08)."""
+    """Rows of just this scope and channel: a missing id means NULL."""
     here = _workspace(alias, scope)
     for name in ("user_id", "agent_id", "run_id"):
         value = getattr(scope, name)

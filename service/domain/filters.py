@@ -1,7 +1,7 @@
-"""What may a filter ask, and of which fields? The tree, the fields, the limits; pure.
+"""The tree, the fields and the limits of a caller's filter; pure.
 
 A field of a memory has values: none, one, or the elements of a list. A condition holds when one of the values meets
-it; `ne` and `nin` are `eq` and `in` turned round, so they hold where a value is missing, and comparisons do not (G14).
+it; `ne` and `nin` are `eq` and `in` turned round, so they hold where a value is missing, and comparisons do not.
 `eq` null asks for a field without a value. Every condition is true or false, never unknown, so NOT is its exact
 opposite.
 """

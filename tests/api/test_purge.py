@@ -253,7 +253,7 @@ async def test_what_a_model_says_of_the_erased_is_not_kept(
         assert await _holding(tables) == set()
 
 
-class Half(Late):
+class ErasesHalfway(Late):
     """Asked again, it answers when the first thing that was said has just been erased."""
 
     tables: Tables | None = None
@@ -268,7 +268,7 @@ class Half(Late):
 async def test_what_is_left_of_a_conversation_is_read_anew(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
-    half = Half()
+    half = ErasesHalfway()
     async with with_llm(resources, tenant, half) as client:
         talk = [{"role": "user", "content": each} for each in (f"I own a {CANARY}", "I play the cello")]
         answer = await client.post("/v1/memories", json={"messages": talk, "user_id": "alice"})

@@ -47,13 +47,13 @@ class StoredText:
 
 
 @dataclass(frozen=True)
-class Store:
+class TermRows:
     plan: SearchPlan
     texts: Sequence[StoredText]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["contexts", "without_contexts"])
-async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIterator[Store]:
+async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIterator[TermRows]:
     chance = np.random.default_rng(11)
 
     def weights(most: int) -> Weights:
@@ -89,7 +89,7 @@ async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIter
     scope = Scope(tenant.workspace_id, user_id="ana")
     shown = Condition("(m.metadata->>'n')::int % 7 <> 3")
     matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
-    yield Store(SearchPlan(matching, vectors, shown, 1, 10 * ROWS, arm_limit=ARM, limit=1), texts)
+    yield TermRows(SearchPlan(matching, vectors, shown, 1, 10 * ROWS, arm_limit=ARM, limit=1), texts)
     async with database.begin(tenant.workspace_id) as session:
         await (await driver(session)).execute("DELETE FROM memory WHERE workspace_id = $1", tenant.workspace_id)
 
@@ -121,7 +121,7 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("terms", QUESTIONS, ids=lambda terms: f"{terms[0]}+{len(terms) - 1}")
-async def test_terms_are_counted_and_ranked_as_bm25_says(database: Database, store: Store, terms: list[int]) -> None:
+async def test_terms_are_counted_and_ranked_as_bm25_says(database: Database, store: TermRows, terms: list[int]) -> None:
     async with database.snapshot(store.plan.workspace_id) as session:
         found = await exact.find(session, replace(store.plan, terms=terms))
     assert found is not None

@@ -73,7 +73,7 @@ VECTORS = """
 
 
 @dataclass(frozen=True)
-class Store:
+class LargeScope:
     workspace: UUID
     ids: list[UUID]
     vectors: NDArray[np.float32]
@@ -92,7 +92,7 @@ class Store:
 
 
 @pytest.fixture(scope="module")
-async def store(database: Database, owner_url: str, settings: Settings) -> AsyncIterator[Store]:
+async def store(database: Database, owner_url: str, settings: Settings) -> AsyncIterator[LargeScope]:
     chance = np.random.default_rng(3)
     middle = chance.standard_normal((GROUPS, settings.embedding_dim))
     spread = middle[chance.integers(0, GROUPS, ROWS)] + 0.6 * chance.standard_normal((ROWS, settings.embedding_dim))
@@ -108,7 +108,7 @@ async def store(database: Database, owner_url: str, settings: Settings) -> Async
             await raw.execute(VECTORS, tenant.workspace_id, ids[part], written[part], begin)
         await term_statistics.count(session, tenant.workspace_id)
     await _as_owner(owner_url, "ANALYZE memory", "ANALYZE memory_vector", "ANALYZE term_stat")
-    yield Store(tenant.workspace_id, ids, vectors)
+    yield LargeScope(tenant.workspace_id, ids, vectors)
     async with database.begin(tenant.workspace_id) as session:
         await session.execute(text("DELETE FROM memory WHERE workspace_id = :w"), {"w": tenant.workspace_id})
 
@@ -154,7 +154,7 @@ def _no_scan(plan: str) -> None:
     assert not re.search(r"Seq Scan on (public\.)?memory", plan), plan
 
 
-async def test_the_exact_path_reads_the_scopes_btrees(database: Database, store: Store) -> None:
+async def test_the_exact_path_reads_the_scopes_btrees(database: Database, store: LargeScope) -> None:
     small = store.asking("small")
     statement, values = exact.statement(small), exact.values(small)
     async with database.snapshot(store.workspace) as session:
@@ -171,7 +171,7 @@ FEWER = text("SELECT set_config('hnsw.ef_search', '20', true), set_config('enabl
 is tempted all the more."""
 
 
-async def test_candidates_are_measured_by_their_ids(database: Database, store: Store) -> None:
+async def test_candidates_are_measured_by_their_ids(database: Database, store: LargeScope) -> None:
     """In a middling scope the planner would rather read the whole btree of the scope and look for the ids in there."""
     small, ids, idf = store.asking("small"), store.ids[15::16][:60], TermIdf({1: 1.0}, {})
     async with database.snapshot(store.workspace) as session:
@@ -182,7 +182,7 @@ async def test_candidates_are_measured_by_their_ids(database: Database, store: S
     assert sorted(found.ids) == sorted(ids), "another user's row is none of this scope"
 
 
-async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database, store: Store) -> None:
+async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database, store: LargeScope) -> None:
     async with database.snapshot(store.workspace) as session:
         statement, values = await _approximate(session, store.asking("big", tags=("t3",), arm_limit=10))
         await session.execute(FEWER)
@@ -218,7 +218,7 @@ SHOWN = visibility.rows(
 
 @pytest.mark.parametrize("owner", ["user_id", "agent_id"])
 async def test_words_are_read_from_the_scopes_btree_alone(
-    database: Database, store: Store, owner_url: str, owner: str
+    database: Database, store: LargeScope, owner_url: str, owner: str
 ) -> None:
     """Where nothing is asked of the rows that the index does not hold; the time asked for is there, too."""
     await _as_owner(owner_url, "VACUUM memory")  # an index alone tells what is visible after that
@@ -282,7 +282,7 @@ async def test_rows_with_many_words_are_counted_and_found(database: Database) ->
 
 
 async def test_binary_quantisations_are_read_from_the_scopes_btree_alone(
-    database: Database, store: Store, owner_url: str
+    database: Database, store: LargeScope, owner_url: str
 ) -> None:
     await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
     async with database.snapshot(store.workspace) as session:
@@ -303,7 +303,7 @@ NAMED = """
 """
 
 
-async def test_speakers_are_read_name_by_name(database: Database, store: Store) -> None:
+async def test_speakers_are_read_name_by_name(database: Database, store: LargeScope) -> None:
     """Each step is a look into the index, however many rows without a speaker there are."""
     tenant = await new_tenant(database)
     here = replace(store, workspace=tenant.workspace_id)
@@ -325,7 +325,7 @@ async def test_speakers_are_read_name_by_name(database: Database, store: Store) 
 
 
 @pytest.mark.parametrize("share", [1, 2, 4])
-async def test_binary_quantisation_finds_the_nearest(database: Database, store: Store, share: int) -> None:
+async def test_binary_quantisation_finds_the_nearest(database: Database, store: LargeScope, share: int) -> None:
     big = [at for at in range(ROWS) if (at + 1) % 16 and (at + 1) % 150 != 7]
     big_plan = store.plan("big", f"(m.metadata->>'n')::int % {share} = 0")
     near = 0
@@ -341,7 +341,7 @@ async def test_binary_quantisation_finds_the_nearest(database: Database, store: 
     assert near >= 198
 
 
-async def test_deduplications_arms_too(database: Database, store: Store) -> None:
+async def test_deduplications_arms_too(database: Database, store: LargeScope) -> None:
     scope = scopes.matching("v", Scope(store.workspace, user_id="big"))
     wanted = NearVectors(scope, Condition("true"), store.vectors[0], 1, 10, EXACT_ROWS)
     statement, values = nearest.statement(wanted), wanted.values
@@ -373,7 +373,7 @@ READS = text("SELECT pg_stat_get_xact_numscans(to_regclass(:name))")
     ],
 )
 async def test_the_functions_walk_their_gin_index(
-    database: Database, store: Store, owner_url: str, function: str, index: str
+    database: Database, store: LargeScope, owner_url: str, function: str, index: str
 ) -> None:
     async with database.read(store.workspace) as session:
         before = [int(await session.scalar(READS, {"name": name}) or 0) for name in (index, "memory")]
@@ -384,7 +384,7 @@ async def test_the_functions_walk_their_gin_index(
     assert after[1] == before[1], "the table was scanned"
 
 
-def _narrowed(store: Store, narrow: Narrow, **more: Any) -> SearchPlan:
+def _narrowed(store: LargeScope, narrow: Narrow, **more: Any) -> SearchPlan:
     """The big user\'s rows that the conditions leave, with the filter keys and column ranges they need."""
     where = store.asking("big", **more)
     rows = visibility.narrowed("m", narrow, Window(), where.rows)
@@ -428,7 +428,7 @@ BOUNDED = [
 @pytest.mark.parametrize("narrow", [*FEW, *TOGETHER, *BOUNDED])
 @pytest.mark.parametrize("embedded", [True, False])
 async def test_conditions_that_leave_few_rows_make_a_small_scope(
-    database: Database, store: Store, narrow: Narrow, embedded: bool
+    database: Database, store: LargeScope, narrow: Narrow, embedded: bool
 ) -> None:
     """Every row of them, in exact order, those without a vector last."""
     where = _narrowed(store, narrow) if embedded else _narrowed(store, narrow, vector=None)
@@ -448,7 +448,7 @@ async def test_conditions_that_leave_few_rows_make_a_small_scope(
 
 @pytest.mark.parametrize("known", [True, False])
 async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
-    database: Database, store: Store, *, known: bool
+    database: Database, store: LargeScope, *, known: bool
 ) -> None:
     """Nor where ANALYZE has not seen the workspace, when a scan of the scope looks free to the planner. Postgres 16
     then asks the ids of each row of pk_memory_vector instead of looking them up."""
@@ -475,7 +475,7 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
             assert re.search(r"_pkey.*\n *Index Cond: .*\(memory_id = ANY ", signs), signs
 
 
-async def test_few_are_looked_up_by_their_marks(database: Database, store: Store) -> None:
+async def test_few_are_looked_up_by_their_marks(database: Database, store: LargeScope) -> None:
     async with database.read(store.workspace) as session:
         for narrow in FEW:
             names = ("ix_memory_filter_keys", "memory")
@@ -487,7 +487,7 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Store
 
 
 @pytest.mark.parametrize("reach", [250, 50, 14, 13, 5])
-async def test_or_by_the_scope_and_the_marks_together(database: Database, store: Store, reach: int) -> None:
+async def test_or_by_the_scope_and_the_marks_together(database: Database, store: LargeScope, reach: int) -> None:
     """240 rows bear one of these, and mostly that is more than are few; 14 are of the user who asks."""
     narrow = Narrow(tags=tuple(f"t{number}" for number in range(8)))
     where = replace(store.plan("small"), exact_rows=reach, filter_keys=filter_keys.needed(narrow))
@@ -502,7 +502,7 @@ async def test_or_by_the_scope_and_the_marks_together(database: Database, store:
     assert found is None if reach < len(there) else set(found) == there
 
 
-async def test_or_by_the_btree_of_a_column(database: Database, store: Store) -> None:
+async def test_or_by_the_btree_of_a_column(database: Database, store: LargeScope) -> None:
     async with database.read(store.workspace) as session:
         for narrow, index in zip(BOUNDED, ("timestamp", "timestamp", "importance", "pk"), strict=True):
             where = _narrowed(store, narrow)
@@ -515,7 +515,7 @@ async def test_or_by_the_btree_of_a_column(database: Database, store: Store) -> 
                 assert f"{index}_memory" in plan or f"ix_memory_{index}" in plan, plan
 
 
-async def test_conditions_that_leave_many_change_nothing(database: Database, store: Store) -> None:
+async def test_conditions_that_leave_many_change_nothing(database: Database, store: LargeScope) -> None:
     """Known after a look at the marks of the scope's rows, and before that, where ANALYZE expects few, at all rows."""
     tens = tuple(f"t{number}" for number in range(20))
     for narrow, looks in ((Narrow(tags=tens), 2), (Narrow(tags=tuple(f"t{number}" for number in range(60))), 1)):
@@ -543,7 +543,7 @@ TEXTS = [
 @pytest.mark.parametrize("narrow", TEXTS)
 @pytest.mark.parametrize("strategy", ["hnsw", "binary"])
 async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
-    database: Database, store: Store, narrow: Narrow, strategy: VectorStrategy
+    database: Database, store: LargeScope, narrow: Narrow, strategy: VectorStrategy
 ) -> None:
     """By marks that leave too many for a small scope, or by a bound that a btree serves where the planner likes it."""
     where = _narrowed(store, narrow, limit=50)
@@ -583,7 +583,7 @@ COUNTS = [
 @pytest.mark.parametrize(("rows", "wanted", "path"), COUNTS)
 @pytest.mark.parametrize("strategy", ["hnsw", "binary", None])
 async def test_exactly_as_many_as_wanted_or_as_there_are(
-    database: Database, store: Store, rows: str, wanted: int, path: str | None, strategy: VectorStrategy | None
+    database: Database, store: LargeScope, rows: str, wanted: int, path: str | None, strategy: VectorStrategy | None
 ) -> None:
     """Conditions starve no search."""
     given: dict[str, Any] = {"limit": wanted, "arm_limit": max(ARM, 2 * wanted)} | (
@@ -602,7 +602,7 @@ async def test_exactly_as_many_as_wanted_or_as_there_are(
         assert found.path == (strategy if path == "hnsw" else path)
 
 
-async def test_the_exact_path_counts_and_finds_everything(database: Database, store: Store) -> None:
+async def test_the_exact_path_counts_and_finds_everything(database: Database, store: LargeScope) -> None:
     for rows in ("true", "(m.metadata->>'n')::int % 160 = 0", "false"):
         where = store.asking("small", rows=rows, limit=50)
         async with database.snapshot(store.workspace) as session:
@@ -615,7 +615,7 @@ async def test_the_exact_path_counts_and_finds_everything(database: Database, st
         assert len(ids) >= min(50, there)
 
 
-async def test_words_rank_by_bm25(database: Database, store: Store) -> None:
+async def test_words_rank_by_bm25(database: Database, store: LargeScope) -> None:
     """The sum of the IDFs of the words in common, since every word weighs 1 here."""
     small = list(range(16, ROWS + 1, 16))
     terms = [1, 100 + 96 % 50, 1000 + 96]
@@ -634,7 +634,7 @@ async def test_words_rank_by_bm25(database: Database, store: Store) -> None:
 
 
 @pytest.mark.parametrize("rows", ["{shown}", "CASE WHEN {shown} THEN true END"], ids=["false", "unknown"])
-async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, store: Store, rows: str) -> None:
+async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, store: LargeScope, rows: str) -> None:
     """The exact arm takes as many vectors to spare as rows are hidden."""
     shown = rows.format(shown="(m.metadata->>'n')::int % 64 = 0")
     where = store.asking("small", rows=shown, arm_limit=5, limit=5)
@@ -646,12 +646,12 @@ async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, s
     assert list(found.arms["text_vector"]) == [store.ids[at] for at in wanted]
 
 
-async def test_a_large_scope_is_not_looked_at_row_by_row(database: Database, store: Store) -> None:
+async def test_a_large_scope_is_not_looked_at_row_by_row(database: Database, store: LargeScope) -> None:
     async with database.snapshot(store.workspace) as session:
         assert await exact.find(session, store.asking("big")) is None
 
 
-async def test_the_graph_finds_the_nearest(database: Database, store: Store) -> None:
+async def test_the_graph_finds_the_nearest(database: Database, store: LargeScope) -> None:
     big = [at for at in range(ROWS) if (at + 1) % 16 and (at + 1) % 150 != 7]
     near = 0
     async with database.snapshot(store.workspace) as session:
@@ -663,7 +663,7 @@ async def test_the_graph_finds_the_nearest(database: Database, store: Store) -> 
     assert near >= 0.99 * 200
 
 
-async def test_a_rare_word_is_found_wherever_its_vector_lies(database: Database, store: Store) -> None:
+async def test_a_rare_word_is_found_wherever_its_vector_lies(database: Database, store: LargeScope) -> None:
     far = min(range(ROWS), key=lambda at: float(store.vectors[at] @ store.vectors[0]) if (at + 1) % 16 else 1)
     plan = store.plan("big", terms=[1, 1000 + far + 1], vector=store.vectors[0])
     async with database.snapshot(store.workspace) as session:
@@ -673,7 +673,9 @@ async def test_a_rare_word_is_found_wherever_its_vector_lies(database: Database,
     assert found.text_df[1] == pytest.approx(ROWS)
 
 
-async def test_a_word_of_every_text_opens_no_candidates_beside_a_rarer_one(database: Database, store: Store) -> None:
+async def test_a_word_of_every_text_opens_no_candidates_beside_a_rarer_one(
+    database: Database, store: LargeScope
+) -> None:
     """It still scores; with no other it opens."""
     async with database.snapshot(store.workspace) as session:
         rare = await approximate.find(session, store.plan("big", terms=[1, 1049]), "hnsw")
@@ -682,7 +684,7 @@ async def test_a_word_of_every_text_opens_no_candidates_beside_a_rarer_one(datab
     assert len(alone.arms["text_lexical"]) == ARM
 
 
-async def test_the_time_arm_looks_both_ways(database: Database, store: Store) -> None:
+async def test_the_time_arm_looks_both_ways(database: Database, store: LargeScope) -> None:
     async with database.snapshot(store.workspace) as session:
         row = text('SELECT "timestamp" FROM memory WHERE workspace_id = :w AND id = :id')
         moment = await session.scalar(row, {"w": store.workspace, "id": store.ids[1499]})
@@ -694,7 +696,7 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: Store) ->
     assert places[-1] - places[0] <= 24
 
 
-async def _kept_plan(database: Database, store: Store, shape: Callable[[Parts], TextClause]) -> str:
+async def _kept_plan(database: Database, store: LargeScope, shape: Callable[[Parts], TextClause]) -> str:
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
     alive = visibility.alive("m", now)
     live = visibility.live("m") & alive
@@ -713,7 +715,7 @@ async def _kept_plan(database: Database, store: Store, shape: Callable[[Parts], 
     return plan
 
 
-async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: Store) -> None:
+async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: LargeScope) -> None:
     """It does not depend on the values, so a big user's and a small one's are the same."""
     plan = await _kept_plan(database, store, deduplication.compare_all)
     assert plan.count("Index Scan using pk_memory on") == 1, plan
@@ -722,7 +724,7 @@ async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Da
 
 
 async def test_where_there_are_more_it_reads_binary_vectors_alone_and_few_vectors(
-    database: Database, store: Store, owner_url: str
+    database: Database, store: LargeScope, owner_url: str
 ) -> None:
     await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
     plan = await _kept_plan(database, store, deduplication.compare_close)
@@ -734,7 +736,7 @@ async def test_where_there_are_more_it_reads_binary_vectors_alone_and_few_vector
 @pytest.mark.parametrize("user", ["small", "big"])
 @pytest.mark.parametrize("since", [1, 2250])
 async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
-    database: Database, store: Store, user: str, since: int
+    database: Database, store: LargeScope, user: str, since: int
 ) -> None:
     """Compared with all vectors in exact order: where all are compared, where signs choose, and under a condition that
     hides rows of both."""
