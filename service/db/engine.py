@@ -17,8 +17,8 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
+import sqlalchemy.exc
 from sqlalchemy import event, text
-from sqlalchemy import exc as sa_exc
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from service.db import roles, vectors
@@ -257,10 +257,10 @@ def translated_errors() -> Iterator[None]:
 
 def _translated(error: Exception) -> ServiceError | None:
     """Our error for the driver's; None for a bug."""
-    if isinstance(error, sa_exc.TimeoutError):
+    if isinstance(error, sqlalchemy.exc.TimeoutError):
         return StoreUnavailable("Every database connection is busy.", retry_after_s=RETRY_AFTER_S)
     cause = getattr(getattr(error, "orig", None), "__cause__", None) or error
-    invalidated = isinstance(error, sa_exc.DBAPIError) and error.connection_invalidated
+    invalidated = isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated
     if invalidated or isinstance(cause, LOST):
         return StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S)
     if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:

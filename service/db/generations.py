@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlalchemy import select, text
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -55,6 +55,6 @@ async def record_first(owner_url: str, model: str, dimension: int) -> None:
         async with engine.begin() as session:
             await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
             row = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
-            await session.execute(upsert(EmbeddingGenerationRow).values(row).on_conflict_do_nothing())
+            await session.execute(insert(EmbeddingGenerationRow).values(row).on_conflict_do_nothing())
     finally:
         await engine.dispose()

@@ -16,7 +16,7 @@ GLOBAL = "_global"
 
 
 @dataclass(frozen=True)
-class Row:
+class NaiveRow:
     """A memory, as far as it decides who sees it. `workspace`: 0 is the caller's. `in_talk`: it has a context."""
 
     id: str
@@ -51,7 +51,7 @@ class Case:
     options: Mapping[str, Json] = field(default_factory=dict)
 
 
-def sees(case: Case, row: Row, now: datetime) -> bool:
+def sees(case: Case, row: NaiveRow, now: datetime) -> bool:
     """May this question be answered with this row?"""
     asked = case.options
     channels = {GLOBAL, case.channel or GLOBAL, *asked.get("channels", [])}
@@ -69,7 +69,7 @@ def sees(case: Case, row: Row, now: datetime) -> bool:
     return _in_time(asked, row, now) and _worded(asked, row) and _sure(asked, row) and _let_through(asked, row)
 
 
-def _in_time(asked: Mapping[str, Json], row: Row, now: datetime) -> bool:
+def _in_time(asked: Mapping[str, Json], row: NaiveRow, now: datetime) -> bool:
     start, end, valid_at = (moment(asked.get(name)) for name in ("start", "end", "valid_at"))
     if (start and row.timestamp < start) or (end and row.timestamp >= end):
         return False
@@ -83,11 +83,11 @@ def _in_time(asked: Mapping[str, Json], row: Row, now: datetime) -> bool:
     return _valid(row, now)
 
 
-def _valid(row: Row, at: datetime) -> bool:
+def _valid(row: NaiveRow, at: datetime) -> bool:
     return (row.t_valid is None or row.t_valid <= at) and (row.t_invalid is None or at < row.t_invalid)
 
 
-def _worded(asked: Mapping[str, Json], row: Row) -> bool:
+def _worded(asked: Mapping[str, Json], row: NaiveRow) -> bool:
     prefix = asked.get("tag_match", "prefix") == "prefix"
 
     def bears(tag: str) -> bool:
@@ -101,17 +101,17 @@ def _worded(asked: Mapping[str, Json], row: Row) -> bool:
     return (not categories or bool(set(categories) & set(row.categories))) and (not types or row.type in types)
 
 
-def _sure(asked: Mapping[str, Json], row: Row) -> bool:
+def _sure(asked: Mapping[str, Json], row: NaiveRow) -> bool:
     least = asked.get("min_confidence")
     return least is None or row.fact_confidence is None or bool(row.fact_confidence >= least)
 
 
-def _let_through(asked: Mapping[str, Json], row: Row) -> bool:
+def _let_through(asked: Mapping[str, Json], row: NaiveRow) -> bool:
     tree = asked.get("filters")
     return tree is None or holds(tree, row)
 
 
-def holds(tree: Mapping[str, Json], row: Row) -> bool:
+def holds(tree: Mapping[str, Json], row: NaiveRow) -> bool:
     """Does the filter let the row through?"""
     if "AND" in tree:
         return all(holds(each, row) for each in tree["AND"])
@@ -129,20 +129,20 @@ def holds(tree: Mapping[str, Json], row: Row) -> bool:
     return any(_meets(each, operator, value, lowered=lowered) for _, each, lowered in sources)
 
 
-def _sources(name: str, row: Row) -> list[tuple[bool, list[Json], bool]]:
+def _sources(name: str, row: NaiveRow) -> list[tuple[bool, list[Json], bool]]:
     """Where a field's values stand: is there anything, what, and is it kept in lower case?"""
     if name in ("tag", "tags"):
         return [(bool(row.tags), list(row.tags), True), _from_metadata(row, ["tag"])]
     if name in ("category", "categories"):
         return [(bool(row.categories), list(row.categories), True), _from_metadata(row, ["category"])]
     column = {"memory": "content"}.get(name, name)
-    if column != "metadata" and column in Row.__dataclass_fields__ and column not in ("workspace", "flagged"):
+    if column != "metadata" and column in NaiveRow.__dataclass_fields__ and column not in ("workspace", "flagged"):
         value = getattr(row, column)
         return [(value is not None, [] if value is None else [value], False)]
     return [_from_metadata(row, name.removeprefix("metadata.").split("."))]
 
 
-def _from_metadata(row: Row, path: Sequence[str]) -> tuple[bool, list[Json], bool]:
+def _from_metadata(row: NaiveRow, path: Sequence[str]) -> tuple[bool, list[Json], bool]:
     value: Json = row.metadata
     if ".".join(path) in row.metadata:
         value = row.metadata[".".join(path)]

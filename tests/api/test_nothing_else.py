@@ -32,7 +32,7 @@ from service.domain.text import CleanText, content_hash
 from service.language import lexemes, tags
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
-from tests.api.naive import Case, Row, moment, sees
+from tests.api.naive import Case, NaiveRow, moment, sees
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 
@@ -63,10 +63,10 @@ MOMENTS = tuple(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=7 * step) for
 NOW = MOMENTS[15]
 
 
-def make_row(dice: random.Random, number: int) -> Row:
+def make_row(dice: random.Random, number: int) -> NaiveRow:
     """The first of the caller's workspace, every fifth of another one."""
     begins, ends = sorted(dice.sample(MOMENTS, 2))
-    return Row(
+    return NaiveRow(
         id=str(uuid5(ROOT, str(number))),
         workspace=int(number % 5 == 4),
         user_id=dice.choice(USERS),
@@ -161,7 +161,7 @@ def make_case(dice: random.Random) -> Case:
     return Case(ids, channel, options)
 
 
-def columns(row: Row, workspaces: Sequence[UUID]) -> dict[str, Any]:
+def columns(row: NaiveRow, workspaces: Sequence[UUID]) -> dict[str, Any]:
     weights = lexemes.weights(row.content)
     sparse = ",".join(f"{term}:{weight}" for term, weight in sorted(weights.items()))
     shared = ("id", "user_id", "agent_id", "run_id", "channel", "content", "type", "importance", "fact_confidence")
@@ -208,7 +208,7 @@ async def insert(tables: Tables, table: str, rows: list[dict[str, Any]]) -> None
 
 
 @pytest.fixture
-async def world(tables: Tables, tenant: Tenant, stranger: Tenant, embedder: AngleEmbedder) -> list[Row]:
+async def world(tables: Tables, tenant: Tenant, stranger: Tenant, embedder: AngleEmbedder) -> list[NaiveRow]:
     dice = random.Random(1)
     rows = [make_row(dice, number) for number in range(ROWS)]
     workspaces = (tenant.workspace_id, stranger.workspace_id)
@@ -290,7 +290,7 @@ def query_of(case: Case, workspace_id: UUID) -> Query:
 
 
 async def test_the_condition_says_what_the_model_says(
-    world: list[Row], database: Database, tenant: Tenant, clock: SetClock
+    world: list[NaiveRow], database: Database, tenant: Tenant, clock: SetClock
 ) -> None:
     dice = random.Random(2)
     lengths: list[int] = []
@@ -308,7 +308,7 @@ async def test_the_condition_says_what_the_model_says(
 
 
 async def test_the_filter_keys_of_a_question_lose_no_row(
-    world: list[Row], database: Database, tenant: Tenant, clock: SetClock
+    world: list[NaiveRow], database: Database, tenant: Tenant, clock: SetClock
 ) -> None:
     """Cut down to the rows that carry them, a scope still has all that meet the conditions."""
     dice = random.Random(5)
@@ -335,7 +335,7 @@ async def test_the_filter_keys_of_a_question_lose_no_row(
 
 
 async def test_the_column_ranges_of_a_question_lose_no_row(
-    world: list[Row], database: Database, tenant: Tenant, clock: SetClock
+    world: list[NaiveRow], database: Database, tenant: Tenant, clock: SetClock
 ) -> None:
     dice = random.Random(6)
     asked = 0
@@ -388,7 +388,7 @@ def adds_up(hit: dict[str, Any]) -> bool:
     ],
 )
 async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
-    world: list[Row],
+    world: list[NaiveRow],
     resources: Resources,
     tenant: Tenant,
     clock: SetClock,
@@ -424,7 +424,7 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     assert ways <= paths <= ways | {"exact"}
 
 
-async def test_a_list_and_a_listing_show_the_same(world: list[Row], client: AsyncClient, clock: SetClock) -> None:
+async def test_a_list_and_a_listing_show_the_same(world: list[NaiveRow], client: AsyncClient, clock: SetClock) -> None:
     """A list pays no heed to validity unless it is asked to; a search without a question goes by importance."""
     clock.now = NOW
     dice = random.Random(4)
@@ -448,7 +448,7 @@ def with_channel(asked: dict[str, Any], case: Case) -> dict[str, Any]:
     return {**asked, "channel": case.channel} if case.channel else asked
 
 
-def check(hits: list[dict[str, Any]], case: Case, world: list[Row], limit: int) -> None:
+def check(hits: list[dict[str, Any]], case: Case, world: list[NaiveRow], limit: int) -> None:
     found = [hit["id"] for hit in hits]
     expected = {row.id for row in world if sees(case, row, NOW)}
     assert len(found) == len(set(found)) == min(limit, len(expected)), (case, len(found), len(expected))
