@@ -72,10 +72,7 @@ class StoreTurnRequest(RequestModel):
     )
 
     role: str = Field(
-        min_length=1,
-        max_length=20,
-        examples=["user"],
-        description="user, assistant, system or tool; any word is taken",
+        min_length=1, max_length=20, examples=["user"], description="user, assistant, system or tool; any word is taken"
     )
     content: Filled = Field(min_length=1, max_length=MAX_TEXT, description="What was said; redacted")
     name: str | None = Field(None, max_length=200, description="Name of the speaker")
@@ -209,11 +206,7 @@ class ConversationContextResponse(ResponseModel):
 
 def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:
     """Fields whose names or values differ from the domain's."""
-    return {
-        "run_id": found.external_id,
-        "turn_count": turn_count,
-        "consolidated": found.consolidated_at is not None,
-    }
+    return {"run_id": found.external_id, "turn_count": turn_count, "consolidated": found.consolidated_at is not None}
 
 
 def turn_fields(found: Turn) -> dict[str, Any]:

@@ -24,18 +24,7 @@ from service.api.conversation_models import (
     conversation_fields,
     turn_fields,
 )
-from service.api.deps import (
-    AgentId,
-    CallerOf,
-    Reader,
-    ResourcesOf,
-    RunId,
-    ScopeOf,
-    UserId,
-    Writer,
-    budget,
-    scope_of,
-)
+from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, budget, scope_of
 from service.api.limits import LIMITED
 from service.api.memory_models import memory_fields
 from service.api.preconditions import ExpectedOf
@@ -114,12 +103,7 @@ async def list_conversations(
     after = cursors.decode(cursor)
     async with res.db.snapshot(who.workspace_id) as session:
         found = await conversations.page(
-            session,
-            scope,
-            after=after,
-            limit=limit + 1,
-            include_archived=include_archived,
-            consolidated=consolidated,
+            session, scope, after=after, limit=limit + 1, include_archived=include_archived, consolidated=consolidated
         )
         turn_counts = await conversations.turn_counts(session, who.workspace_id, [each.id for each in found])
     page, last = cursors.cut(found, limit)
@@ -201,12 +185,7 @@ async def patch_conversation(
     responses={200: {"model": StoreTurnResponse, "description": "This turn was stored already"}, **WRITE},
 )
 async def store_turn(
-    id: ConversationId,
-    body: StoreTurnRequest,
-    who: Writer,
-    res: ResourcesOf,
-    owner: OwnerOf,
-    write: WriteOf,
+    id: ConversationId, body: StoreTurnRequest, who: Writer, res: ResourcesOf, owner: OwnerOf, write: WriteOf
 ) -> Response:
     """The turn is redacted, embedded and can be found at once. The same text at the same `turn_index` is the same turn.
     Without `turn_index`, a turn that equals the last one counts as its repetition: to store "Yes." twice, number it."""

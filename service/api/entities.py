@@ -58,11 +58,7 @@ MIN_SIMILARITY = 0.5
 
 
 async def _visibility(
-    who: CallerOf,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
+    who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None, channel: ChannelName = None
 ) -> EntityScope:
     """An entity is found by its id in any channel; only ids that are given restrict it."""
     if not any((user_id, agent_id, run_id)):
@@ -76,11 +72,7 @@ VisibleOf = Annotated[EntityScope, Depends(_visibility)]
 
 
 async def _scope_visibility(
-    who: CallerOf,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
+    who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None, channel: ChannelName = None
 ) -> EntityScope:
     scope = optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
     return EntityScope(who.workspace_id, scope if any((scope.user_id, scope.agent_id, scope.run_id)) else None)
@@ -121,11 +113,7 @@ async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf
     },
 )
 async def upsert_entity(
-    body: UpsertEntityRequest,
-    who: Writer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
+    body: UpsertEntityRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Entities are distinguished by user, channel and name, whatever its case; an alias matches too."""
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
@@ -156,13 +144,10 @@ async def search_entities(
     res: ResourcesOf,
     note: NoteOf,
     counts: CountsOf,
-    q: Annotated[
-        str,
-        Query(min_length=1, max_length=1_000, description="A name or a description", examples=["acme"]),
-    ],
+    q: Annotated[str, Query(min_length=1, max_length=1_000, description="A name or a description", examples=["acme"])],
     type: Annotated[str | None, Query(max_length=50, description="Only this type, such as person or project")] = None,
-    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
-    limit: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 10,
+    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 10,
     top_k: Annotated[int | None, Query(ge=1, le=100, description="The same as limit")] = None,
 ) -> EntitySearchResponse:
     """Entities whose name or alias equals, starts with or contains the query, and those similar to it by their name and
@@ -212,12 +197,7 @@ def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
     response_model=EntityResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
-async def get_entity(
-    id: str,
-    who: Reader,
-    res: ResourcesOf,
-    seen: VisibleOf,
-) -> Response:
+async def get_entity(id: str, who: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Ids of a scope are optional; one that is given must be the entity's."""
     async with res.db.read(who.workspace_id) as session:
         found = await entities.get(session, seen, uuid_of(id, entity.missing))
@@ -234,12 +214,7 @@ async def get_entity(
     responses=errors.documented(400, 401, 403, 404, 409, 412, 503),
 )
 async def delete_entity(
-    id: str,
-    who: Deleter,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
-    seen: VisibleOf,
+    id: str, who: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
     """With its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, entity.missing)

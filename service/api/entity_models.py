@@ -72,7 +72,7 @@ class ListEntitiesRequest(ScopeFields):
     type: TypeWord | None = Field(
         None, description="Only these, such as person, organization, location, project; left out: all"
     )
-    limit: int = Field(100, ge=1, le=1_000, description="At most so many")
+    limit: int = Field(100, ge=1, le=1_000, description="Maximum number of results")
     cursor: str | None = Field(None, max_length=2_000, description="next_cursor of the page before")
 
 

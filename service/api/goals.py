@@ -134,12 +134,7 @@ async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
     dependencies=IN_SCOPE,
 )
 async def update_goal(
-    id: str,
-    body: UpdateGoalRequest,
-    who: Writer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
+    id: str, body: UpdateGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """A change that would close a cycle of goals is refused (409). A goal that is over can be edited, not reopened."""
     given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
@@ -203,12 +198,7 @@ async def get_goal_history(
     dependencies=IN_SCOPE,
 )
 async def complete_goal(
-    id: str,
-    body: CompleteGoalRequest,
-    who: Writer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
+    id: str, body: CompleteGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Repeating it changes nothing; 409 when the goal is over with the other status."""
     return await _close(id, GoalStatus(body.status), who, res, write, expected=expected, result=body.result)
@@ -223,12 +213,7 @@ async def complete_goal(
     dependencies=IN_SCOPE,
 )
 async def abandon_goal(
-    id: str,
-    body: AbandonGoalRequest,
-    who: Writer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
+    id: str, body: AbandonGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Repeating it changes nothing; 409 when the goal is completed."""
     return await _close(id, GoalStatus.ABANDONED, who, res, write, expected=expected, result=body.result)
@@ -243,12 +228,7 @@ async def abandon_goal(
     dependencies=IN_SCOPE,
 )
 async def block_goal(
-    id: str,
-    body: BlockGoalRequest,
-    who: Writer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
+    id: str, body: BlockGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """It stays blocked until a PATCH makes it active again, even when the goals that it waits for are completed."""
     return await _close(

@@ -28,7 +28,7 @@ MAX_AREAS = 1_000
 
 def _not_too_many(areas: list[Any]) -> list[Any]:
     if len(areas) > MAX_AREAS:
-        raise ValueError(f"at most {MAX_AREAS} areas are kept")
+        raise ValueError(f"at most {MAX_AREAS} areas are stored")
     return areas
 
 
@@ -50,10 +50,12 @@ class PutUserProfileRequest(RequestModel):
         }
     )
 
-    preferences: dict[str, Any] = Field(default_factory=dict, description="What the user likes, by names of your own")
+    preferences: dict[str, Any] = Field(
+        default_factory=dict, description="What the user likes, under names of your own"
+    )
     expertise_areas: Areas = Field(default_factory=list, description="What the user knows well")
     communication_style: dict[str, Any] = Field(
-        default_factory=dict, description="How the user wants to be spoken to, by names of your own"
+        default_factory=dict, description="How to address the user, under names of your own"
     )
     metadata: dict[str, Any] = Field(default_factory=dict, description="Anything else")
 
@@ -63,10 +65,10 @@ class PatchUserProfileRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
 
-    preferences: dict[str, Any] | None = Field(None, description="What the user likes, by names of your own")
+    preferences: dict[str, Any] | None = Field(None, description="What the user likes, under names of your own")
     expertise_areas: Areas | None = Field(None, description="What the user knows well")
     communication_style: dict[str, Any] | None = Field(
-        None, description="How the user wants to be spoken to, by names of your own"
+        None, description="How to address the user, under names of your own"
     )
     metadata: dict[str, Any] | None = Field(None, description="Anything else")
 
@@ -75,9 +77,9 @@ class ProfileResponse(ResponseModel):
     """The profile of a user."""
 
     user_id: str = Field(description="Whose profile")
-    preferences: dict[str, Any] = Field(description="What the user likes, by names of your own")
+    preferences: dict[str, Any] = Field(description="What the user likes, under names of your own")
     expertise_areas: list[Any] = Field(description="What the user knows well")
-    communication_style: dict[str, Any] = Field(description="How the user wants to be spoken to, by names of your own")
+    communication_style: dict[str, Any] = Field(description="How to address the user, under names of your own")
     metadata: dict[str, Any] = Field(description="Whatever else you keep")
     version: int = Field(description="From 1, one more with each change; the ETag")
     created_at: Time = Field(description="When it was first set")
@@ -109,12 +111,7 @@ async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, respo
     responses={201: {"model": ProfileResponse, "description": "There was none before"}, **WRITE},
 )
 async def put_user_profile(
-    user_id: UserId,
-    body: PutUserProfileRequest,
-    who: Writer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
+    user_id: UserId, body: PutUserProfileRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` returns them as
     user_context."""
@@ -132,12 +129,7 @@ async def put_user_profile(
     responses=WRITE,
 )
 async def patch_user_profile(
-    user_id: UserId,
-    body: PatchUserProfileRequest,
-    who: Writer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
+    user_id: UserId, body: PatchUserProfileRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while none was stored."""
     given = {name: getattr(body, name) for name in body.model_fields_set}

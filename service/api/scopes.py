@@ -8,16 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from service.api import cursors, errors
-from service.api.deps import (
-    AgentId,
-    ChannelName,
-    Deleter,
-    Reader,
-    ResourcesOf,
-    RunId,
-    UserId,
-    optional_scope,
-)
+from service.api.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.api.forgetting import ACCEPTED, deleted_count_answer
 from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, send

@@ -87,12 +87,7 @@ async def list_strategies(
     """Strategies of the active channel and of _global, newest first."""
     async with res.db.read(who.workspace_id) as session:
         found = await strategies.page(
-            session,
-            scope,
-            task_type=task_type,
-            tool_name=tool_name,
-            after=cursors.decode(cursor),
-            limit=limit + 1,
+            session, scope, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1
         )
     page, last = cursors.cut(found, limit)
     return StrategyPage(
@@ -115,9 +110,9 @@ async def find_strategies(
     res: ResourcesOf,
     note: NoteOf,
     task: Annotated[str, Query(min_length=1, max_length=4_000, description="What is to be done")],
-    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Look at these channels too")] = None,
+    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
     task_type: Label = None,
-    top_k: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 5,
+    top_k: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 5,
 ) -> StrategySearchResponse:
     """By similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
     clean = await clean_words(task, "task", res)

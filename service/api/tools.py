@@ -131,11 +131,7 @@ async def get_tool_stats(
 
 
 @router.get(
-    "/tools",
-    operation_id="list_tools",
-    summary="The tools of the workspace",
-    response_model=ToolPage,
-    responses=READ,
+    "/tools", operation_id="list_tools", summary="The tools of the workspace", response_model=ToolPage, responses=READ
 )
 async def list_tools(
     who: Reader,
@@ -149,8 +145,7 @@ async def list_tools(
         found = await invocations.tools(session, who.workspace_id, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     return ToolPage(
-        results=[ToolResponse.of(each) for each in page],
-        next_cursor=cursors.pack(last.name) if last else None,
+        results=[ToolResponse.of(each) for each in page], next_cursor=cursors.pack(last.name) if last else None
     )
 
 

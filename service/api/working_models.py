@@ -85,7 +85,7 @@ class WorkingEntryResponse(ResponseModel):
 class WorkingItemResponse(WorkingEntryResponse):
     """A value and its key."""
 
-    key: str = Field(description="As it stands in the path")
+    key: str = Field(description="As in the path")
     value: JsonValue = Field(description="Any JSON, redacted")
 
 
@@ -134,7 +134,7 @@ class ThoughtList(ResponseModel):
 class WorkingMemoryResponse(ResponseModel):
     """All entries of a session that have not expired; turns and thoughts newest first."""
 
-    conversation_id: str = Field(description="As it stands in the path")
+    conversation_id: str = Field(description="As in the path")
     user_id: Name | None = Field(description="Whose session; null: not given")
     agent_id: Name | None = Field(description="Whose session; null: not given")
     channel: str = Field(description="Of the session; default _global")

@@ -69,9 +69,7 @@ class CreateApiKeyRequest(RequestModel):
 
     name: Title = Field(examples=["checkout agent"], description="For people")
     rights: list[RightName] = Field(
-        min_length=1,
-        examples=[["memory:read", "memory:write"]],
-        description=f"What it may do: {RIGHTS}",
+        min_length=1, examples=[["memory:read", "memory:write"]], description=f"What it may do: {RIGHTS}"
     )
     user_id: Name | None = Field(None, description="User of its requests that give no id")
     agent_id: Name | None = Field(None, description="Agent of its requests that give no id")

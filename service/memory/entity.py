@@ -112,7 +112,7 @@ async def _find_or_create(
     if expected is not None and (version is None or not expected.meets(version)):
         raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
     if found is None or version is None:
-        raise Conflict("The entity was taken away this moment; try again.", field="name")
+        raise Conflict("The entity was deleted at this moment; try again.", field="name")
     return found, False
 
 
@@ -239,7 +239,7 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
         ids = [done.entity_id, done.absorbed_id]
         if done.undone_at is None:
             if not await merges.undo(session, workspace_id, done, now=res.clock()):
-                raise Conflict("Another entity bears the name by now: rename or merge it first.", field="id")
+                raise Conflict("Another entity has this name by now: rename or merge it first.", field="id")
             there = await entities.get(session, EntityScope(workspace_id, None), done.entity_id)
             assert there is not None, "it is locked"
             scope = _scope(there, workspace_id)

@@ -239,7 +239,7 @@ async def _set_edges(session: Session, goal: Goal, rel_type: str, targets: Colle
         raise InvalidInput(f"{field}: a goal cannot be its own.", field=field)
     await _check_goals(session, goal, targets, field)
     if await goals.would_close_cycle(session, workspace_id, goal.id, rel_type, targets):
-        raise Conflict(f"{field}: that would close a circle.", field=field)
+        raise Conflict(f"{field}: that would close a cycle.", field=field)
     await goals.set_edges(session, workspace_id, goal.id, rel_type, targets)
 
 

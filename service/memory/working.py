@@ -143,4 +143,4 @@ def _check_version(there: WorkingEntry | None, expected: Expected | None) -> Non
 def _check_size(value: Any, field: str, res: Resources) -> None:
     most = res.settings.working_value_bytes
     if len(json.dumps(value, ensure_ascii=False).encode()) > most:
-        raise TooLarge(f"{field}: as JSON at most {most} bytes are held.", field=field)
+        raise TooLarge(f"{field}: as JSON at most {most} bytes are stored.", field=field)

@@ -29,12 +29,7 @@ def scope_columns(scope: Scope) -> dict[str, Any]:
 
 
 async def newest(
-    session: Session,
-    query: Select[Any],
-    table: type[Table],
-    *,
-    after: tuple[datetime, UUID] | None,
-    limit: int,
+    session: Session, query: Select[Any], table: type[Table], *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[Row[Any]]:
     """Rows of the query, newest first, from behind the keyset position `after` (created_at, id)."""
     key = table.__table__.c.created_at, table.__table__.c.id
@@ -44,13 +39,7 @@ async def newest(
 
 
 async def put_vector(
-    session: Session,
-    kind: LateVectors,
-    workspace_id: UUID,
-    record_id: UUID,
-    vector: Vector | None,
-    *,
-    generation: int,
+    session: Session, kind: LateVectors, workspace_id: UUID, record_id: UUID, vector: Vector | None, *, generation: int
 ) -> None:
     """Stores the vector of a record that has none of this generation; None stores nothing."""
     if vector is not None:
