@@ -11,7 +11,7 @@ with its generation. See docs/decisions/010-history-and-undo.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
@@ -168,21 +168,11 @@ async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | 
 
 async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> list[HistoryEntry]:
     """Every change, oldest first; empty when the id was never seen."""
-    found = await session.execute(
-        select(
-            MemoryHistoryRow.id,
-            MemoryHistoryRow.memory_id,
-            MemoryHistoryRow.event,
-            MemoryHistoryRow.old_memory,
-            MemoryHistoryRow.new_memory,
-            MemoryHistoryRow.is_deleted,
-            MemoryHistoryRow.user_id,
-            MemoryHistoryRow.agent_id,
-            MemoryHistoryRow.run_id,
-            MemoryHistoryRow.recorded_at,
-            MemoryHistoryRow.recorded_to,
-        )
+    columns = (MemoryHistoryRow.__table__.c[field.name] for field in fields(HistoryEntry))
+    query = (
+        select(*columns)
         .where(MemoryHistoryRow.workspace_id == workspace_id, MemoryHistoryRow.memory_id == memory_id)
         .order_by(MemoryHistoryRow.recorded_at, MemoryHistoryRow.seq)
     )
+    found = await session.execute(query)
     return [HistoryEntry(row[0], row[1], Action(row[2]), *row[3:]) for row in found]
