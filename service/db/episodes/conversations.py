@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import DateTime, Integer, Row, Uuid, and_, bindparam, func, or_, select, text, update
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.dialects import postgresql
 from uuid_utils.compat import uuid7
 
 from service.db import direct
@@ -226,7 +226,7 @@ async def create(
         "started_at": started_at,
         "metadata": dict(metadata),
     }
-    made = upsert(ConversationRow).values(row).on_conflict_do_nothing().returning(*COLUMNS)
+    made = postgresql.insert(ConversationRow).values(row).on_conflict_do_nothing().returning(*COLUMNS)
     found = (await session.execute(made)).one_or_none()
     return None if found is None else _conversation(found)
 

@@ -15,8 +15,7 @@ from uuid import UUID
 from pgvector import SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, select, text
-from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import aliased
 from uuid_utils.compat import uuid7
 
@@ -101,7 +100,7 @@ INSERT = text("""
     VALUES (
         :workspace_id, :id, :conversation_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :role, :speaker,
         :content, :content_hash, :token_count, :model, :metadata, :terms, :bm25, :timestamp)
-""").bindparams(bindparam("metadata", type_=JSONB()), bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
+""").bindparams(bindparam("metadata", type_=postgresql.JSONB()), bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
 
 INSERT_VECTOR = text("""
     INSERT INTO turn_vector (workspace_id, turn_id, generation, user_id, agent_id, run_id, channel, embedding)
@@ -115,7 +114,7 @@ INSERT_LOG = text("""
     VALUES (
         :workspace_id, :log_id, :id, :conversation_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :role,
         :content, :content_hash, :token_count, :model, :metadata, :timestamp)
-""").bindparams(bindparam("metadata", type_=JSONB()))
+""").bindparams(bindparam("metadata", type_=postgresql.JSONB()))
 
 
 def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> tuple[NewRows, ...]:
@@ -190,7 +189,7 @@ async def store_vectors(
     kept = await get_many(session, workspace_id, there)
     made = [_vector(turn.scope, turn.id, vectors[turn.id], generation) for turn in kept.values()]
     if made:
-        await session.execute(upsert(TurnVectorRow).on_conflict_do_nothing(), made)
+        await session.execute(postgresql.insert(TurnVectorRow).on_conflict_do_nothing(), made)
     return len(made)
 
 

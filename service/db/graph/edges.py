@@ -14,8 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import TextClause, delete, or_, select, text
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from service.db import direct
 from service.db.conditions import Condition, typed
@@ -135,7 +135,7 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
         "rel_type": str(relation.type),
         "target_id": relation.target_id,
     }
-    made = upsert(MemoryEdgeRow).values(**key, **values)
+    made = postgresql.insert(MemoryEdgeRow).values(**key, **values)
     made = made.on_conflict_do_update(constraint="pk_memory_edge", set_=values)
     row = (await session.execute(made.returning(*COLUMNS, text("xmax = 0 AS is_new")))).one()
     return _relation(row), bool(row.is_new)

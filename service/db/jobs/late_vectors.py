@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Row, exists, select, true
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.dialects import postgresql
 
 from service.db.engine import Session
 from service.db.tables import Table
@@ -55,5 +55,5 @@ class LateVectors:
             for each in same
         ]
         if rows:
-            await session.execute(upsert(self.vectors).on_conflict_do_nothing(), rows)
+            await session.execute(postgresql.insert(self.vectors).on_conflict_do_nothing(), rows)
         return len(rows)

@@ -8,7 +8,7 @@ from typing import Literal
 from uuid import UUID
 
 from sqlalchemy import DateTime, Row, TextClause, bindparam, select, text
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.dialects import postgresql
 
 from service.db.engine import Session
 from service.db.tables import UserProfileRow
@@ -119,7 +119,9 @@ async def put_profile(session: Session, workspace_id: UUID, user_id: str, traits
         "metadata": dict(traits.metadata),
         "updated_at": now,
     }
-    made = upsert(UserProfileRow).values(workspace_id=workspace_id, user_id=user_id, created_at=now, **values)
+    made = postgresql.insert(UserProfileRow).values(
+        workspace_id=workspace_id, user_id=user_id, created_at=now, **values
+    )
     made = made.on_conflict_do_update(
         constraint="pk_user_profile", set_={**values, "version": UserProfileRow.version + 1}
     )
