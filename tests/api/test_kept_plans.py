@@ -1,7 +1,7 @@
 """A kept plan reads no whole workspace, where the average one is small and this one is not.
 
 Such a plan is made without values. The statistics are those of a database of hundreds of thousands of small workspaces;
-what ANALYZE was told by migration 0030 it tells here, too.
+ANALYZE is told here what service/db/sql/statistics.sql tells it.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ async def owners(
     return [OwnerUsage(kind, *row) for row in await session.execute(COUNT_BY_KIND[kind], values)]
 
 
-# ix_memory_channel, ix_turn_channel, ix_conversation_of_channel; of a user ix_memory_user_channel.
+# ix_memory_channel, ix_turn_channel, ix_conversation_channel; of a user ix_memory_user_channel.
 COUNT_CHANNELS = text("""
     SELECT channel, sum(memories)::bigint AS memories, sum(turns)::bigint AS turns,
            sum(conversations)::bigint AS conversations, max(last_used) AS last_used

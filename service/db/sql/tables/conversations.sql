@@ -22,8 +22,8 @@ CREATE TABLE conversation (
         UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, agent_id, external_id)
 );
 CREATE INDEX ix_conversation_unconsolidated ON conversation (workspace_id, created_at) WHERE consolidated_at IS NULL;
-CREATE INDEX ix_conversation_channel ON conversation (workspace_id, user_id, channel);
-CREATE INDEX ix_conversation_of_channel ON conversation (workspace_id, channel);
+CREATE INDEX ix_conversation_user_channel ON conversation (workspace_id, user_id, channel);
+CREATE INDEX ix_conversation_channel ON conversation (workspace_id, channel);
 CREATE INDEX ix_conversation_user ON conversation (workspace_id, user_id, created_at) WHERE user_id IS NOT NULL;
 CREATE INDEX ix_conversation_agent ON conversation (workspace_id, agent_id, created_at) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_conversation_external ON conversation (workspace_id, external_id);
