@@ -38,8 +38,9 @@ from service.api.preconditions import ExpectedOf, uuid_of
 from service.api.reads import CountsOf, NoteOf
 from service.api.schemas import Channel, embedding_vector
 from service.api.writes import WriteOf, answer, send
-from service.db.graph import entities
-from service.db.graph.entities import EntityMatch, EntityScope
+from service.db.graph import entities, entity_search
+from service.db.graph.entities import EntityScope
+from service.db.graph.entity_search import EntityMatch
 from service.domain.access import Caller
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
 from service.domain.request import StoredAnswer
@@ -162,7 +163,9 @@ async def search_entities(
     kind = type_name(type) if type else None
     async with res.db.begin(who.workspace_id) as session:
         seen = EntityScope(who.workspace_id, scope, channels=tuple(channels or ()))
-        found = await entities.search(session, seen, query, vector, kind=kind, generation=res.generation, limit=limit)
+        found = await entity_search.search(
+            session, seen, query, vector, kind=kind, generation=res.generation, limit=limit
+        )
         hits = _ranked(found, res)[:limit]
         ids = [each.id for each in hits]
         if counts:

@@ -1,1 +1,1 @@
-"""Deleting for good: memories, conversations, subjects, whole workspaces."""
+"""Deleting memories, and purging subjects and workspaces with their history."""

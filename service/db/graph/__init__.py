@@ -1,1 +1,1 @@
-"""Edges between memories, entities and the relations between entities."""
+"""Relations between memories, entities, and relations between entities."""

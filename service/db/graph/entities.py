@@ -1,7 +1,6 @@
 """Entities of a scope: created, changed, found and deleted by callers.
 
-Everything here serves a caller: one entity, a page of them by name, or those whose name or vector is near a question.
-What texts name is written by jobs, in entity_links.py.
+What texts name is written by jobs, in entity_links.py; entities are searched by name and vector in entity_search.py.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
 from service.db.tables import EntityRow, EntityVectorRow
-from service.db.vectors import Half, cosine, exact_distance
+from service.db.vectors import Half
 from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
@@ -179,7 +178,7 @@ async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> 
         here = seen.rows
         query = f"SELECT {ROW} FROM entity e WHERE {here.sql} AND e.id = ANY (CAST(:ids AS uuid[]))"  # noqa: S608
         rows = await session.execute(_columns(query), {**here.values, "ids": wanted})
-    return {row.id: _entity(row) for row in rows}
+    return {row.id: entity_of(row) for row in rows}
 
 
 async def names(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> dict[UUID, str]:
@@ -194,7 +193,7 @@ async def by_name(session: Session, seen: EntityScope, name: str) -> list[Entity
     query = f"""SELECT {ROW} FROM entity e WHERE {here.sql} AND (e.name_key = :key OR e.id IN (
         SELECT a.entity_id FROM entity_alias a WHERE a.workspace_id = :workspace AND a.alias_key = :key))
         ORDER BY e.id LIMIT 100"""  # noqa: S608 - our own parts
-    return [_entity(row) for row in await session.execute(_columns(query), {**here.values, "key": key(name)})]
+    return [entity_of(row) for row in await session.execute(_columns(query), {**here.values, "key": key(name)})]
 
 
 async def page(
@@ -209,80 +208,7 @@ async def page(
         here &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", behind)
     query = f"SELECT {ROW} FROM entity e WHERE {here.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
     rows = await session.execute(_columns(query), {**here.values, "limit": limit})
-    return [(row.name_key, _entity(row)) for row in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class EntityMatch:
-    """An entity with how well its names fit (0..1, 0: not at all) and the cosine of its vector, None without one."""
-
-    entity: Entity
-    fit: float
-    cosine: float | None
-
-
-# How well a name fits the question: equal, at the beginning, at the beginning of a word, anywhere.
-NAME_FIT = """
-    CASE WHEN {key} = :key THEN 1.0 WHEN starts_with({key}, :key) THEN 0.9
-         WHEN position(' ' || :key in {key}) > 0 THEN 0.8 WHEN position(:key in {key}) > 0 THEN 0.6 ELSE 0 END
-"""
-FITS = f"""
-    fits AS (
-        SELECT e.id, greatest({NAME_FIT.format(key="e.name_key")}, coalesce(
-            (SELECT max({NAME_FIT.format(key="a.alias_key")}) FROM entity_alias a
-             WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), 0)) AS fit
-        FROM entity e WHERE {{rows}}
-    )
-"""  # noqa: S608 - our own parts
-
-SEARCH_NAMES = f"""
-    WITH {FITS}, chosen AS (
-        SELECT id FROM fits WHERE fit > 0 ORDER BY fit DESC, id LIMIT :limit
-    )
-    SELECT {ROW}, fits.fit, CAST(NULL AS float8) AS cosine
-    FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id
-"""  # noqa: S608 - our own parts
-
-SEARCH_NAMES_AND_VECTORS = f"""
-    WITH {FITS}, chosen AS (
-        (SELECT id FROM fits WHERE fit > 0 ORDER BY fit DESC, id LIMIT :limit)
-        UNION
-        SELECT id FROM (
-            SELECT e.id FROM entity e JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id
-            WHERE {{rows}} AND v.generation = :generation ORDER BY {exact_distance()} LIMIT :limit) nearest
-    )
-    SELECT {ROW}, fits.fit, {cosine("v.embedding")} AS cosine
-    FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id
-    LEFT JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id AND v.generation = :generation
-"""  # noqa: S608 - our own parts
-
-
-async def search(
-    session: Session,
-    seen: EntityScope,
-    question: str,
-    vector: NDArray[np.float32] | None,
-    *,
-    kind: str | None,
-    generation: int,
-    limit: int,
-) -> list[EntityMatch]:
-    """The `limit` best by name and the `limit` nearest by vector, unordered. Substrings and vectors are compared one
-    by one: entities of a scope are hundreds, seldom thousands."""
-    rows = seen.rows
-    if kind is not None:
-        rows &= Condition("e.type = :type", {"type": kind})
-    values: dict[str, Any] = {**rows.values, "key": key(question), "limit": limit}
-    if vector is None:
-        statement = text(SEARCH_NAMES.format(rows=rows.sql))
-    else:
-        statement = text(SEARCH_NAMES_AND_VECTORS.format(rows=rows.sql))
-        statement = statement.bindparams(bindparam("question", type_=Half()))
-        values |= {"question": vector.tolist(), "generation": generation}
-    found = await session.execute(statement.columns(properties=JSONB()), values)
-    return [
-        EntityMatch(_entity(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in found
-    ]
+    return [(row.name_key, entity_of(row)) for row in rows]
 
 
 async def find_id(session: Session, owner: EntityOwner, name: str) -> UUID | None:
@@ -393,7 +319,7 @@ def _owner(owner: EntityOwner) -> dict[str, Any]:
     return {"workspace": owner.workspace_id, "user_id": owner.user_id, "channel": owner.channel}
 
 
-def _entity(row: Any) -> Entity:
+def entity_of(row: Any) -> Entity:
     return Entity(
         id=row.id,
         user_id=row.user_id,

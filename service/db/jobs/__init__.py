@@ -1,1 +1,1 @@
-"""The durable queue, its timetable, long operations and upkeep."""
+"""The durable queue, recurring jobs with their upkeep, and long operations."""

@@ -1,1 +1,1 @@
-"""Memories with their history, decisions, reviews and snapshots."""
+"""Memories with their history, sources, decisions and reviews."""

@@ -1,1 +1,1 @@
-"""Workspaces, API keys, users, channels and the audit log."""
+"""Workspaces and API keys, the users and channels in them, and the audit log."""
