@@ -1,4 +1,4 @@
-"""How fast could the same rows be written at best? By bare asyncpg, with no product around it.
+"""The lower bound of write times: the same rows by bare asyncpg, with no product around it.
 
 The rows are those that the service wrote: read back, given new ids, a workspace of their own and slightly turned
 vectors (equal ones would cost HNSW nothing), and inserted again: as the application role, under row-level security,

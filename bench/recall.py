@@ -1,4 +1,4 @@
-"""What does each signal give? The same questions asked in many ways, side by side.
+"""What each signal of the ranking contributes: the same questions in many configurations, side by side.
 
     python -m bench.recall PATH [--ways arms,sums,without,with] [--ids FILE] [--captions] [--url URL --key KEY]
 

@@ -2,7 +2,7 @@
 
 - no identifier of an outside document: a letter and a number, a requirement's number, the number of an issue;
 - no class name defined twice in service, bench and tests;
-- no module docstring whose first paragraph is a question;
+- no module docstring whose first sentence is a question;
 - no import alias that tells two things apart; the customary ones are listed.
 """
 
@@ -55,10 +55,10 @@ def codes(file: Path) -> Iterator[str]:
 
 
 def questions(file: Path, tree: ast.Module) -> Iterator[str]:
-    """The module docstring, when its first paragraph ends with a question mark."""
-    paragraph = (ast.get_docstring(tree) or "").split("\n\n")[0]
-    if paragraph.rstrip().endswith("?"):
-        yield f"{file.relative_to(ROOT)}:1: {paragraph[:80]}"
+    """The module docstring, when its first sentence is a question."""
+    found = re.match(r'[^".!]*\?', ast.get_docstring(tree) or "")
+    if found:
+        yield f"{file.relative_to(ROOT)}:1: {found[0][:80]}"
 
 
 def aliases(file: Path, tree: ast.Module) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""What does every SQL statement look like? Functions take a session and never commit."""
+"""Every SQL statement. Functions take a session and never commit."""

@@ -1,1 +1,1 @@
-"""What are the values that travel through the service? Frozen dataclasses; imports nothing of ours but errors."""
+"""The values that travel through the service: frozen dataclasses; imports nothing of ours but errors."""

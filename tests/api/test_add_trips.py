@@ -1,4 +1,4 @@
-"""How often does an add talk to the database? Each time costs both sides a few tenths of a millisecond."""
+"""How often an add talks to the database: each time costs both sides a few tenths of a millisecond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to requests that no honest client sends? 400 or 413 with the field, nothing stored, nothing repeated."""
+"""Requests that no honest client sends: 400 or 413 with the field, nothing stored, nothing repeated."""
 
 from __future__ import annotations
 

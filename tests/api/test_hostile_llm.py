@@ -1,4 +1,4 @@
-"""What does a model that misbehaves over the wire do to what is known? Nothing, and the answer says what happened."""
+"""A model that misbehaves over HTTP harms nothing that is stored, and the answer says what happened."""
 
 from __future__ import annotations
 

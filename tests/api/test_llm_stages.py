@@ -1,4 +1,4 @@
-"""What may a model do to a write? Over real HTTP, with a provider that answers well, badly, late or not at all.
+"""What a model may do to a write, over real HTTP, with a provider that answers well, badly, late or not at all.
 
 Whatever it does, the write succeeds and says what happened.
 """

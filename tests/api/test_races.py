@@ -1,4 +1,4 @@
-"""What do 64 writers at once leave behind? One row, one history, one job."""
+"""64 writers at once leave one row, one history, one job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can a caller say what ranks, and does the answer tell how each score came about? A test names its rows."""
+"""A caller can say what ranks, and the answer tells how each score came about."""
 
 from __future__ import annotations
 

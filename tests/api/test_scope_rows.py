@@ -1,4 +1,4 @@
-"""Whose memories are found, and what does their history tell? Each test is a row of the requirements (R18.*)."""
+"""Whose memories are found, and what their history tells."""
 
 from __future__ import annotations
 

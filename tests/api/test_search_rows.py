@@ -1,4 +1,4 @@
-"""Does a search of the foundation see what it may, and nothing else? A test names its rows."""
+"""A search sees what it may, and nothing else."""
 
 from __future__ import annotations
 

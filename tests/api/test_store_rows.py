@@ -1,4 +1,4 @@
-"""Does storing keep the numbers of the requirements? A test names its rows."""
+"""Storing keeps the documented numbers."""
 
 from __future__ import annotations
 
