@@ -1,4 +1,4 @@
-"""How does a filter look on the wire?"""
+"""The JSON form of a filter, in requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SEVERAL: JsonValue = {"type": "array", "items": {"anyOf": SCALARS}, "maxItems": 
 VALUE: dict[str, JsonValue] = {"anyOf": [*SCALARS, {"type": "null"}, SEVERAL]}
 
 
-class FilterIn(RequestModel):
+class FilterInput(RequestModel):
     """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters.
 
     Fields are the columns of a memory, `tag`, `category`, or a path into its metadata (`metadata.project.name`; names
@@ -73,21 +73,21 @@ class FilterIn(RequestModel):
     value: Annotated[JsonValue, WithJsonSchema(VALUE)] = Field(
         None, description="A list for in and nin; null for eq and ne", examples=["atlas"]
     )
-    AND: list[FilterIn] | None = Field(
+    AND: list[FilterInput] | None = Field(
         None, min_length=1, max_length=filters.MAX_PARTS, description="All of these hold; 8 levels deep at most"
     )
-    OR: list[FilterIn] | None = Field(
+    OR: list[FilterInput] | None = Field(
         None, min_length=1, max_length=filters.MAX_PARTS, description="One of these holds"
     )
-    NOT: FilterIn | None = Field(None, description="This does not hold")
+    NOT: FilterInput | None = Field(None, description="This does not hold")
 
 
-def tree(given: FilterIn | None, where: str = "filters") -> filters.Filter | None:
+def tree(given: FilterInput | None, where: str = "filters") -> filters.Filter | None:
     """The filter that a request asked for; raises InvalidInput naming the path inside it."""
     return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
 
 
-async def kept(given: FilterIn | None, res: Resources) -> filters.Filter | None:
+async def kept(given: FilterInput | None, res: Resources) -> filters.Filter | None:
     """The same for a filter that may be written down: its texts are redacted like the memories it is compared with."""
     found = tree(given)
     if found is None or given is None:

@@ -85,7 +85,7 @@ async def list_memories(
     """Everything of the scope that has not expired, whether it is valid now or not, narrowed by the filters."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = of_page(limit, res, given="limit" in request.query_params)
-    body = narrowing.body_of(narrowing.NarrowIn, {**narrowed, **ids})
+    body = narrowing.body_of(narrowing.NarrowingFields, {**narrowed, **ids})
     scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
     ordered = memories.SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
@@ -107,7 +107,7 @@ async def list_memories(
     )
 
 
-def _visible(scope: Scope, body: narrowing.NarrowIn, now: datetime) -> Condition:
+def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:
     here = scopes.matching("m", scope, body.channels or ()) & visibility.alive("m", now)
     return here if body.include_archived else here & visibility.live("m")
 

@@ -1,4 +1,4 @@
-"""How does a caller narrow a search or a list? The fields of a body, and the same as query parameters."""
+"""What narrows a search or a list: the fields of a body, and the same as query parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import Depends, Query
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from service.api import errors, middleware
-from service.api.filters import FilterIn, tree
+from service.api.filters import FilterInput, tree
 from service.api.schemas import Channel, ScopeFields, Time, TypeName, Unit, Zone
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
@@ -35,14 +35,14 @@ ARCHIVED = "Archived memories, too"
 SCOPE_MODE = "given: an id that is left out does not filter; exact: memories must not have it"
 
 
-class NarrowIn(ScopeFields):
+class NarrowingFields(ScopeFields):
     """A scope and what of it is wanted. Everything that is given must hold."""
 
     channels: list[Channel] | None = Field(
         None, min_length=1, max_length=MAX_WORDS, description="Several channels, beside _global; instead of channel"
     )
     scope_mode: ScopeMode = Field("given", description=SCOPE_MODE)
-    filters: FilterIn | None = Field(None, description="What columns and metadata must be, as a tree of conditions")
+    filters: FilterInput | None = Field(None, description="What columns and metadata must be, as a tree of conditions")
     tags: Words | Comma = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
     )
@@ -99,14 +99,16 @@ class NarrowIn(ScopeFields):
     def narrowed_by(self) -> list[str] | None:
         """The names of the options that were used, for the audit: their values may hold what a user wrote."""
         given = [
-            name for name in NarrowIn.model_fields if name in self.model_fields_set - ScopeFields.model_fields.keys()
+            name
+            for name in NarrowingFields.model_fields
+            if name in self.model_fields_set - ScopeFields.model_fields.keys()
         ]
-        fields = NarrowIn.model_fields
+        fields = NarrowingFields.model_fields
         used = [name for name in given if getattr(self, name) != fields[name].get_default(call_default_factory=True)]
         return used or None
 
 
-def narrow(body: NarrowIn, scope: Scope) -> Narrow:
+def narrow(body: NarrowingFields, scope: Scope) -> Narrow:
     """What a row of the scope must be; raises InvalidInput for a filter that cannot be asked."""
     ids: tuple[ScopeId, ...] = ("user_id", "agent_id", "run_id")
     return Narrow(
@@ -123,7 +125,7 @@ def narrow(body: NarrowIn, scope: Scope) -> Narrow:
     )
 
 
-async def window(body: NarrowIn, res: Resources) -> tuple[Window, tuple[str, ...]]:
+async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[str, ...]]:
     """The time asked for, and a warning when it was not understood."""
     if body.time_query is None:
         return Window(body.start, body.end), ()
@@ -212,7 +214,7 @@ async def parameters(
 Parameters = Annotated[dict[str, Any], Depends(parameters)]
 
 
-Narrowed = TypeVar("Narrowed", bound=NarrowIn)
+Narrowed = TypeVar("Narrowed", bound=NarrowingFields)
 
 
 def body_of(model: type[Narrowed], given: dict[str, Any]) -> Narrowed:

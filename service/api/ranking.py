@@ -1,5 +1,4 @@
-"""How may a caller say what ranks a hit? The fields of a body, the same as query parameters, and what the answer tells
-about the techniques."""
+"""What ranks a hit: the fields of a body, the same as query parameters, and the metrics of the techniques used."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from service.domain.query import SearchResult
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 
 
-class RankIn(RequestModel):
+class RankingFields(RequestModel):
     """What ranks, for this request; what it leaves out is the workspace's."""
 
     fusion: Fusion | None = Field(
@@ -53,7 +52,7 @@ class RankIn(RequestModel):
         )
 
 
-class TechniqueOut(ResponseModel):
+class TechniqueMetrics(ResponseModel):
     """A technique that was on: what it took, how many candidates, texts or filters it gave, and how."""
 
     ms: float = Field(description="Milliseconds it took", examples=[3.4])
@@ -63,18 +62,17 @@ class TechniqueOut(ResponseModel):
     )
 
 
-class MetricsOut(ResponseModel):
+class SearchMetrics(ResponseModel):
     """What a search was made of."""
 
-    techniques: dict[str, TechniqueOut] = Field(description="By name; only those that were on")
+    techniques: dict[str, TechniqueMetrics] = Field(description="By name; only those that were on")
 
 
-def metrics(found: SearchResult) -> MetricsOut:
-    """What each technique took and gave (R7.23)."""
-    return MetricsOut(
-        techniques={
-            name: TechniqueOut(ms=used.ms, count=used.count, note=used.note) for name, used in found.techniques.items()
-        }
+def metrics(found: SearchResult) -> SearchMetrics:
+    """What each technique took and gave."""
+    uses = found.techniques.items()
+    return SearchMetrics(
+        techniques={name: TechniqueMetrics(ms=use.ms, count=use.count, note=use.note) for name, use in uses}
     )
 
 
@@ -114,10 +112,10 @@ async def parameters(
         "requests": requests,
         "self_query": self_query,
     }
-    said = {name: value for name, value in switches.items() if value is not None}
+    switched = {name: value for name, value in switches.items() if value is not None}
     given = {
         "fusion": fusion,
-        "techniques": said or None,
+        "techniques": switched or None,
         "diversity": diversity,
         "rerank": rerank,
         "explain_id": explain_id,
@@ -126,4 +124,4 @@ async def parameters(
     return {name: value for name, value in given.items() if value is not None} | fixed
 
 
-Ranks = Annotated[dict[str, Any], Depends(parameters)]
+RankingParameters = Annotated[dict[str, Any], Depends(parameters)]

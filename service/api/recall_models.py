@@ -13,7 +13,7 @@ from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.procedure_models import StrategySearchHit, strategy_search_hit
 from service.api.profiles import ProfileResponse
-from service.api.ranking import TechniqueOut
+from service.api.ranking import TechniqueMetrics
 from service.api.schemas import SCOPE_SCHEMA, Channel, Filled, Id, RequestModel, ResponseModel, ScopeFields, Unit
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.query import VectorPath
@@ -184,7 +184,7 @@ class RecallMetrics(ResponseModel):
     tokens: int = Field(description="Of the whole bundle as text, estimated: bytes of UTF-8 / 4")
     max_tokens: int = Field(description="As requested")
     vector_path: VectorPath = Field(description="How the vectors of memories were searched; none without an embedder")
-    techniques: dict[str, TechniqueOut] = Field(description="By name; only those that were used")
+    techniques: dict[str, TechniqueMetrics] = Field(description="By name; only those that were used")
     ms: float = Field(description="Milliseconds from the request to the answer")
 
 
@@ -234,7 +234,7 @@ def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: da
             max_tokens=request.max_tokens,
             vector_path=found.vector_path,
             techniques={
-                name: TechniqueOut(ms=used.ms, count=used.count, note=used.note)
+                name: TechniqueMetrics(ms=used.ms, count=used.count, note=used.note)
                 for name, used in found.techniques.items()
             },
             ms=ms,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+import fastapi
+from fastapi import APIRouter, Request
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors, narrowing, ranking
@@ -15,14 +16,14 @@ from service.api.connected import ConnectedMemoryItem, connected_to_hits
 from service.api.deps import AgentId, ChannelName, Reader, ResourcesOf, RunId, UserId, scope_of
 from service.api.limits import LIMITED, in_time, of_page
 from service.api.memory_models import MemoryResponse, memory_fields
-from service.api.narrowing import Comma, NarrowIn, Parameters, Several, Words, body_of, split
-from service.api.ranking import MetricsOut, RankIn, Ranks
+from service.api.narrowing import Comma, NarrowingFields, Parameters, Several, Words, body_of, split
+from service.api.ranking import RankingFields, RankingParameters, SearchMetrics
 from service.api.reads import AuditRead, NoteOf, Reinforce, ReinforceOf
 from service.api.schemas import SCOPE_SCHEMA, Id, ResponseModel, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit, ScoreTerm
-from service.domain.query import Explanation, SearchResult, VectorPath
-from service.domain.query import Query as Asked
+from service.domain.query import Explanation, Query, SearchResult, VectorPath, Window
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import InvalidInput
 from service.language.tags import normalise
@@ -46,7 +47,7 @@ VALIDITY = "What is over, or not valid yet: exclude leaves it out, demote ranks 
 CONNECTED = "Show with each hit the memories it is tied to, 5 by default"
 
 
-class SearchIn(NarrowIn, RankIn):
+class SearchRequest(NarrowingFields, RankingFields):
     """A question in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories
     are listed."""
 
@@ -100,7 +101,7 @@ class SearchIn(NarrowIn, RankIn):
         return (self.query or self.q or "").strip()
 
 
-class TermOut(ResponseModel):
+class SignalTerm(ResponseModel):
     """A signal of a hit."""
 
     raw: float | None = Field(description="What was measured; null: nothing", examples=[0.83])
@@ -108,14 +109,14 @@ class TermOut(ResponseModel):
     weight: float = Field(description="Its share of the score, 0..1; the weights of a hit sum to 1", examples=[0.24])
 
 
-class ExplainOut(ResponseModel):
+class ScoreExplanation(ResponseModel):
     """The score is the sum of value times weight over `terms`, times each of `factors`."""
 
-    terms: dict[str, TermOut] = Field(description="By signal; what has no weight is left out")
+    terms: dict[str, SignalTerm] = Field(description="By signal; what has no weight is left out")
     factors: dict[str, float] = Field(description="By name", examples=[{"validity": 1.0, "temporal_tag": 1.2}])
 
 
-class FoundOut(ResponseModel):
+class MemoryExplanation(ResponseModel):
     """`reasons`, none when it was found: unknown (no such memory in the scope), archived, expired, awaits_review,
     not_yet_valid, no_longer_valid, before_window, after_window, filtered_out (by tags, filters or what else narrows),
     not_a_candidate (no arm brought it), below_min_score, below_limit, moved_down (by diversity or the reranker), and
@@ -126,23 +127,23 @@ class FoundOut(ResponseModel):
     place: int | None = Field(description="Its rank among all candidates, from 1; null: it was none", examples=[7])
     reasons: list[str] = Field(description="Codes of what keeps it out", examples=[["below_limit"]])
     score: float | None = Field(None, description="null when it was not ranked", examples=[0.41])
-    explain: ExplainOut | None = Field(None, description="How that score came about; null when it was not ranked")
+    explain: ScoreExplanation | None = Field(None, description="How that score came about; null when it was not ranked")
 
 
-class HitOut(MemoryResponse):
+class MemorySearchHit(MemoryResponse):
     """A memory that answers."""
 
     score: float = Field(description="Ranks: 0..1, times the factors, which may lift it above 1", examples=[0.72])
     similarity: float | None = Field(
         description="The calibrated cosine to the question, 0..1; null without a vector", examples=[0.64]
     )
-    explain: ExplainOut | None = Field(None, description="With explain: how the score came about; else null")
+    explain: ScoreExplanation | None = Field(None, description="With explain: how the score came about; else null")
     connected: list[ConnectedMemoryItem] | None = Field(
         None, description="With connected: what it is tied to most strongly; else null"
     )
 
 
-class WindowOut(ResponseModel):
+class TimeInterval(ResponseModel):
     """A half-open interval."""
 
     start: Time | None = Field(description="Its first moment; null: open", examples=["2026-02-23T00:00:00+00:00"])
@@ -151,32 +152,37 @@ class WindowOut(ResponseModel):
     )
 
 
-class SearchOut(ResponseModel):
+class SearchResponse(ResponseModel):
     """What was found, and how."""
 
-    results: list[HitOut] = Field(description="Best first, as many as `limit` or as match")
+    results: list[MemorySearchHit] = Field(description="Best first, as many as `limit` or as match")
     vector_path: VectorPath = Field(
         description="How vectors were searched; none without an embedder or a question", examples=["exact"]
     )
     warnings: list[str] = Field(
         default_factory=list, description="What was left out, each as `code: sentence`", examples=[[]]
     )
-    window: WindowOut | None = Field(
+    window: TimeInterval | None = Field(
         None, description="The time asked for, by start and end or by time_query; null: none"
     )
-    why: FoundOut | None = Field(None, description="With explain_id: why this memory was found or not; else null")
+    why: MemoryExplanation | None = Field(
+        None, description="With explain_id: why this memory was found or not; else null"
+    )
     candidates: dict[str, int] | None = Field(
         None,
         description="With explain: how many each arm gave; else null",
         examples=[{"text_lexical": 12, "text_vector": 100}],
     )
-    metrics: MetricsOut = Field(description="What each technique took and gave")
+    metrics: SearchMetrics = Field(description="What each technique took and gave")
     timings_ms: dict[str, float] = Field(
         description="The total, with explain every stage; in_vain: a search with filters that self_query read out of "
         "the question, which matched nothing",
         examples=[{"total": 14.2, "embed": 4.1}],
     )
 
+
+Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
+"""By hit; None where they were not asked for."""
 
 RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
 
@@ -185,13 +191,13 @@ RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
     "/search",
     operation_id="search_memories",
     summary="Search",
-    response_model=SearchOut,
+    response_model=SearchResponse,
     responses=RESPONSES,
     dependencies=LIMITED,
 )
 async def search_memories(
-    request: Request, body: SearchIn, who: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf
-) -> SearchOut:
+    request: Request, body: SearchRequest, who: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf
+) -> SearchResponse:
     """The memories of a scope that answer a question. At least one of user_id, agent_id, run_id is needed."""
     return await _search(request, body, who, res, note, reinforce)
 
@@ -200,7 +206,7 @@ async def search_memories(
     "/search",
     operation_id="search_memories_simple",
     summary="Search, simple form",
-    response_model=SearchOut,
+    response_model=SearchResponse,
     responses=RESPONSES,
     dependencies=LIMITED,
 )
@@ -211,23 +217,25 @@ async def search_memories_simple(
     note: NoteOf,
     used: ReinforceOf,
     narrowed: Parameters,
-    ranked: Ranks,
+    ranked: RankingParameters,
     q: Annotated[
         str | None,
-        Query(max_length=MAX_ADDRESS, description="The question; longer ones by POST", examples=["Where is the boat?"]),
+        fastapi.Query(
+            max_length=MAX_ADDRESS, description="The question; longer ones by POST", examples=["Where is the boat?"]
+        ),
     ] = None,
-    query: Annotated[str | None, Query(max_length=MAX_ADDRESS, description="The same as q")] = None,
+    query: Annotated[str | None, fastapi.Query(max_length=MAX_ADDRESS, description="The same as q")] = None,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
-    limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
-    top_k: Annotated[int | None, Query(ge=1, le=1_000, description="The same as limit")] = None,
+    limit: Annotated[int, fastapi.Query(ge=1, le=1_000, description=LIMIT)] = 100,
+    top_k: Annotated[int | None, fastapi.Query(ge=1, le=1_000, description="The same as limit")] = None,
     prefer_tags: Several = None,
-    min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
-    validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
-    connected: Annotated[bool, Query(description=CONNECTED)] = False,
-) -> SearchOut:
+    min_score: Annotated[float, fastapi.Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
+    validity: Annotated[Validity, fastapi.Query(description=VALIDITY)] = "exclude",
+    connected: Annotated[bool, fastapi.Query(description=CONNECTED)] = False,
+) -> SearchResponse:
     """The same for a link or a shell; `filters` is JSON there, techniques are switches, weights and factors are for
     POST."""
     given = {
@@ -246,15 +254,14 @@ async def search_memories_simple(
         "validity": validity,
         "connected": connected,
     }
-    return await _search(request, body_of(SearchIn, given), who, res, note, used)
+    return await _search(request, body_of(SearchRequest, given), who, res, note, used)
 
 
 async def _search(
-    request: Request, body: SearchIn, who: Caller, res: Resources, note: AuditRead, used: Reinforce
-) -> SearchOut:
+    request: Request, body: SearchRequest, who: Caller, res: Resources, note: AuditRead, reinforce: Reinforce
+) -> SearchResponse:
     began = time.perf_counter()
-    given = body.top_k is not None or "limit" in body.model_fields_set
-    limit = of_page(body.top_k or body.limit, res, given=given)
+    limit = of_page(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
     scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel)
     if not body.question and not body.is_narrow:
         raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")
@@ -263,33 +270,17 @@ async def _search(
     async with in_time(res, request):
         text = await clean_words(body.question, "query", res) if body.question else CleanText("")
         window, warnings = await narrowing.window(body, res)
-        nothing_left = not text and window.is_open and not body.is_narrow_without_words_of_time
-        asked = Asked(
-            scope,
-            text,
-            limit,
-            window,
-            body.validity,
-            body.include_archived,
-            body.explain,
-            tags=normalise(body.prefer_tags),
-            reference=body.timestamp,
-            timezone=body.timezone,
-            narrow=narrowing.narrow(body, scope),
-            channels=tuple(body.channels or ()),
-            min_score=body.min_score,
-            ranking=body.ranking(res.settings.ranking),
-            explain_id=body.explain_id,
-        )
-        if nothing_left:  # the whole scope is no answer to "since my birthday"
-            found = SearchResult((), "none", (NOTHING_LEFT,))
+        query = _query(body, scope, text, limit, window, res)
+        if not text and window.is_open and not body.is_narrow_without_words_of_time:
+            found = SearchResult((), "none", (NOTHING_LEFT,))  # the whole scope is no answer to "since my birthday"
         else:
-            found = await (search(asked, res) if text else most_important(asked, res))
-        tied = await connected_to_hits(asked, found.hits, res) if body.connected else None
+            found = await (search(query, res) if text else most_important(query, res))
+        connected = await connected_to_hits(query, found.hits, res) if body.connected else None
+    memories = [hit.memory for hit in found.hits]
     note(
         "search",
         scope,
-        [hit.memory for hit in found.hits],
+        memories,
         query=text or None,
         channels=body.channels or (),
         limit=limit,
@@ -298,13 +289,45 @@ async def _search(
         techniques={name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None,
     )
     if body.reinforce:
-        used([hit.memory for hit in found.hits], found.entities)
+        reinforce(memories, found.entities)
+    return _response(body, window, found, connected, warnings, began)
+
+
+def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, window: Window, res: Resources) -> Query:
+    return Query(
+        scope,
+        text,
+        limit,
+        window,
+        body.validity,
+        body.include_archived,
+        body.explain,
+        tags=normalise(body.prefer_tags),
+        reference=body.timestamp,
+        timezone=body.timezone,
+        narrow=narrowing.narrow(body, scope),
+        channels=tuple(body.channels or ()),
+        min_score=body.min_score,
+        ranking=body.ranking(res.settings.ranking),
+        explain_id=body.explain_id,
+    )
+
+
+def _response(
+    body: SearchRequest,
+    window: Window,
+    found: SearchResult,
+    connected: Connected,
+    warnings: Sequence[str],
+    began: float,
+) -> SearchResponse:
+    """`began`: the moment of time.perf_counter() from which the total counts."""
     stages = found.explained.timings_ms if found.explained else {}
-    return SearchOut(
-        results=[_hit(hit, tied, explain=body.explain) for hit in found.hits],
+    return SearchResponse(
+        results=[_hit(hit, connected, explain=body.explain) for hit in found.hits],
         vector_path=found.vector_path,
         warnings=[*warnings, *found.warnings],
-        window=None if window.is_open else WindowOut(start=window.start, end=window.end),
+        window=None if window.is_open else TimeInterval(start=window.start, end=window.end),
         why=_why(found.why) if found.why else None,
         candidates=dict(found.explained.candidates) if found.explained else None,
         metrics=ranking.metrics(found),
@@ -312,27 +335,27 @@ async def _search(
     )
 
 
-def _hit(hit: Hit, tied: Mapping[UUID, list[ConnectedMemoryItem]] | None, *, explain: bool) -> HitOut:
-    return HitOut(
+def _hit(hit: Hit, connected: Connected, *, explain: bool) -> MemorySearchHit:
+    return MemorySearchHit(
         **memory_fields(hit.memory),
         score=hit.score,
         similarity=hit.similarity,
         explain=_explained(hit.terms, hit.factors) if explain else None,
-        connected=None if tied is None else tied.get(hit.memory.id, []),
+        connected=None if connected is None else connected.get(hit.memory.id, []),
     )
 
 
-def _why(why: Explanation) -> FoundOut:
+def _why(why: Explanation) -> MemoryExplanation:
     shown = _explained(why.terms, why.factors) if why.terms else None
-    return FoundOut(
+    return MemoryExplanation(
         id=why.id, found=why.found, place=why.place, reasons=list(why.reasons), score=why.score, explain=shown
     )
 
 
-def _explained(terms: Mapping[str, ScoreTerm], factors: Mapping[str, float]) -> ExplainOut:
+def _explained(terms: Mapping[str, ScoreTerm], factors: Mapping[str, float]) -> ScoreExplanation:
     counting = {
-        name: TermOut(raw=term.raw, value=term.value, weight=term.weight)
+        name: SignalTerm(raw=term.raw, value=term.value, weight=term.weight)
         for name, term in terms.items()
         if term.weight > 0
     }
-    return ExplainOut(terms=counting, factors=dict(factors))
+    return ScoreExplanation(terms=counting, factors=dict(factors))

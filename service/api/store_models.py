@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.filters import FilterIn
+from service.api.filters import FilterInput
 from service.api.schemas import (
     MAX_TAGS,
     MAX_TEXT,
@@ -148,7 +148,7 @@ class StoreRequest(MemoryFields):
         max_length=20_000,
         description="messages with infer only: replaces the service's prompt that facts are read with",
     )
-    filters: FilterIn | None = Field(
+    filters: FilterInput | None = Field(
         None, description="messages with infer only: which memories the new facts are compared with"
     )
 

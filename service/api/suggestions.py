@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.routing import Match
 
-from service.api.filters import FilterIn
+from service.api.filters import FilterInput
 
 MISSPELT_RATIO = 0.75
 """From this ratio of difflib on a name counts as misspelt: userId and user_id have 0.92, text and content 0.55."""
@@ -36,7 +36,7 @@ def of_field(model: Any, where: Sequence[int | str]) -> str:
         here = {found for annotation in inner for found in _models(annotation)} or here
     known = [key for each in sorted(here, key=lambda each: each.__name__) for key in each.model_fields]
     hint = of_name(str(name), dict.fromkeys(known))
-    if FilterIn in here and "known are" in hint:
+    if FilterInput in here and "known are" in hint:
         hint += f' A condition is {{"field": "{name}", "operator": "eq", "value": ...}}.'
     return hint
 

@@ -28,12 +28,12 @@ COLUMNS: Final[Mapping[str, str]] = {
     "access_count": "{stat}",
     "last_accessed": "{stat}",
 }
-"""Columns that are called otherwise than their field, or stand elsewhere."""
+"""Fields that are not a column of the same name."""
 
 # one row by primary key
 STAT = "(SELECT s.{name} FROM memory_stat s WHERE s.workspace_id = {m}.workspace_id AND s.memory_id = {m}.id)"
 
-SIGNS: Final[Mapping[str, str]] = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+COMPARISONS: Final[Mapping[str, str]] = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 CASTS: Final[Mapping[str, str]] = {
     "text": "text",
     "words": "text",
@@ -100,9 +100,9 @@ class _Writer:
             return f"{column} = ANY ({self._given([_typed(each, cast) for each in value], f'{cast}[]')})"
         if check.operator == "eq":
             return f"{column} = {self._given(_typed(value, cast), cast)}"
-        if check.operator in SIGNS:
+        if check.operator in COMPARISONS:
             ordered = f'{column} COLLATE "C"' if cast == "text" else column
-            return f"{ordered} {SIGNS[check.operator]} {self._given(_typed(value, cast), cast)}"
+            return f"{ordered} {COMPARISONS[check.operator]} {self._given(_typed(value, cast), cast)}"
         return self._holds(check.operator, str(value))(column)
 
     def _named(self, field: Field) -> str:
@@ -129,7 +129,7 @@ class _Writer:
         return f"({here} {'AND' if check.value is None else 'OR'} {there})"
 
     def _among(self, column: str, check: Check) -> str:
-        """They are asked for as they are kept."""
+        """The condition on the words of the column, in the form in which they are stored."""
         value = check.value
         if value is None:
             return f"({column} = '{{}}')"
@@ -153,8 +153,8 @@ class _Writer:
         if check.operator == "eq":
             # a list contains a scalar, a scalar contains itself
             return f"coalesce({found} @> CAST({self._given(json.dumps(value), 'text')} AS jsonb), false)"
-        if check.operator in SIGNS:
-            return self._some(found, self._ordered(SIGNS[check.operator], value))
+        if check.operator in COMPARISONS:
+            return self._some(found, self._ordered(COMPARISONS[check.operator], value))
         holds = self._holds(check.operator, str(value))
         return self._some(found, lambda each: f"CASE WHEN {_is(each, 'string')} THEN {holds(_text(each))} END")
 

@@ -61,10 +61,8 @@ async def explain(
     return Explanation(memory_id, False, place, reasons, hit.score, hit.terms, hit.factors)
 
 
-def placed(known: Explanation | None, hits: Sequence[Ranked]) -> Explanation | None:
+def placed(known: Explanation, hits: Sequence[Ranked]) -> Explanation:
     """The explanation corrected by the final hits: diversity and a reranker move them."""
-    if known is None:
-        return None
     at = next((at for at, hit in enumerate(hits, 1) if hit.key == known.id), None)
     if at is None:
         return replace(known, reasons=known.reasons or ("moved_down",))

@@ -85,7 +85,7 @@ class FusionContext:
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """A candidate's place in the answer: `score` is `total` (0..1) times the factors, `total` the sum over `terms`,
-    which are there when they were asked for."""
+    which are there with `explain`."""
 
     key: Hashable
     score: float
@@ -222,8 +222,8 @@ def rarity(texts: int, with_term: float) -> float:
     """Returns 0..1: how rare a term is in the scope, 1 when a single text has it, 0 from about the square root of the
     number of texts on.
 
-    A name that many texts hold tells little: in a conversation whose speakers were not given by name it would lift
-    the turns that address the person asked about, and those are the other one's (recall@10 fell to 0.53).
+    A name that many texts hold distinguishes little: in a conversation whose speakers have no names it would lift the
+    turns that address the person in question, and those are the other speaker's (recall@10 fell to 0.53).
     """
     share = bm25.idf(texts, with_term) / bm25.idf(max(texts, 1), 1)
     return min(1.0, max(0.0, 2 * share - 1))
@@ -300,7 +300,7 @@ def _spread(column: Column) -> Column:
     if absent.all():
         return np.zeros(len(column))
     low, high = np.nanmin(column), np.nanmax(column)
-    if high == low:  # alone, or all alike: nothing speaks against any of them
+    if high == low:  # a single one, or all equal
         return np.where(absent, 0.0, 1.0)
     return np.where(absent, 0.0, (column - low) / (high - low))
 

@@ -220,7 +220,8 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
     context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
     stopwatch.lap("signals")
-    ranked = _rank(context, measured, max(query.limit, rerank.wanted(query, res)))
+    shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
+    ranked = _rank(context, measured, max(query.limit, shown_to_reranker))
     stopwatch.lap("rank")
     explained = None
     if query.explain_id is not None:
@@ -305,7 +306,7 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         warnings,
         prepared.used,
         SearchDetails(found.arm_counts, found.texts, stopwatch.ms) if query.explain else None,
-        explanation.placed(found.explanation, ranked),
+        explanation.placed(found.explanation, ranked) if found.explanation else None,
         found.entities,
     )
 

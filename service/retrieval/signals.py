@@ -216,7 +216,7 @@ def _timely(found: Features, context: QueryContext) -> Column:
         return matching.relative_recency(found.timestamp, *context.time_span)
     if context.parsed.time is None:
         return np.zeros(len(found.ids))
-    mentions = [[_mention(kept) for kept in told or ()] for told in found.mentions]
+    mentions = [[_mention(kept) for kept in mentioned or ()] for mentioned in found.mentions]
     return matching.time_match(context.parsed.time, found.timestamp, mentions)
 
 

@@ -173,7 +173,7 @@ def test_what_must_be_given_is_in_the_schema(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     store = schemas["StoreRequest"]
     assert [each["required"] for each in store["oneOf"]] == [["content"], ["messages"]]
-    for name in ("StoreRequest", "SearchIn"):
+    for name in ("StoreRequest", "SearchRequest"):
         assert [each["required"] for each in schemas[name]["anyOf"]] == [["user_id"], ["agent_id"], ["run_id"]]
         assert schemas[name]["additionalProperties"] is False
 
@@ -248,7 +248,7 @@ def test_no_number_of_a_requirement_is_told(document: dict[str, Any]) -> None:
 
 def test_numbers_that_rank_are_bounded(document: dict[str, Any]) -> None:
     """Between what numbers each lies that a search is sent."""
-    for name in ("SearchIn", "Weights", "Factors"):
+    for name in ("SearchRequest", "Weights", "Factors"):
         for field, shape in document["components"]["schemas"][name]["properties"].items():
             for form in shape.get("anyOf", [shape]):
                 bounded = {"minimum", "maximum"} <= form.keys()
@@ -256,7 +256,7 @@ def test_numbers_that_rank_are_bounded(document: dict[str, Any]) -> None:
 
 
 def refused(document: dict[str, Any], filters: Any) -> bool:
-    schema = {"$ref": "#/components/schemas/FilterIn", "components": document["components"]}
+    schema = {"$ref": "#/components/schemas/FilterInput", "components": document["components"]}
     return not jsonschema_rs.is_valid(schema, filters)
 
 
@@ -345,7 +345,7 @@ def test_examples_are_valid(model: type[BaseModel]) -> None:
 async def test_the_examples_work(client: AsyncClient, document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     assert (await client.post("/v1/memories", json=schemas["StoreRequest"]["examples"][0])).status_code == 201
-    found = await client.post("/v1/memories/search", json=schemas["SearchIn"]["examples"][0])
+    found = await client.post("/v1/memories/search", json=schemas["SearchRequest"]["examples"][0])
     assert found.status_code == 200
     assert len(found.json()["results"]) == 1
 

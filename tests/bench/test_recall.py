@@ -8,13 +8,13 @@ import pytest
 
 from bench import recall
 from bench.load_conversations import QueryResult
-from service.api.search import SearchIn
+from service.api.search import SearchRequest
 
 
 def test_every_way_is_a_request_that_the_service_takes() -> None:
     for group in recall.WAYS.values():
         for way in group.values():
-            SearchIn.model_validate({"query": "x", "user_id": "u", **way})
+            SearchRequest.model_validate({"query": "x", "user_id": "u", **way})
 
 
 def test_an_arm_alone_counts_alone() -> None:

@@ -39,7 +39,7 @@ Weights = Mapping[int, float]
 
 
 @dataclass(frozen=True)
-class StoredText:
+class WeightedText:
     id: UUID
     own: Weights
     near: Weights | None
@@ -49,7 +49,7 @@ class StoredText:
 @dataclass(frozen=True)
 class TermRows:
     plan: SearchPlan
-    texts: Sequence[StoredText]
+    texts: Sequence[WeightedText]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["contexts", "without_contexts"])
@@ -63,7 +63,7 @@ async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIter
         return {n: float(np.float32(chance.uniform(0.01, 2.5))) for n in has}
 
     texts = [
-        StoredText(
+        WeightedText(
             UUID(int=(11 << 124) + at),
             weights(60),
             weights(80) if request.param and at % 3 else None,

@@ -64,7 +64,7 @@ OPTIONAL: Mapping[str, str] = {
     "importance": "m.importance",
 }
 
-# The candidates are found by their ids alone (OFFSET 0): with the scope beside them the planner would rather read the
+# The candidates are found by their ids alone (OFFSET 0): with the scope next to them the planner would rather read the
 # scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are read once; a memory is linked to
 # one of them by hand, or close to its description. Without active goals both columns are NULL.
 FEATURES = """

@@ -88,8 +88,8 @@ def _probe(cases: tuple[tuple[int, str], ...]) -> TextClause:
 def cut_down(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
     """The plan for those rows with the filter keys, or in the column range, that meet the conditions, so that none of
     them is hidden. They and their vectors are found by their ids; scope and conditions are asked of each row that was
-    read. Where they stood beside the ids (and not inside a function), a scan of the whole scope looked cheap to a
-    planner that knew nothing of the workspace. The function stands in a subquery: to learn how many ids it gives, the
+    read. As plain conditions next to the ids they made a scan of the whole scope look cheap to a planner that knew
+    nothing of the workspace, hence coalesce(). The function stands in a subquery: to learn how many ids it gives, the
     planner would call it, too."""
     if by is None:
         ids = f"CAST((SELECT {FEW_IDS}) AS uuid[])"

@@ -87,7 +87,7 @@ def comparable(alias: str) -> Condition:
     return Condition(f"({alias}.dedup_key IS NOT NULL OR {alias}.t_invalid IS NULL OR {alias}.t_invalid > :now)")
 
 
-# -- look-ups by these conditions alone --------------------------------------------------------------------------------
+# -- look-ups by these conditions --------------------------------------------------------------------------------------
 
 # The scope's btree cuts; the rest is a filter and a sort of what is left.
 MOST_IMPORTANT = """
