@@ -13,12 +13,12 @@ import pytest
 from service.providers.caches import CachedEmbedder
 from service.resources import Resources
 from tests.api.conftest import Tables
-from tests.api.wired import Mind, wired
+from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 
 COLOUR, SEA, DOOR = "User likes blue", "User likes the sea", "The code of the door is blue"
-MIND = Mind(facts={"blue": [COLOUR], "sea": [SEA], "code": [DOOR], "both": [COLOUR, SEA]})
+MIND = ConversationScript(facts={"blue": [COLOUR], "sea": [SEA], "code": [DOOR], "both": [COLOUR, SEA]})
 
 
 @contextmanager
@@ -45,21 +45,21 @@ def said(text: str, **rest: Any) -> dict[str, Any]:
 async def test_the_trips_of_an_add(resources: Resources, tenant: Tenant) -> None:
     local = CachedEmbedder(AngleEmbedder(resources.embedder.dimension), entries=100)  # so without a table of vectors
     own = replace(resources, embedder=local)
-    async with wired(own, tenant, MIND) as wire:
-        await wire.client.post("/v1/memories", json=said("I like the sea"))
+    async with with_scripted_model(own, tenant, MIND) as scripted:
+        await scripted.client.post("/v1/memories", json=said("I like the sea"))
         with counted() as trips:
-            answer = await wire.client.post("/v1/memories", json=said("I like blue"))
+            answer = await scripted.client.post("/v1/memories", json=said("I like blue"))
         assert [each["event"] for each in answer.json()["results"]] == ["ADD"]
         assert trips[-4:] == ["BEGIN ISOLATION", "WITH counted", "WITH part_1", "COMMIT"]
         assert len(trips) == 3 + 3 + 4, "the answer's cache, the neighbours, the write"
         with counted() as trips:
-            await wire.client.post("/v1/memories", json=said("I like blue, really", run_id="r1"))
+            await scripted.client.post("/v1/memories", json=said("I like blue, really", run_id="r1"))
         assert len(trips) <= 3 + 3 + 7
 
 
 async def test_what_several_facts_of_one_message_leave(resources: Resources, tenant: Tenant, tables: Tables) -> None:
-    async with wired(resources, tenant, MIND) as wire:
-        answer = await wire.client.post("/v1/memories", json=said("both of them"))
+    async with with_scripted_model(resources, tenant, MIND) as scripted:
+        answer = await scripted.client.post("/v1/memories", json=said("both of them"))
         assert [each["event"] for each in answer.json()["results"]] == ["ADD", "ADD"]
         counts = await tables.counts(tenant.workspace_id)
         found = {name: counts[name] for name in ("memory", "memory_source", "turn", "conversation", "llm_cache")}
@@ -67,12 +67,12 @@ async def test_what_several_facts_of_one_message_leave(resources: Resources, ten
 
 
 async def test_a_fact_whose_twin_expired(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
-    async with wired(resources, tenant, MIND) as wire:
-        first = (await wire.client.post("/v1/memories", json=said("The code is blue", ttl_s=60))).json()["results"]
+    async with with_scripted_model(resources, tenant, MIND) as scripted:
+        first = (await scripted.client.post("/v1/memories", json=said("The code is blue", ttl_s=60))).json()["results"]
         clock.forward(minutes=2)
-        again = (await wire.client.post("/v1/memories", json=said("The code is blue again"))).json()["results"]
+        again = (await scripted.client.post("/v1/memories", json=said("The code is blue again"))).json()["results"]
         assert [each["event"] for each in (*first, *again)] == ["ADD", "ADD"]
         assert first[0]["id"] != again[0]["id"]
         assert first[0]["memory"] == again[0]["memory"]
-        third = (await wire.client.post("/v1/memories", json=said("The code is blue, I say"))).json()["results"]
+        third = (await scripted.client.post("/v1/memories", json=said("The code is blue, I say"))).json()["results"]
         assert [(each["event"], each["id"]) for each in third] == [("NONE", again[0]["id"])]

@@ -14,7 +14,7 @@ from service.db.scopes import ScopeLocks
 from service.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.api.conversing import answer, past
-from tests.api.wired import FENCED, NUMBERED, wired
+from tests.api.scripted_model import FENCED, NUMBERED, with_scripted_model
 from tests.conftest import Tenant
 from tests.fakes.http_server import HttpRequest
 from tests.fakes.openai_server import Content
@@ -53,9 +53,9 @@ async def patient(resources: Resources) -> Resources:
 
 
 async def test_with_a_model_one_home_is_left_and_history_is_the_order(patient: Resources, tenant: Tenant) -> None:
-    async with wired(patient, tenant, newest_home) as wire:
-        results = await all_at_once(wire.client)
-        await _is_one_chain(wire.client, results)
+    async with with_scripted_model(patient, tenant, newest_home) as scripted:
+        results = await all_at_once(scripted.client)
+        await _is_one_chain(scripted.client, results)
 
 
 async def test_offline_one_home_is_left_and_history_is_the_order(patient: Resources, tenant: Tenant) -> None:

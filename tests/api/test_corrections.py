@@ -9,7 +9,7 @@ from httpx2 import AsyncClient
 
 from service.resources import Resources
 from tests.api.conversing import answer, events, known, tell
-from tests.api.wired import Mind, wired
+from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.conftest import Tenant
 
 OLD, NEW = "User lives in Lisbon", "User lives in Porto"
@@ -36,39 +36,39 @@ async def test_a_correction_supersedes_what_it_corrects(
     resources: Resources, tenant: Tenant, said: str, policy: str
 ) -> None:
     """Whatever else the policy says about contradictions."""
-    mind = Mind({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
-    async with wired(resources, tenant, mind) as wire:
-        results = await corrected(wire.client, said, contradiction_policy=policy)
+    mind = ConversationScript({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
+    async with with_scripted_model(resources, tenant, mind) as scripted:
+        results = await corrected(scripted.client, said, contradiction_policy=policy)
         assert [(each["event"], each["memory"]) for each in results] == [("ADD", NEW), ("DELETE", None)]
-        edges = (await wire.client.get(f"/v1/memories/{results[0]['id']}/relations")).json()["results"]
+        edges = (await scripted.client.get(f"/v1/memories/{results[0]['id']}/relations")).json()["results"]
         assert [(edge["type"], edge["target_id"], edge["direction"]) for edge in edges] == [
             ("SUPERSEDES", results[1]["id"], "out")
         ]
-        old = (await wire.client.get(f"/v1/memories/{results[1]['id']}")).json()
+        old = (await scripted.client.get(f"/v1/memories/{results[1]['id']}")).json()
         assert old["memory"] == OLD
         assert old["t_invalid"] is not None
 
 
 async def test_the_models_own_word_for_it_counts(resources: Resources, tenant: Tenant) -> None:
     fact = {"text": NEW, "certainty": "explicit", "correction": True}
-    mind = Mind({"in Lisbon": [OLD], "by the sea": [fact]}, TAKES_ITS_PLACE)
-    async with wired(resources, tenant, mind) as wire:
-        results = await corrected(wire.client, "Porto is my home by the sea", contradiction_policy="prefer_old")
+    mind = ConversationScript({"in Lisbon": [OLD], "by the sea": [fact]}, TAKES_ITS_PLACE)
+    async with with_scripted_model(resources, tenant, mind) as scripted:
+        results = await corrected(scripted.client, "Porto is my home by the sea", contradiction_policy="prefer_old")
         assert events(results) == ["ADD", "DELETE"]
 
 
 async def test_without_a_cue_the_policy_decides(resources: Resources, tenant: Tenant) -> None:
-    mind = Mind({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
-    async with wired(resources, tenant, mind) as wire:
-        [kept] = await corrected(wire.client, "I live in Porto", contradiction_policy="prefer_old")
+    mind = ConversationScript({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
+    async with with_scripted_model(resources, tenant, mind) as scripted:
+        [kept] = await corrected(scripted.client, "I live in Porto", contradiction_policy="prefer_old")
         assert kept["event"] == "NONE"
-        assert await known(wire.client) == [OLD]
+        assert await known(scripted.client) == [OLD]
 
 
 async def test_in_place_stays_in_place(resources: Resources, tenant: Tenant) -> None:
-    mind = Mind({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
-    async with wired(resources, tenant, mind) as wire:
-        assert events(await corrected(wire.client, CUES[0])) == ["UPDATE"]
+    mind = ConversationScript({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
+    async with with_scripted_model(resources, tenant, mind) as scripted:
+        assert events(await corrected(scripted.client, CUES[0])) == ["UPDATE"]
 
 
 async def test_offline_the_same(client: AsyncClient) -> None:

@@ -10,10 +10,10 @@ from httpx2 import AsyncClient
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known, tell
-from tests.api.wired import Mind, wired
+from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.conftest import Tenant
 
-MIND = Mind(
+MIND = ConversationScript(
     facts={
         "in Lisbon": ["User lives in Lisbon"],
         "to Porto": ["User lives in Porto"],
@@ -21,7 +21,7 @@ MIND = Mind(
         "a dog": ["User has a dog"],
         "sold it": ["User has no flat any more"],
     },
-    rulings={
+    decisions={
         "User lives in Porto": [{"event": "UPDATE", "of": "User lives in Lisbon", "data": "User lives in Porto"}],
         "User has no flat any more": [{"event": "DELETE", "of": "User lives in Lisbon"}],
     },
@@ -42,15 +42,15 @@ async def dry(client: AsyncClient, said: str) -> list[dict[str, Any]]:
 async def test_it_says_what_the_model_would_have_done(
     resources: Resources, tenant: Tenant, tables: Tables, said: str, expected: list[str]
 ) -> None:
-    async with wired(resources, tenant, MIND) as wire:
-        [there] = await tell(wire.client, "I live in Lisbon")
+    async with with_scripted_model(resources, tenant, MIND) as scripted:
+        [there] = await tell(scripted.client, "I live in Lisbon")
         before = await tables.contents(tenant.workspace_id)
-        results = await dry(wire.client, said)
+        results = await dry(scripted.client, said)
         assert events(results) == expected
         assert await tables.contents(tenant.workspace_id) == before
         if expected != ["ADD"]:
             assert results[0]["id"] == there["id"]
-        assert events(await tell(wire.client, said)) == expected
+        assert events(await tell(scripted.client, said)) == expected
 
 
 async def test_offline_it_says_the_same_as_the_real_one(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:

@@ -7,7 +7,7 @@ from httpx2 import AsyncClient
 
 from service.resources import Resources
 from tests.api.conversing import events, known, tell
-from tests.api.wired import Mind, wired
+from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 
@@ -42,13 +42,13 @@ async def test_offline_nothing_new_comes_of_it(client: AsyncClient, reply: str) 
 async def test_a_model_that_takes_it_for_facts_is_not_asked_what_to_do(
     resources: Resources, tenant: Tenant, said_back: str, made: str
 ) -> None:
-    mind = Mind(facts={"all of it": FACTS, said_back: [made]})
-    async with wired(resources, tenant, mind) as wire:
-        await tell(wire.client, "all of it")
-        before = len(wire.asked("decide"))
-        assert set(events(await tell(wire.client, talk(said_back, "Thanks!")))) == {"NONE"}
-        assert len(wire.asked("decide")) == before
-        assert sorted(await known(wire.client)) == sorted(FACTS)
+    mind = ConversationScript(facts={"all of it": FACTS, said_back: [made]})
+    async with with_scripted_model(resources, tenant, mind) as scripted:
+        await tell(scripted.client, "all of it")
+        before = len(scripted.requests_of("decide"))
+        assert set(events(await tell(scripted.client, talk(said_back, "Thanks!")))) == {"NONE"}
+        assert len(scripted.requests_of("decide")) == before
+        assert sorted(await known(scripted.client)) == sorted(FACTS)
 
 
 async def test_a_paraphrase_close_in_meaning_is_an_echo(
@@ -57,10 +57,10 @@ async def test_a_paraphrase_close_in_meaning_is_an_echo(
     embedder.place("User lives in Oslo", 1.0)
     embedder.place("Oslo is where user's home is", 0.9)
     said_back = "Oslo is where your home is, so let us look there."
-    mind = Mind(facts={"all of it": FACTS, said_back: ["Oslo is where user's home is"]})
-    async with wired(resources, tenant, mind) as wire:
-        await tell(wire.client, "all of it")
-        [only] = await tell(wire.client, talk(said_back, "Thanks!"))
+    mind = ConversationScript(facts={"all of it": FACTS, said_back: ["Oslo is where user's home is"]})
+    async with with_scripted_model(resources, tenant, mind) as scripted:
+        await tell(scripted.client, "all of it")
+        [only] = await tell(scripted.client, talk(said_back, "Thanks!"))
         assert (only["event"], only["memory"]) == ("NONE", "User lives in Oslo")
 
 
@@ -75,8 +75,8 @@ async def test_a_paraphrase_close_in_meaning_is_an_echo(
 )
 async def test_news_are_no_echo(resources: Resources, tenant: Tenant, said_back: str, reply: str, made: str) -> None:
     """What adds a name, a figure, a time or a word of its own is put to the model like any fact."""
-    mind = Mind(facts={"all of it": FACTS, said_back: [made]})
-    async with wired(resources, tenant, mind) as wire:
-        await tell(wire.client, "all of it")
-        assert events(await tell(wire.client, talk(said_back, reply))) == ["ADD"]
-        assert made in await known(wire.client)
+    mind = ConversationScript(facts={"all of it": FACTS, said_back: [made]})
+    async with with_scripted_model(resources, tenant, mind) as scripted:
+        await tell(scripted.client, "all of it")
+        assert events(await tell(scripted.client, talk(said_back, reply))) == ["ADD"]
+        assert made in await known(scripted.client)

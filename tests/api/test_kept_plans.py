@@ -19,11 +19,11 @@ from service.db.engine import GENERIC_PLANS, Database
 from service.db.roles import APP
 from service.resources import Resources
 from tests.api.conftest import Tables
-from tests.api.wired import Mind, wired
+from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.api.working import work
 from tests.conftest import Tenant, open_as
 
-MIND = Mind(facts={"blue": ["User likes blue"], "both": ["User likes blue", "User likes the sea"]})
+MIND = ConversationScript(facts={"blue": ["User likes blue"], "both": ["User likes blue", "User likes the sea"]})
 ROWS, WORKSPACES = 2_000_000, 400_000
 
 SIZES = """UPDATE pg_class SET relpages = greatest(1, pg_relation_size(oid) / 8192), reltuples = $1
@@ -87,10 +87,10 @@ async def test_every_table_says_how_many_workspaces_there_are(tables: Tables) ->
 async def test_no_kept_plan_reads_a_whole_workspace(
     resources: Resources, apart: Database, tenant: Tenant, tables: Tables, owner_url: str
 ) -> None:
-    async with wired(replace(resources, db=apart), tenant, MIND) as wire:
+    async with with_scripted_model(replace(resources, db=apart), tenant, MIND) as scripted:
 
         async def send(method: str, path: str, body: dict[str, Any]) -> Any:
-            answer = await wire.client.request(method, path, json=body)
+            answer = await scripted.client.request(method, path, json=body)
             assert answer.is_success, answer.text
             return answer.json()
 

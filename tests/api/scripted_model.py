@@ -1,7 +1,7 @@
-"""An application whose language model sits behind a real socket and speaks the OpenAI API.
+"""An application whose language model is a scripted server that speaks the OpenAI API.
 
-The model is scripted in the words of the scenario: which facts a message holds, and what happens to a fact. The client
-that asks it is the product's own, put together from settings as a deployment does it.
+The script says which facts a message has and what happens to each fact. The client of the server is the product's own,
+made from settings as in a deployment.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ ADD: Sequence[Mapping[str, Any]] = ({"event": "ADD"},)
 
 
 @dataclass
-class Mind:
-    """`facts` by a part of the message; `rulings` by the fact, their targets named by text as "of". What nothing was
-    said about holds no facts, and is added."""
+class ConversationScript:
+    """`facts` by a part of the message; `decisions` by the fact, with the text of their target as "of". A message that
+    is not listed has no facts, and a fact that is not listed is added."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
-    rulings: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    decisions: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def __call__(self, request: HttpRequest) -> Content:
-        said = request.json["messages"][1]["content"]
+        prompt = request.json["messages"][1]["content"]
         if request.json["model"] == "extract":
-            return {"facts": next((facts for part, facts in self.facts.items() if part in said), [])}
+            return {"facts": next((facts for part, facts in self.facts.items() if part in prompt), [])}
         if request.json["model"] == "decide":
-            shown = {text: number for number, text in NUMBERED.findall(said)}
-            fact = FENCED.findall(said)[0]
-            return {"items": [_numbered(each, shown) for each in self.rulings.get(fact, ADD)]}
+            shown = {text: number for number, text in NUMBERED.findall(prompt)}
+            fact = FENCED.findall(prompt)[0]
+            return {"items": [_numbered(each, shown) for each in self.decisions.get(fact, ADD)]}
         return {"type": "Context", "confidence": 0.5}
 
 
@@ -53,8 +53,8 @@ def _numbered(operation: Mapping[str, Any], shown: Mapping[str, str]) -> dict[st
     return {**rest, "id": shown[operation["of"]], "old_memory": operation["of"]} if "of" in operation else rest
 
 
-def _wire_llm(server: OpenAiServer, settings: Settings) -> Llm:
-    """The deployment's model at this server; each task has a model of its own, so that a script can tell them apart."""
+def _llm_client(server: OpenAiServer, settings: Settings) -> Llm:
+    """The model client of a deployment. Each task has a model name of its own, by which the script tells them apart."""
     chosen: dict[str, Any] = {
         "llm_base_url": server.base_url,
         "llm_api_key": SecretStr("key"),
@@ -68,31 +68,31 @@ def _wire_llm(server: OpenAiServer, settings: Settings) -> Llm:
 
 
 @dataclass(frozen=True)
-class Wire:
-    """A client of the application, the server that its model is asked at, and what the application works with."""
+class ModelSetup:
+    """A client of the application, the model server, and the resources of the application."""
 
     client: AsyncClient
     server: OpenAiServer
     resources: Resources
 
-    def asked(self, task: str) -> list[Any]:
+    def requests_of(self, task: str) -> list[Any]:
         """The bodies of the model's requests for one task."""
         return [body for body in self.server.chat.bodies if body["model"] == task]
 
 
 @asynccontextmanager
-async def wired(
+async def with_scripted_model(
     resources: Resources,
     tenant: Tenant,
     answers: Callable[[HttpRequest], Content] | Content,
     settings: Settings | None = None,
-) -> AsyncIterator[Wire]:
-    """The application with a model that answers this, under these settings."""
+) -> AsyncIterator[ModelSetup]:
+    """The application with a model that gives these answers."""
     settings = settings or resources.settings
     with OpenAiServer() as server:
         server.chat.default(answers)
-        llm = _wire_llm(server, settings)
+        llm = _llm_client(server, settings)
         own = replace(resources, settings=settings, llm=llm)
         async with with_llm(own, tenant, llm) as client:
-            yield Wire(client, server, own)
+            yield ModelSetup(client, server, own)
         await llm.close()

@@ -15,7 +15,7 @@ from service.providers.protocols import Vector
 from service.resources import Resources, cached
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known, past, tell
-from tests.api.wired import Mind, Wire, wired
+from tests.api.scripted_model import ConversationScript, ModelSetup, with_scripted_model
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 
@@ -28,7 +28,7 @@ NAME, JOB = "User's name is Alice", "User is a data scientist at Acme Corp"
 FIELD, FRAMEWORK = "User works on NLP and recommendation systems", "User prefers PyTorch over TensorFlow"
 NEW_JOB = "User works at Globex as ML lead"
 
-MIND = Mind(
+MIND = ConversationScript(
     facts={
         "Hi, I'm Alice": [NAME, JOB, FIELD, FRAMEWORK],
         "job at Globex": [NEW_JOB],
@@ -43,7 +43,7 @@ MIND = Mind(
         "a lot has changed": ["User moved to San Francisco", "User has a dog named Rex"],
         "three things": ["User likes tea", "User likes rain", "User likes snow"],
     },
-    rulings={
+    decisions={
         NEW_JOB: [{"event": "UPDATE", "of": JOB, "data": NEW_JOB}],
         "User moved to San Francisco": [
             {"event": "UPDATE", "of": "User lives in NYC", "data": "User lives in San Francisco"}
@@ -60,14 +60,14 @@ MIND = Mind(
 
 
 @pytest.fixture
-async def wire(resources: Resources, tenant: Tenant) -> AsyncIterator[Wire]:
-    async with wired(resources, tenant, MIND) as found:
+async def scripted(resources: Resources, tenant: Tenant) -> AsyncIterator[ModelSetup]:
+    async with with_scripted_model(resources, tenant, MIND) as found:
         yield found
 
 
 @pytest.fixture
-def client(wire: Wire) -> AsyncClient:
-    return wire.client
+def client(scripted: ModelSetup) -> AsyncClient:
+    return scripted.client
 
 
 async def test_a_name_is_exactly_one_add(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
@@ -81,10 +81,10 @@ async def test_a_name_is_exactly_one_add(client: AsyncClient, tenant: Tenant, ta
     assert [(row["event"], row["new_memory"]) for row in told] == [("ADD", "User's name is Bob")]
 
 
-async def test_a_conversation_gives_several_adds(client: AsyncClient, wire: Wire) -> None:
+async def test_a_conversation_gives_several_adds(client: AsyncClient, scripted: ModelSetup) -> None:
     results = await tell(client, INTRODUCTION, "alice")
     assert events(results) == ["ADD"] * 4
-    [question] = wire.asked("extract")
+    [question] = scripted.requests_of("extract")
     lines = question["messages"][1]["content"].splitlines()
     assert [line.partition(":")[0] for line in lines[1:-1]] == ["user", "assistant", "user"]
 
@@ -158,22 +158,22 @@ async def test_reset_leaves_no_memory_and_no_history(client: AsyncClient, tenant
 
 
 async def test_the_same_fact_again_is_none_without_a_question(
-    client: AsyncClient, wire: Wire, tenant: Tenant, tables: Tables
+    client: AsyncClient, scripted: ModelSetup, tenant: Tenant, tables: Tables
 ) -> None:
     [first] = await tell(client, "My name is Bob")
     [again] = await tell(client, "By the way, My name is Bob")
     assert (again["event"], again["id"]) == ("NONE", first["id"])
-    assert wire.asked("decide") == []
+    assert scripted.requests_of("decide") == []
     assert (await tables.counts(tenant.workspace_id))["memory"] == 1
 
 
-async def test_an_identical_conversation_is_answered_from_the_cache(client: AsyncClient, wire: Wire) -> None:
+async def test_an_identical_conversation_is_answered_from_the_cache(client: AsyncClient, scripted: ModelSetup) -> None:
     """The model is asked once; timings and usage say so."""
     first = await answer(client, "three things")
     again = await answer(client, "three things")
     assert events(first["results"]) == ["ADD"] * 3
     assert events(again["results"]) == ["NONE"] * 3
-    assert len(wire.asked("extract")) == 1
+    assert len(scripted.requests_of("extract")) == 1
     assert again["usage"]["llm_calls"] == 0
     assert again["usage"]["cached"] >= 1
     assert {"extract", "embed", "decide", "total"} <= set(first["timings_ms"])
@@ -194,12 +194,12 @@ async def test_a_finer_fact_updates_with_the_more_exact_text(client: AsyncClient
     assert await known(client) == ["User works at Google as a senior engineer"]
 
 
-async def test_a_claim_that_ended_is_removed(client: AsyncClient, wire: Wire) -> None:
+async def test_a_claim_that_ended_is_removed(client: AsyncClient, scripted: ModelSetup) -> None:
     """Asked although the two texts lie far apart."""
     [first] = await tell(client, "I'm vegetarian")
     results = await tell(client, "I started eating meat again")
     assert events(results) == ["DELETE", "ADD"]
-    assert len(wire.asked("decide")) == 1
+    assert len(scripted.requests_of("decide")) == 1
     assert await known(client) == ["User eats meat"]
     assert events(await past(client, first["id"])) == ["ADD", "DELETE"]
 
@@ -237,8 +237,8 @@ async def test_history_tells_all_of_it_in_order(client: AsyncClient) -> None:
     assert len(set(stamps)) == 3
 
 
-async def test_with_the_model_down_the_answer_is_empty(client: AsyncClient, wire: Wire) -> None:
-    wire.server.chat.status(401)
+async def test_with_the_model_down_the_answer_is_empty(client: AsyncClient, scripted: ModelSetup) -> None:
+    scripted.server.chat.status(401)
     told = await answer(client, "My name is Bob", run_id="S1")
     assert told["results"] == []
     assert told["warnings"][0].startswith("llm_unavailable: ")
@@ -255,8 +255,8 @@ class Moody(AngleEmbedder):
 
 async def test_one_fact_of_three_cannot_be_embedded(resources: Resources, tenant: Tenant) -> None:
     moody = cached(Moody(resources.embedder.dimension), resources.settings, resources.db)
-    async with wired(replace(resources, embedder=moody), tenant, MIND) as wire:
-        client = wire.client
+    async with with_scripted_model(replace(resources, embedder=moody), tenant, MIND) as scripted:
+        client = scripted.client
         told = await answer(client, "three things")
         assert [each["memory"] for each in told["results"]] == ["User likes tea", "User likes snow"]
         assert told["warnings"] == ["embedding_failed: 1 facts were skipped."]
@@ -269,9 +269,9 @@ async def test_without_a_scope_the_error_says_so(client: AsyncClient, scope: dic
     assert "user_id" in got.json()["detail"]
 
 
-async def test_a_prompt_replaces_the_instruction(client: AsyncClient, wire: Wire) -> None:
+async def test_a_prompt_replaces_the_instruction(client: AsyncClient, scripted: ModelSetup) -> None:
     await tell(client, "My name is Bob", prompt="Only extract allergies.")
-    [question] = wire.asked("extract")
+    [question] = scripted.requests_of("extract")
     assert question["messages"][0]["content"].startswith("Only extract allergies.")
     assert "personal preferences" not in question["messages"][0]["content"]
 
