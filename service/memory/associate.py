@@ -21,14 +21,14 @@ from service.resources import Resources
 
 
 async def associate(
-    workspace_id: UUID, asked: Relation, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, relation: Relation, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> tuple[Relation, bool]:
     """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the end that is not
     there, InvalidInput for memories of two users or agents: no edge leads from one to the other; or
     PreconditionFailed when the source is not as `expected`."""
-    if asked.source_id == asked.target_id:
+    if relation.source_id == relation.target_id:
         raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")
-    clean = replace(asked, properties=_redacted(asked.properties))
+    clean = replace(relation, properties=_redacted(relation.properties))
     async with plain_transaction(workspace_id, res, request) as session:
         source = await _ends(session, workspace_id, clean, res)
         await _check(session, workspace_id, clean.source_id, expected)
@@ -39,18 +39,18 @@ async def associate(
     return found
 
 
-async def _ends(session: Session, workspace_id: UUID, asked: Relation, res: Resources) -> Scope:
-    found = await edges.lock_ends(session, workspace_id, [asked.source_id, asked.target_id], now=res.clock())
-    source, target = found.get(asked.source_id), found.get(asked.target_id)
+async def _ends(session: Session, workspace_id: UUID, relation: Relation, res: Resources) -> Scope:
+    found = await edges.lock_ends(session, workspace_id, [relation.source_id, relation.target_id], now=res.clock())
+    source, target = found.get(relation.source_id), found.get(relation.target_id)
     if source is None:
         raise missing()
     if target is None:
         raise NotFound("target_id: there is no memory with this id.", field="target_id")
-    for name, here, there in (
+    for name, mine, theirs in (
         ("user", source.user_id, target.user_id),
         ("agent", source.agent_id, target.agent_id),
     ):
-        if here is not None and there is not None and here != there:
+        if mine is not None and theirs is not None and mine != theirs:
             raise InvalidInput(f"target_id: belongs to another {name}.", field="target_id")
     return source
 
@@ -88,9 +88,9 @@ async def dissociate(
         if source_id not in ends:
             raise missing()
         await _check(session, workspace_id, source_id, expected)
-        gone = await edges.remove(session, workspace_id, source_id, target_id, kind)
-        if gone:
+        removed = await edges.remove(session, workspace_id, source_id, target_id, kind)
+        if removed:
             ids = [source_id, target_id]
             await note(session, "dissociate", ends[source_id], ids, request, res, type=kind and str(kind))
-        await keep(session, workspace_id, gone, request)
-    return gone
+        await keep(session, workspace_id, removed, request)
+    return removed

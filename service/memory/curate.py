@@ -45,7 +45,7 @@ from service.resources import Resources
 
 DECISIONS_AT_ONCE = 8
 
-ECHOES = 20
+ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is held against: it may weave several of them together."""
 
 PATIENCE = 14
@@ -53,7 +53,7 @@ PATIENCE = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
+class ConsideredFact:
     """A fact on its way: what it is, what it was compared with, what is to happen, and the texts written for it."""
 
     draft: Draft
@@ -65,7 +65,7 @@ class Considered:
 HEAD_START_S = 0.005
 """What the question to the model has before the embedder takes every core: it waits for the answer anyway."""
 
-SOON_CHARS = 8_000
+EMBEDDED_AT_ONCE_CHARS = 8_000
 """Messages of so many characters in all are embedded at once, some 0.2 s of a core while the model reads them."""
 
 
@@ -77,17 +77,21 @@ class TurnsGone(Conflict):
 
 async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
     """Facts of the conversation, added, merged, or put in place of what they retire."""
-    said, warnings = await _redacted(conversation.drafts, res)
+    messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
-    spoken = [SourceMessage(*_speaker(draft)) for draft in said]
+    source_messages = [SourceMessage(*_speaker(draft)) for draft in messages]
     began = time.perf_counter()
     try:  # the turns are embedded and weighed while the model reads them
-        found, heard = await asyncio.gather(_extracted(spoken, conversation, res), _heard(said, conversation, res))
+        found, new_turns = await asyncio.gather(
+            _extracted(source_messages, conversation, res), _turns_with_vectors(messages, conversation, res)
+        )
     except LlmError as exc:
         if conversation.stored is not None:
             raise
-        return await _kept_for_later(conversation, said, res, request, (*warnings, f"llm_unavailable: {exc.detail}"))
-    facts, skipped = await _prepared(found, said, conversation, res, {"extract": _since(began)})
+        return await _kept_for_later(
+            conversation, messages, res, request, (*warnings, f"llm_unavailable: {exc.detail}")
+        )
+    facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)
     if not facts:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
@@ -96,13 +100,13 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
         if conversation.dry_run:
             return StoreResult(_previews(facts, res), warnings)
         try:
-            told = (*warnings, *_odd(facts))
-            outcomes = await _write(conversation, heard, facts, told, res, request, decide_inside=last)
+            all_warnings = (*warnings, *_decision_warnings(facts))
+            outcomes = await _write(conversation, new_turns, facts, all_warnings, res, request, decide_inside=last)
         except (Stale, write.Gone):
             if last:
                 raise
             continue
-        return StoreResult(outcomes, told)
+        return StoreResult(outcomes, all_warnings)
     raise AssertionError("the last attempt decides inside the lock")
 
 
@@ -126,32 +130,34 @@ async def _instruction(conversation: ConversationDraft, res: Resources) -> Clean
     return (await pii.clean(given, "prompt", res))[0] if given else None
 
 
-async def _extracted(spoken: Sequence[SourceMessage], conversation: ConversationDraft, res: Resources) -> Extracted:
+async def _extracted(sources: Sequence[SourceMessage], conversation: ConversationDraft, res: Resources) -> Extracted:
     llm = conversation.drafts[0].options.use_llm
     if res.llm is None or not llm:
-        return await res.threads.run(extract.by_rules, spoken)
+        return await res.threads.run(extract.by_rules, sources)
     workspace_id = conversation.scope.workspace_id
-    return await extract.from_messages(spoken, workspace_id, res, llm=llm, instruction=conversation.instruction)
+    return await extract.from_messages(sources, workspace_id, res, llm=llm, instruction=conversation.instruction)
 
 
-async def _heard(said: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> list[NewTurn]:
+async def _turns_with_vectors(
+    messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
+) -> list[NewTurn]:
     """The messages as turns; none where there are none to be written. Without a vector those that a job embeds later:
     long ones, or all if it fails now."""
     if conversation.dry_run or conversation.stored is not None:
         return []
-    if res.llm is not None and said[0].options.use_llm:
+    if res.llm is not None and messages[0].options.use_llm:
         await asyncio.sleep(HEAD_START_S)
-    turns = await _as_turns(said, res)
-    if sum(len(each.clean) for each in said) > SOON_CHARS:
+    turns = await _as_turns(messages, res)
+    if sum(len(each.clean) for each in messages) > EMBEDDED_AT_ONCE_CHARS:
         return turns
     try:
-        vectors = await res.embedder.embed(conversation.scope.workspace_id, [each.clean for each in said])
+        vectors = await res.embedder.embed(conversation.scope.workspace_id, [each.clean for each in messages])
     except EmbeddingError:
         return turns
     return [replace(turn, vector=vector) for turn, vector in zip(turns, vectors, strict=True)]
 
 
-async def _as_turns(said: Sequence[Draft], res: Resources) -> list[NewTurn]:
+async def _as_turns(messages: Sequence[Draft], res: Resources) -> list[NewTurn]:
     """The messages as turns with the weights of their words, and no vectors yet."""
     return [
         NewTurn(
@@ -160,7 +166,7 @@ async def _as_turns(said: Sequence[Draft], res: Resources) -> list[NewTurn]:
             draft.timestamp,
             weights=await res.threads.run_if_long(draft.clean, term_weights, draft.clean),
         )
-        for draft in said
+        for draft in messages
     ]
 
 
@@ -171,17 +177,17 @@ def _speaker(draft: Draft) -> tuple[str, CleanText, str | None]:
 
 async def _prepared(
     found: Extracted,
-    said: Sequence[Draft],
+    messages: Sequence[Draft],
     conversation: ConversationDraft,
     res: Resources,
     timings_ms: Mapping[str, float],
-) -> tuple[list[Considered], tuple[str, ...]]:
+) -> tuple[list[ConsideredFact], tuple[str, ...]]:
     """The facts with vector and annotation. One that cannot be embedded is skipped with a warning."""
     drafts: list[Draft] = []
     kept: list[Fact] = []
     warnings: list[str] = []
     for fact in found.facts:
-        draft = replace(_draft(fact, said, conversation, res), timings_ms=timings_ms)
+        draft = replace(_draft(fact, messages, conversation, res), timings_ms=timings_ms)
         try:
             clean = await pii.redact(draft, res)
         except PiiRejected:
@@ -196,7 +202,7 @@ async def _prepared(
     whole = [(draft, fact) for draft, fact in zip(ready, kept, strict=True) if _embedded(draft)]
     if len(whole) < len(ready):
         warnings.append(f"embedding_failed: {len(ready) - len(whole)} facts were skipped.")
-    return [Considered(draft, fact) for draft, fact in whole], tuple(warnings)
+    return [ConsideredFact(draft, fact) for draft, fact in whole], tuple(warnings)
 
 
 def _since(began: float) -> float:
@@ -208,9 +214,9 @@ def _embedded(draft: Draft) -> bool:
     return draft.embedding_status is EmbeddingStatus.STORED
 
 
-def _draft(fact: Fact, said: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
+def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
     """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from."""
-    source = said[fact.message] if fact.message is not None and fact.message < len(said) else said[-1]
+    source = messages[fact.message] if fact.message is not None and fact.message < len(messages) else messages[-1]
     given: CallerFields = conversation.drafts[0].given
     if given.importance is None and fact.level is not None:
         given = replace(given, importance=Importance.of_level(fact.level))
@@ -225,7 +231,7 @@ def _draft(fact: Fact, said: Sequence[Draft], conversation: ConversationDraft, r
     )
 
 
-async def _decided(facts: Sequence[Considered], res: Resources) -> list[Considered]:
+async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[ConsideredFact]:
     """Each fact with the memories nearest to it and a decision; some wait for a model at the same time."""
     if not facts:
         return []
@@ -236,24 +242,24 @@ async def _decided(facts: Sequence[Considered], res: Resources) -> list[Consider
         return [await _decide(facts[0], seen[0], recalled[0], res)]
     turn = asyncio.Semaphore(DECISIONS_AT_ONCE)
 
-    async def one(each: Considered, shown: tuple[Neighbour, ...], said_before: Sequence[Neighbour]) -> Considered:
+    async def one(each: ConsideredFact, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour]) -> ConsideredFact:
         async with turn:
-            return await _decide(each, shown, said_before, res)
+            return await _decide(each, shown, recalled, res)
 
     return list(await asyncio.gather(*map(one, facts, seen, recalled)))
 
 
-async def _recalled(session: Session, each: Considered, res: Resources) -> Sequence[Neighbour]:
-    """What the assistant may have said back; nothing for a fact in the user's own words."""
+async def _recalled(session: Session, each: ConsideredFact, res: Resources) -> Sequence[Neighbour]:
+    """What the assistant may have repeated; nothing for a fact in the user's own words."""
     if not each.fact.by_assistant:
         return ()
-    found = await _nearest(session, each.draft, res, limit=max(ECHOES, res.settings.dedup_candidates))
+    found = await _nearest(session, each.draft, res, limit=max(ECHO_CANDIDATES, res.settings.dedup_candidates))
     return found.neighbours
 
 
 async def _decide(
-    each: Considered, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour], res: Resources
-) -> Considered:
+    each: ConsideredFact, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour], res: Resources
+) -> ConsideredFact:
     began = time.perf_counter()
     draft = replace(each.draft, seen=shown)
     decision = apply.duplicate(draft) or operations.echo(draft.clean, recalled)
@@ -282,8 +288,8 @@ async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int
 
 async def _write(
     conversation: ConversationDraft,
-    heard: Sequence[NewTurn],
-    facts: Sequence[Considered],
+    new_turns: Sequence[NewTurn],
+    facts: Sequence[ConsideredFact],
     warnings: Sequence[str],
     res: Resources,
     request: WriteContext,
@@ -293,9 +299,9 @@ async def _write(
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
-        places, spoken = await _turns(session, conversation, heard, res, consolidated=True)
+        places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=True)
         batch = InsertBatch(session)
-        batch.add(*spoken)
+        batch.add(*turn_rows)
         outcomes: list[Outcome] = []
         links: list[SourceLink] = []
         touched: set[UUID | None] = set()
@@ -318,7 +324,7 @@ async def _write(
             )
         audited = write.audit_rows(scope, outcomes, request, res)
         # what was written here nobody erases before the commit; a memory that was only confirmed may be gone by now
-        sure = [each for each in links if spoken and each.memory_id in touched]
+        sure = [each for each in links if turn_rows and each.memory_id in touched]
         unsure = [each for each in links if each not in sure]
         batch.add(sources.new_rows(scope, sure), audited)
         if not unsure:  # the last statement but that of the idempotency key, which nobody else has locked
@@ -329,7 +335,7 @@ async def _write(
     return tuple(outcomes)
 
 
-async def _confirmed(session: Session, each: Considered, res: Resources, *, decide_inside: bool) -> Considered:
+async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, decide_inside: bool) -> ConsideredFact:
     """The fact if the world is as it was when it was decided on; Stale otherwise, or a decision inside the lock.
 
     Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
@@ -343,15 +349,15 @@ async def _confirmed(session: Session, each: Considered, res: Resources, *, deci
     return _by_rules(each, found.neighbours)
 
 
-async def _decided_inside(session: Session, each: Considered, res: Resources) -> Considered:
+async def _decided_inside(session: Session, each: ConsideredFact, res: Resources) -> ConsideredFact:
     return _by_rules(each, (await _nearest(session, each.draft, res)).neighbours)
 
 
-def _targets(each: Considered) -> set[UUID | None]:
+def _targets(each: ConsideredFact) -> set[UUID | None]:
     return {operation.target.id for operation in each.decision.edits if operation.target} if each.decision else set()
 
 
-def _by_rules(each: Considered, there: tuple[Neighbour, ...]) -> Considered:
+def _by_rules(each: ConsideredFact, there: tuple[Neighbour, ...]) -> ConsideredFact:
     """A decision inside the lock, where no model can be asked."""
     draft = replace(each.draft, seen=there)
     decision = apply.duplicate(draft) or operations.by_rules(draft.clean, there)
@@ -361,7 +367,7 @@ def _by_rules(each: Considered, there: tuple[Neighbour, ...]) -> Considered:
 async def _turns(
     session: Session,
     conversation: ConversationDraft,
-    heard: Sequence[NewTurn],
+    new_turns: Sequence[NewTurn],
     res: Resources,
     *,
     consolidated: bool,
@@ -373,16 +379,16 @@ async def _turns(
             raise TurnsGone("Some of the turns were erased while their facts were made.")
         await conversations.mark_consolidated(session, scope, conversation.stored)
         return list(conversation.stored), ()
-    stored, spoken = await conversations.append_turns(
+    stored, turn_rows = await conversations.append_turns(
         session,
         scope,
         conversation.external_id,
-        heard,
+        new_turns,
         generation=res.generation,
         consolidated_at=res.clock() if consolidated else None,
     )
-    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, heard)
-    return stored, spoken
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new_turns)
+    return stored, turn_rows
 
 
 def _spoken(draft: Draft) -> tuple[str, str | None]:
@@ -392,7 +398,7 @@ def _spoken(draft: Draft) -> tuple[str, str | None]:
 
 async def _kept_for_later(
     conversation: ConversationDraft,
-    said: Sequence[Draft],
+    messages: Sequence[Draft],
     res: Resources,
     request: WriteContext,
     warnings: tuple[str, ...],
@@ -401,12 +407,12 @@ async def _kept_for_later(
     why = "the language model failed; the messages are kept and will be curated later"
     if conversation.dry_run:
         return StoreResult((), (*warnings, f"no_facts: {why}."))
-    scope, heard = conversation.scope, await _as_turns(said, res)
+    scope, new_turns = conversation.scope, await _as_turns(messages, res)
     async with write_transaction(scope, res, request) as session:
-        places, spoken = await _turns(session, conversation, heard, res, consolidated=False)
-        await direct.insert(session, *spoken)
+        places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=False)
+        await direct.insert(session, *turn_rows)
         kept = deferred.consolidation_payload(
-            conversation, said[0], places[0].conversation_id, places[0].index, places[-1].index
+            conversation, messages[0], places[0].conversation_id, places[0].index, places[-1].index
         )
         job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
         await queue.enqueue(session, scope.workspace_id, [job])
@@ -416,9 +422,9 @@ async def _kept_for_later(
     return result
 
 
-def _previews(facts: Sequence[Considered], res: Resources) -> tuple[Outcome, ...]:
+def _previews(facts: Sequence[ConsideredFact], res: Resources) -> tuple[Outcome, ...]:
     return tuple(outcome for each in facts for outcome in apply.preview(each.draft, each.decision, res.settings))
 
 
-def _odd(facts: Sequence[Considered]) -> tuple[str, ...]:
+def _decision_warnings(facts: Sequence[ConsideredFact]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(warning for each in facts if each.decision for warning in each.decision.warnings))

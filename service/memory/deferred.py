@@ -113,51 +113,51 @@ def _given_to_json(draft: Draft) -> dict[str, Any]:
     }
 
 
-def from_json(workspace_id: UUID, stored_json: Mapping[str, Any]) -> ConversationDraft:
+def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraft:
     """The conversation that `to_json` was given, its texts redacted."""
-    user_id, agent_id, run_id, channel = stored_json["scope"]
+    user_id, agent_id, run_id, channel = stored["scope"]
     scope = Scope(workspace_id, user_id, agent_id, run_id, channel)
-    given = _given(stored_json["asked"])
-    options = Options(dedup=stored_json["dedup"], use_llm=stored_json["use_llm"], record=not stored_json["infer"])
-    received_at = datetime.fromisoformat(stored_json["received_at"])
-    drafts = [_draft(each, scope, given, options, received_at) for each in stored_json["messages"]]
+    given = _given(stored["asked"])
+    options = Options(dedup=stored["dedup"], use_llm=stored["use_llm"], record=not stored["infer"])
+    received_at = datetime.fromisoformat(stored["received_at"])
+    drafts = [_draft(each, scope, given, options, received_at) for each in stored["messages"]]
     return ConversationDraft(
-        scope, drafts, stored_json["external_id"], infer=stored_json["infer"], instruction=stored_json["instruction"]
+        scope, drafts, stored["external_id"], infer=stored["infer"], instruction=stored["instruction"]
     )
 
 
 def _message(draft: Draft) -> dict[str, Any]:
-    spoken = draft.speech
-    assert spoken is not None, "a record is a message"
+    speech = draft.speech
+    assert speech is not None, "a record is a message"
     return {
         "text": draft.clean,
-        "role": spoken.role,
-        "speaker": spoken.speaker,
-        "timestamp": _iso(spoken.timestamp),
+        "role": speech.role,
+        "speaker": speech.speaker,
+        "timestamp": _iso(speech.timestamp),
     }
 
 
 def _draft(
-    stored_json: Mapping[str, Any], scope: Scope, given: CallerFields, options: Options, received_at: datetime
+    stored: Mapping[str, Any], scope: Scope, given: CallerFields, options: Options, received_at: datetime
 ) -> Draft:
-    spoken = Speech(stored_json["role"], stored_json["speaker"], _moment(stored_json["timestamp"]))
-    return Draft(scope, stored_json["text"], given, options, received_at, spoken)
+    speech = Speech(stored["role"], stored["speaker"], _moment(stored["timestamp"]))
+    return Draft(scope, stored["text"], given, options, received_at, speech)
 
 
-def _given(stored_json: Mapping[str, Any]) -> CallerFields:
+def _given(stored: Mapping[str, Any]) -> CallerFields:
     return CallerFields(
-        type=MemoryType(stored_json["type"]) if stored_json["type"] else None,
-        type_confidence=stored_json["type_confidence"],
-        importance=Importance(*stored_json["importance"]) if stored_json["importance"] else None,
-        tags=tuple(stored_json["tags"]),
-        metadata=stored_json["metadata"],
-        timestamp=_moment(stored_json["timestamp"]),
-        timezone=stored_json["timezone"],
-        t_valid=_moment(stored_json["t_valid"]),
-        t_invalid=_moment(stored_json["t_invalid"]),
-        expires_at=_moment(stored_json.get("expires_at")),
-        session_id=stored_json["session_id"],
-        compare=filters.read(stored_json["filters"]) if stored_json.get("filters") else None,
+        type=MemoryType(stored["type"]) if stored["type"] else None,
+        type_confidence=stored["type_confidence"],
+        importance=Importance(*stored["importance"]) if stored["importance"] else None,
+        tags=tuple(stored["tags"]),
+        metadata=stored["metadata"],
+        timestamp=_moment(stored["timestamp"]),
+        timezone=stored["timezone"],
+        t_valid=_moment(stored["t_valid"]),
+        t_invalid=_moment(stored["t_invalid"]),
+        expires_at=_moment(stored.get("expires_at")),
+        session_id=stored["session_id"],
+        compare=filters.read(stored["filters"]) if stored.get("filters") else None,
     )
 
 
@@ -165,5 +165,5 @@ def _iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-def _moment(stored_json: str | None) -> datetime | None:
-    return datetime.fromisoformat(stored_json) if stored_json else None
+def _moment(stored: str | None) -> datetime | None:
+    return datetime.fromisoformat(stored) if stored else None

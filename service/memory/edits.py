@@ -171,12 +171,12 @@ async def _covered(context: EditContext, draft: Draft, target: Neighbour | None 
     """The outcome when another memory than the target has this very text already."""
     if not draft.options.dedup or (context.only_edit and draft.merged is None):
         return None
-    there = await deduplication.with_hash(context.session, draft.scope, _final_hash(draft), now=draft.received_at)
-    if there is None or (target is not None and there.id == target.id):
+    equal = await deduplication.with_hash(context.session, draft.scope, _final_hash(draft), now=draft.received_at)
+    if equal is None or (target is not None and equal.id == target.id):
         return None
-    await write.keep_evidence(context.session, draft.scope, there.id, draft.evidence)
-    known = Edit(Action.NONE, there)
-    return _outcome(context, replace(draft, dedup=dedup_of(known)), Action.NONE, known, text=there.text)
+    await write.keep_evidence(context.session, draft.scope, equal.id, draft.evidence)
+    known = Edit(Action.NONE, equal)
+    return _outcome(context, replace(draft, dedup=dedup_of(known)), Action.NONE, known, text=equal.text)
 
 
 async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:

@@ -51,7 +51,7 @@ class ForgottenScope:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenMemory:
-    """What became of one id: gone now, gone before, or (neither) never seen."""
+    """What became of one id: deleted now, deleted before, or (neither) never seen."""
 
     id: UUID
     deleted: bool = False
@@ -63,17 +63,17 @@ async def forget(
 ) -> ForgottenMemory:
     """Deletes one memory; again is fine. Raises NotFound for an id that was never seen, or PreconditionFailed."""
     async with res.db.read(workspace_id) as session:
-        there = await memories.get(session, workspace_id, memory_id)
-    if there is None:
+        memory = await memories.get(session, workspace_id, memory_id)
+    if memory is None:
         return await _deleted_before(workspace_id, memory_id, res, request)
-    async with write_transaction(there.scope, res, request) as session:
+    async with write_transaction(memory.scope, res, request) as session:
         now = await memories.get(session, workspace_id, memory_id)
         if now is not None:
             check(now.version, expected)
-        gone = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
-        found = ForgottenMemory(memory_id, deleted=bool(gone), already_deleted=not gone)
-        if gone:
-            await note(session, "delete", there.scope, gone, request, res)
+        deleted = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
+        found = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
+        if deleted:
+            await note(session, "delete", memory.scope, deleted, request, res)
         await keep(session, workspace_id, found, request)
     return found
 
@@ -95,13 +95,13 @@ async def forget_many(
     """What became of each id, in their order; all in one transaction. Unknown ids do not
     keep the others from being deleted."""
     async with plain_transaction(workspace_id, res, request) as session:
-        gone: set[UUID] = set()
+        deleted: set[UUID] = set()
         for part in _parts(sorted(set(ids))):
-            gone.update(await deletion.delete_memories(session, workspace_id, part, generation=res.generation))
-        before = await deletion.deleted_before(session, workspace_id, [each for each in ids if each not in gone])
-        if gone:
-            await note(session, "delete", Scope(workspace_id), sorted(gone), request, res)
-        found = [ForgottenMemory(each, each in gone, each in before) for each in ids]
+            deleted.update(await deletion.delete_memories(session, workspace_id, part, generation=res.generation))
+        before = await deletion.deleted_before(session, workspace_id, [each for each in ids if each not in deleted])
+        if deleted:
+            await note(session, "delete", Scope(workspace_id), sorted(deleted), request, res)
+        found = [ForgottenMemory(each, each in deleted, each in before) for each in ids]
         await keep(session, workspace_id, found, request)
     return found
 
@@ -129,13 +129,13 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
 
 async def _delete_at_once(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
     ids = await deletion.next_ids(session, extent, after=None, limit=AT_ONCE)
-    gone: list[UUID] = []
+    deleted: list[UUID] = []
     for part in _parts(ids):
-        gone += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
+        deleted += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
     await _delete_unnamed_entities(session, extent, res)
-    if gone:
-        await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
-    return len(gone)
+    if deleted:
+        await note(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
+    return len(deleted)
 
 
 async def _delete_unnamed_entities(session: Session, extent: Extent, res: Resources) -> None:
@@ -153,11 +153,11 @@ async def forget_next_batch(
     extent = _extent(workspace_id, operation.request)
     async with res.db.begin(workspace_id) as session:
         ids = await deletion.next_ids(session, extent, after=after)
-        gone = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
-        if gone:
-            await _count(session, workspace_id, operation.id, len(gone))
+        deleted = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
+        if deleted:
+            await _count(session, workspace_id, operation.id, len(deleted))
             request = WriteContext(f"operation:{operation.id}")
-            await note(session, "delete", extent.scope, gone, request, res, covers=_named(extent))
+            await note(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
         if not ids:
             await _delete_unnamed_entities(session, extent, res)
     return ids[-1] if ids else None
@@ -191,10 +191,10 @@ async def reset_next_batch(
     """The same for the memories of a reset."""
     upto = datetime.fromisoformat(operation.request["upto"])
     async with res.db.begin(workspace_id) as session:
-        gone = await purge.remove_memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
-        if gone:
-            await _count(session, workspace_id, operation.id, len(gone))
-    return gone[-1] if gone else None
+        deleted = await purge.remove_memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
+        if deleted:
+            await _count(session, workspace_id, operation.id, len(deleted))
+    return deleted[-1] if deleted else None
 
 
 async def reset_other_rows(operation: OperationRecord, workspace_id: UUID, res: Resources) -> int:
@@ -244,20 +244,26 @@ async def remove_outlived(res: Resources) -> int:
             found = await schedule.outlived(
                 session, res.clock(), retention_days=res.settings.memory_retention_days, limit=BATCH
             )
-        gone = 0
+        batch = 0
         for workspace_id, group in groupby(sorted(found), key=itemgetter(0)):
-            gone += await _remove_expired(workspace_id, [memory_id for _, memory_id in group], res)
-        removed += gone
-        if not gone:  # nothing left, or other workers were faster
+            batch += await _remove_expired(workspace_id, [memory_id for _, memory_id in group], res)
+        removed += batch
+        if not batch:  # nothing left, or other workers were faster
             return removed
 
 
 async def _remove_expired(workspace_id: UUID, ids: list[UUID], res: Resources) -> int:
     async with res.db.begin(workspace_id) as session:
         settings = res.of_workspace(dict((await workspace(session, workspace_id)).settings))
-        gone = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
-        if gone:
+        deleted = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
+        if deleted:
             await note(
-                session, "delete", Scope(workspace_id), gone, WriteContext("job:cleanup"), settings, reason="outlived"
+                session,
+                "delete",
+                Scope(workspace_id),
+                deleted,
+                WriteContext("job:cleanup"),
+                settings,
+                reason="outlived",
             )
-    return len(gone)
+    return len(deleted)

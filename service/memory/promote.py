@@ -55,12 +55,12 @@ async def promote(
     """Raises NotFound, PreconditionFailed, or Conflict for a memory that is archived or in `_global` already."""
     because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
     async with res.db.read(workspace_id) as session:
-        there = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-    if there is None:
+        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None:
         raise missing()
-    if there.scope.channel == GLOBAL_CHANNEL:
+    if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is in _global already.", field="id")
-    async with write_transaction(there.scope, res, request) as session:
+    async with write_transaction(memory.scope, res, request) as session:
         ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
         original = await memories.get(session, workspace_id, memory_id)
         if not ends or original is None:

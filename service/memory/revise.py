@@ -42,11 +42,11 @@ async def revise(
     """The memory as it is afterwards. Raises NotFound, PreconditionFailed, PiiRejected, or Conflict when another memory
     of the scope has the new text already. Values equal to the present ones are no change."""
     async with res.db.read(workspace_id) as session:
-        there = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-    if there is None:
+        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None:
         raise missing()
-    draft = await _prepared(there, revision, res)
-    async with write_transaction(there.scope, res, request) as session:
+    draft = await _prepared(memory, revision, res)
+    async with write_transaction(memory.scope, res, request) as session:
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
         old = await memories.get(session, workspace_id, memory_id, alive_at=res.clock()) if was else None
         if was is None or old is None:
@@ -70,10 +70,10 @@ async def restore(
     """The memory, active; one that is not archived stays as it is. Raises NotFound, PreconditionFailed, or Conflict
     when the scope has a live memory with this text."""
     async with res.db.read(workspace_id) as session:
-        there = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-    if there is None:
+        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None:
         raise missing()
-    async with write_transaction(there.scope, res, request) as session:
+    async with write_transaction(memory.scope, res, request) as session:
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
         found = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
         if was is None or found is None:
@@ -94,21 +94,21 @@ async def restore(
     return found
 
 
-async def _prepared(there: Memory, revision: Revision, res: Resources) -> Draft:
+async def _prepared(memory: Memory, revision: Revision, res: Resources) -> Draft:
     """What is to be written, redacted; with a text, everything that follows from it."""
     settings = res.settings
-    chosen = revision.type or (there.kind.type if there.kind.source is ClassificationSource.EXPLICIT else None)
-    record = there.role is not None
+    chosen = revision.type or (memory.kind.type if memory.kind.source is ClassificationSource.EXPLICIT else None)
+    record = memory.role is not None
     draft = Draft(
-        scope=there.scope,
+        scope=memory.scope,
         raw=revision.text or "",
         given=CallerFields(
             type=chosen,
-            type_confidence=there.kind.confidence if revision.type is None else revision.type_confidence,
+            type_confidence=memory.kind.confidence if revision.type is None else revision.type_confidence,
             tags=revision.tags or (),
             metadata=revision.metadata or {},
             # a message keeps its day; a correction by hand speaks of today
-            timestamp=there.timestamp if record else None,
+            timestamp=memory.timestamp if record else None,
             timezone=settings.timezone,
         ),
         options=Options(
