@@ -59,7 +59,10 @@ WAYS: Mapping[str, Mapping[str, Way]] = {
     },
     "without": {
         FULL: {},
-        **{f"without {name}": {"weights": {name: 0}} for name in (*FOUR, "speaker", "telling", "oneself", "dated")},
+        **{
+            f"without {name}": {"weights": {name: 0}}
+            for name in (*FOUR, "speaker", "declarative", "first_person", "dated")
+        },
         "without rare": {"weights": {"rare": 0, "rare_alone": 0}},
         "without time": {"weights": {"time": 0, "time_alone": 0}},
         "without entity": {"weights": {"entity": 0, "entity_alone": 0}},

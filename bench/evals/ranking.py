@@ -155,7 +155,7 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[IndexedText], res: Re
     applies = {
         "time": present or seen.time,
         "speaker": seen.speakers or seen.role,
-        "oneself": seen.speakers,
+        "first_person": seen.speakers,
         "dated": seen.asks_when,
     }
     unasked = NEVER | {name for name, asks in applies.items() if not asks}
@@ -177,7 +177,7 @@ def _signals(
         context_vector=float(vector @ each.context_vector),
         speaker=matching.speaker_match(seen, each.speaker, each.role),
         asking=context.question_share(each.text),
-        oneself=context.first_person(each.text),
+        first_person=context.first_person(each.text),
         time=time,
         dated=float(each.dated),
     )

@@ -42,8 +42,8 @@ class Weights(_Part):
     speaker: Weight = Field(
         default=0.5, description="Said by the role asked for; 0.6 of it when said by a speaker who is named"
     )
-    telling: Weight = Field(default=0.5, description="States something rather than asks")
-    oneself: Weight = Field(default=0.5, description="In the first person, where the query names a speaker")
+    declarative: Weight = Field(default=0.5, description="States something rather than asks")
+    first_person: Weight = Field(default=0.5, description="In the first person, where the query names a speaker")
     time: Weight = Field(default=1.0, description="Close to the time asked for")
     time_alone: Weight = Field(default=4.0, description="The same when nothing but a time is asked for")
     dated: Weight = Field(default=0.5, description="Mentions a time, where the query asks when")

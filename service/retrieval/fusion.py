@@ -34,7 +34,19 @@ BM25: Final = ("text_lexical", "context_lexical")
 COSINES: Final = ("text_vector", "context_vector")
 
 
-NAMES: Final = (*BM25, *COSINES, "speaker", "telling", "oneself", "time", "dated", "rare", "tag", "entity", "goal")
+NAMES: Final = (
+    *BM25,
+    *COSINES,
+    "speaker",
+    "declarative",
+    "first_person",
+    "time",
+    "dated",
+    "rare",
+    "tag",
+    "entity",
+    "goal",
+)
 """Of the signals, in weights and explanations."""
 
 DEFAULT: Final = Weights()
@@ -58,7 +70,7 @@ class Signals:
     context_vector: float | None = None
     speaker: float = 0.0
     asking: float = 0.0
-    oneself: float = 0.0
+    first_person: float = 0.0
     time: float = 0.0
     dated: float = 0.0
     rare: float = 0.0
@@ -97,7 +109,7 @@ class Ranked:
 @dataclass(frozen=True, slots=True)
 class Columns:
     """What is known of all candidates, as Signals says it of one. `signals` by name: one that is left out is 0 for all;
-    `telling` is the share of the text that does not ask."""
+    `declarative` is the share of the text that does not ask."""
 
     keys: Sequence[Hashable]
     signals: Mapping[str, Column]
@@ -241,7 +253,7 @@ def _weighted(weights: Weights, context: FusionContext) -> dict[str, float]:
 
 
 def _raw(each: Signals, name: str) -> float | None:
-    if name == "telling":
+    if name == "declarative":
         return 1.0 - each.asking
     if name == "context_lexical" and each.context_lexical is None:
         return each.text_lexical

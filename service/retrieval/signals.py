@@ -145,7 +145,7 @@ def fusion_context(context: QueryContext) -> FusionContext:
     parsed = context.parsed
     applies = {
         "speaker": bool(parsed.speakers) or parsed.role is not None,
-        "oneself": bool(parsed.speakers),
+        "first_person": bool(parsed.speakers),
         "time": parsed.time is not None or context.time_span is not None,
         "dated": parsed.asks_when,
         "rare": bool(required_terms(context)),
@@ -184,8 +184,8 @@ def of(found: Features, context: QueryContext) -> Columns:
         "text_vector": found.text_vector,
         "context_vector": _filled(found.context_vector, found.text_vector),
         "speaker": _speaker(found, context.parsed),
-        "telling": 1.0 - phrasing_signals.asking(found.ids, found.phrasing),
-        "oneself": phrasing_signals.first_person(found.ids, found.phrasing)
+        "declarative": 1.0 - phrasing_signals.asking(found.ids, found.phrasing),
+        "first_person": phrasing_signals.first_person(found.ids, found.phrasing)
         if context.parsed.speakers
         else np.zeros(len(found.ids)),
         "time": _timely(found, context),

@@ -104,7 +104,7 @@ def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list
             context_vector=each.context_cosine,
             speaker=matching.speaker_match(parsed, each.speaker, each.role),
             asking=float(asking[at]),
-            oneself=float(first_person[at]),
+            first_person=float(first_person[at]),
             time=float(times[at]),
             rare=matching.exact_match(
                 parsed.exact_terms, {term for term, number in prepared.terms.items() if number in each.terms}, rarity
@@ -120,7 +120,7 @@ def _unasked(parsed: ParsedQuery) -> frozenset[str]:
     """The signals that take no part in this query."""
     applies = {
         "speaker": bool(parsed.speakers) or parsed.role is not None,
-        "oneself": bool(parsed.speakers),
+        "first_person": bool(parsed.speakers),
         "time": parsed.time is not None,
         "rare": bool(parsed.exact_terms),
     }

@@ -99,7 +99,16 @@ async def test_without_explain_nothing_is_told(boats: AsyncClient) -> None:
 
 
 def only(**weights: float) -> dict[str, float]:
-    names = ("text_lexical", "context_lexical", "text_vector", "context_vector", "speaker", "telling", "time", "rare")
+    names = (
+        "text_lexical",
+        "context_lexical",
+        "text_vector",
+        "context_vector",
+        "speaker",
+        "declarative",
+        "time",
+        "rare",
+    )
     return {**dict.fromkeys(names, 0.0), "entity": 0.0, "entity_alone": 0.0, "rare_alone": 0.0, **weights}
 
 
@@ -127,8 +136,8 @@ async def test_a_workspace_has_weights_of_its_own(
     assert first["explain"]["terms"].keys() == {"text_vector"}
     assert {"importance", "diversity"} <= first["explain"]["factors"].keys()
     assert "hybrid" not in found["metrics"]["techniques"]
-    found = await ask(boats, explain=True, weights={"telling": 1}, techniques={"hybrid": True}, diversity=0)
-    assert found["results"][0]["explain"]["terms"].keys() == {"text_vector", "telling"}
+    found = await ask(boats, explain=True, weights={"declarative": 1}, techniques={"hybrid": True}, diversity=0)
+    assert found["results"][0]["explain"]["terms"].keys() == {"text_vector", "declarative"}
     assert "hybrid" in found["metrics"]["techniques"]
     await store(other_client, embedder, "The boat is in Wismar.", 0.5)
     assert len((await ask(other_client, explain=True))["results"][0]["explain"]["terms"]) > 1
@@ -177,7 +186,7 @@ async def test_importance_times_relevance_lifts(client: AsyncClient, embedder: A
     await store(client, embedder, "At rest", 0.5, importance=0.9)
     await store(client, embedder, "At sea", 0.52, importance=0.1)
     assert await texts(client) == ["At sea", "At rest"]
-    found = await ask(client, factors={"importance": 1}, weights={"telling": 5}, explain=True)
+    found = await ask(client, factors={"importance": 1}, weights={"declarative": 5}, explain=True)
     assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
     assert found["results"][0]["explain"]["factors"]["importance"] == pytest.approx(1.8)
 
@@ -187,7 +196,7 @@ async def test_what_is_recent_lifts(client: AsyncClient, embedder: AngleEmbedder
     clock.forward(days=30)
     await store(client, embedder, "At rest", 0.5)
     assert await texts(client) == ["At sea", "At rest"]
-    found = await ask(client, factors={"recency": 0.5}, weights={"telling": 5}, explain=True)
+    found = await ask(client, factors={"recency": 0.5}, weights={"declarative": 5}, explain=True)
     assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
     factors = [hit["explain"]["factors"]["recency"] for hit in found["results"]]
     assert factors == pytest.approx([1.5, 1.0])  # now, and after a half-life
@@ -200,12 +209,12 @@ async def test_what_is_past_ranks_lower_unless_asked_for(
     second = await store(client, embedder, "At rest", 0.5)
     for memory_id, tag in ((first, "past"), (second, "current")):
         await tables.fetch("UPDATE memory SET temporal_tag = $1 WHERE id = $2", tag, UUID(memory_id))
-    found = await ask(client, weights={"telling": 5}, explain=True)
+    found = await ask(client, weights={"declarative": 5}, explain=True)
     assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
     assert [hit["explain"]["factors"]["temporal_tag"] for hit in found["results"]] == [1.2, 0.7]
     embedder.place("Where was the boat kept before?", 1.0)
     assert (await texts(client, "Where was the boat kept before?"))[0] == "At sea"
-    assert (await texts(client, weights={"telling": 5}, factors={"temporal_tag": False}))[0] == "At sea"
+    assert (await texts(client, weights={"declarative": 5}, factors={"temporal_tag": False}))[0] == "At sea"
 
 
 async def test_diversity_moves_repeats_down(client: AsyncClient, embedder: AngleEmbedder) -> None:

@@ -49,7 +49,7 @@ async def said(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
 async def test_who_speaks_of_himself_is_before_who_speaks_to_another(said: AsyncClient) -> None:
     terms = await ask(said)
     assert list(terms) == [DATED, OWN, HERS]
-    assert [terms[text]["oneself"]["raw"] for text in (OWN, HERS)] == [
+    assert [terms[text]["first_person"]["raw"] for text in (OWN, HERS)] == [
         pytest.approx(context.first_person(OWN)),
         pytest.approx(context.first_person(HERS)),
     ]
@@ -64,7 +64,7 @@ async def test_what_names_a_time_answers_when(said: AsyncClient) -> None:
 
 async def test_nobody_is_named(said: AsyncClient) -> None:
     terms = await ask(said, "When was the boat sold?")
-    assert not any("oneself" in each for each in terms.values())
+    assert not any("first_person" in each for each in terms.values())
 
 
 async def test_a_long_text_speaks_of_nobody(said: AsyncClient) -> None:
@@ -72,4 +72,4 @@ async def test_a_long_text_speaks_of_nobody(said: AsyncClient) -> None:
     messages = [{"role": "user", "name": "Ines", "content": long}]
     assert (await said.post("/v1/memories", json={"messages": messages, "infer": False, **USER})).status_code == 201
     terms = await ask(said)
-    assert next(each for text, each in terms.items() if len(text) > 2_000)["oneself"]["raw"] == 0.5
+    assert next(each for text, each in terms.items() if len(text) > 2_000)["first_person"]["raw"] == 0.5

@@ -108,7 +108,7 @@ LIFTED = Signals("b", 1.0, 1.0, 0.5, 0.5)
     "lifted",
     [
         replace(LIFTED, speaker=1.0),
-        replace(LIFTED, oneself=1.0),
+        replace(LIFTED, first_person=1.0),
         replace(LIFTED, time=1.0),
         replace(LIFTED, dated=1.0),
         replace(LIFTED, rare=1.0),

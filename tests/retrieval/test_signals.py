@@ -111,7 +111,7 @@ def one_by_one(row: Row, question: QueryContext) -> Signals:
         row["context_vector"],
         speaker=matching.speaker_match(parsed, row["speaker"], row["role"]),
         asking=context.question_share(row["phrasing"]) if row["phrasing"] else 0.0,
-        oneself=_oneself(row) if parsed.speakers else 0.0,
+        first_person=_first_person(row) if parsed.speakers else 0.0,
         time=time,
         dated=float(parsed.asks_when and row["dated"]),
         rare=matching.exact_match(signals.required_terms(question), held, question.rarity),
@@ -124,7 +124,7 @@ def one_by_one(row: Row, question: QueryContext) -> Signals:
     )
 
 
-def _oneself(row: Row) -> float:
+def _first_person(row: Row) -> float:
     return context.first_person(row["phrasing"]) if row["phrasing"] else 0.5
 
 
