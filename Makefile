@@ -43,9 +43,10 @@ test-pg16: install-pg16 ## the same tests on Postgres 16
 golden: install-dev ## write tests/db/golden again, after a change of a search statement
 	@WRITE_GOLDEN=1 $(IN) -m pytest -q tests/db/test_golden.py
 
-lint: install-dev ## ruff: rules and format
+lint: install-dev ## ruff (rules and format) and the house rules
 	@$(IN) -m ruff check .
 	@$(IN) -m ruff format --check .
+	@$(IN) tools/house_rules.py
 
 types: install-dev ## mypy --strict
 	@$(IN) -m mypy
