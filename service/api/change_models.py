@@ -47,7 +47,7 @@ class PatchFields(RequestModel):
     )
     importance: Unit | None = Field(None, description="0..1")
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
-    type: TypeName | None = Field(None, description="One of seven kinds; it stays when the text changes")
+    type: TypeName | None = Field(None, description="One of seven types; it stays when the text changes")
     type_confidence: Unit | None = Field(None, description="0..1: how sure the type is")
     confidence: Unit | None = Field(None, description="The same as type_confidence")
     fact_confidence: Unit | None = Field(None, description="0..1: how sure the fact is")
@@ -56,8 +56,8 @@ class PatchFields(RequestModel):
         description="Merged key by key; null under a key removes it, null for all removes every key",
         examples=[{"reviewed": True}],
     )
-    t_valid: Time | None = Field(None, description="First moment it counts; null: always did")
-    t_invalid: Time | None = Field(None, description="First moment it no longer counts; null: it goes on")
+    t_valid: Time | None = Field(None, description="Valid from this moment on; null: since ever")
+    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; null: it stays valid")
     ttl_s: int | None = Field(
         None, ge=1, le=MAX_TTL_S, description="Seconds from now until it is gone; instead of expires_at"
     )
@@ -227,5 +227,5 @@ class PatchMemoriesResponse(ResponseModel):
     """The outcome of each item."""
 
     results: list[PatchedMemoryItem] = Field(description="One for each item, in order")
-    succeeded: int = Field(description="So many were changed, or stayed as they were asked to be")
-    failed: int = Field(description="So many were not")
+    succeeded: int = Field(description="How many items were changed, or already were as requested")
+    failed: int = Field(description="How many items failed")

@@ -33,21 +33,19 @@ class DecisionResponse(ResponseModel):
     )
     source: str = Field(description="Who decided: rules, llm, or review for a person")
     model: str = Field(description="Which model, or which version of the rules; person for a review")
-    prompt_sha256: str | None = Field(description="SHA-256 of the prompt, in hexadecimal; null: no model was asked")
+    prompt_sha256: str | None = Field(description="SHA-256 of the prompt, in hexadecimal; null: no model was called")
     candidates: list[str] = Field(description="UUIDs of the memories it was decided from")
-    reply: str | None = Field(description="What the model answered, word for word; null: none was asked")
+    reply: str | None = Field(description="The model's answer, verbatim; null: no model was called")
     verdict: str = Field(description="In the words of whoever decided, such as ADD, UPDATE, DELETE, NONE or accept")
     reason: str = Field(description="Why, in words; may be empty")
     rejected: bool = Field(description="true: the model's answer could not be used, and the rules decided")
     state: Literal["applied", "rejected", "undone"] = Field(description="applied; rejected, as above; or undone")
     before: str | None = Field(description="The memory's text before; null: there was none, or nothing changed")
     after: str | None = Field(description="Its text afterwards; null: there is none, or nothing changed")
-    ruling_id: Id | None = Field(
-        description="UUID that decisions share which are undone together; null: it stands alone"
-    )
+    ruling_id: Id | None = Field(description="UUID shared by decisions that are undone together; null: none")
     history_id: Id | None = Field(description="UUID of the entry of history that it caused; null: it changed nothing")
     created_at: Time = Field(description="When it was made")
-    undone_at: Time | None = Field(description="When it was taken back; null: it stands")
+    undone_at: Time | None = Field(description="When it was undone; null: it was not")
 
 
 class DecisionPage(ResponseModel):
@@ -62,7 +60,7 @@ class UndoDecisionResponse(ResponseModel):
 
     id: Id = Field(description="UUID of the decision")
     state: Literal["undone"] = Field(description="Always undone")
-    undone_at: Time = Field(description="When it was taken back, the first time")
+    undone_at: Time = Field(description="When it was undone, the first time")
     decisions: list[Id] = Field(description="UUIDs of all decisions of the ruling, this one included")
     memories: list[MemoryResponse] = Field(description="Those that came back, as they are now")
     removed: list[Id] = Field(description="UUIDs of memories that the ruling had made, and that are gone")

@@ -37,7 +37,7 @@ class PurgeReceiptResponse(ResponseModel):
     purged: bool = Field(description="Always true")
     counts: dict[str, int] = Field(description="Rows removed, by table; of audit_log rows whose words are blanked")
     subject_sha256: str = Field(
-        description="SHA-256 over workspace and subject, in hexadecimal; it stands in the audit, too"
+        description="SHA-256 over workspace and subject, in hexadecimal; the audit log has it, too"
     )
     purged_at: Time = Field(description="When")
     vacuum: VacuumState = Field(

@@ -30,11 +30,11 @@ class MemoryResponse(ResponseModel):
     """A stored memory."""
 
     id: Id = Field(description="UUID")
-    memory: str = Field(description="Its text, secrets cut out", examples=["Prefers tea over coffee in the morning"])
+    memory: str = Field(description="Its text, redacted", examples=["Prefers tea over coffee in the morning"])
     hash: str = Field(description="MD5 of the text, in hexadecimal", examples=["9e107d9d372bb6826bd81d3542a419d6"])
-    type: MemoryType = Field(description="One of seven kinds", examples=["Preference"])
+    type: MemoryType = Field(description="One of seven types", examples=["Preference"])
     type_confidence: float = Field(description="0..1: how sure the type is", examples=[0.85])
-    classification_source: ClassificationSource = Field(description="Who named the type", examples=["regex"])
+    classification_source: ClassificationSource = Field(description="Who determined the type", examples=["regex"])
     fact_confidence: float | None = Field(
         description="0..1: how sure a fact out of a conversation is; null for what was stored as it is", examples=[0.9]
     )
@@ -46,8 +46,8 @@ class MemoryResponse(ResponseModel):
         description="The tags and what stands before each : or /", examples=[["drink", "morning", "morning:tea"]]
     )
     categories: list[str] = Field(description="What it is about, in lower case", examples=[["food"]])
-    metadata: Metadata = Field(description="Yours", examples=[{"project": "atlas"}])
-    temporal: TemporalDetails = Field(description="The times that its text names, and until when it counts")
+    metadata: Metadata = Field(description="The caller's own", examples=[{"project": "atlas"}])
+    temporal: TemporalDetails = Field(description="The times that its text names, and until when it is valid")
     entities: dict[str, list[str]] = Field(
         description="Names in it by kind, found shortly after storing", examples=[{"people": ["Ana"]}]
     )
@@ -77,8 +77,8 @@ class MemoryResponse(ResponseModel):
         description="Of a message kept word by word its place in the conversation, from 0; else null", examples=[12]
     )
     timestamp: Time = Field(description="When it happened", examples=["2026-03-02T09:30:00+00:00"])
-    t_valid: Time | None = Field(description="First moment it counts; null: always did")
-    t_invalid: Time | None = Field(description="First moment it no longer counts; null: still does")
+    t_valid: Time | None = Field(description="Valid from this moment on; null: since ever")
+    t_invalid: Time | None = Field(description="No longer valid from this moment on; null: it is still valid")
     relevance: float = Field(description="0..1: fades without use; 1 when stored", examples=[0.97])
     salience: float = Field(description="0..1: begins as importance, grows with use", examples=[0.6])
     access_count: int = Field(description="How often it was found, from 0; about a second late", examples=[3])

@@ -26,7 +26,7 @@ Errors are `application/problem+json` and name the `field`. A trailing slash mak
 
 COMMON = {
     "id": "Its id",
-    "limit": "At most so many",
+    "limit": "At most this many",
     "cursor": "next_cursor of the page before",
     "include_archived": "Archived ones, too",
     "user_id": "Of this user",

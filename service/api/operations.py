@@ -24,7 +24,7 @@ class AcceptedResponse(ResponseModel):
     """The work is safe and will be done; ask `url` how far it is."""
 
     operation_id: Id = Field(description="UUID to ask by")
-    status: Literal["queued"] = Field(default="queued", description="Always queued: `url` says how it goes on")
+    status: Literal["queued"] = Field(default="queued", description="Always queued: `url` tells the progress")
     url: str = Field(description="Where to ask", examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
 
 
@@ -35,8 +35,8 @@ def accepted(operation_id: UUID) -> StoredAnswer:
 class OperationProgress(ResponseModel):
     """How far a deletion is."""
 
-    done: int = Field(description="So many memories are deleted, from 0")
-    total: int = Field(description="Out of so many")
+    done: int = Field(description="Memories deleted so far")
+    total: int = Field(description="Memories to delete in all")
 
 
 class OperationResponse(ResponseModel):
@@ -57,7 +57,7 @@ class OperationResponse(ResponseModel):
         description="With status failed: `code`, `detail`, and `field` where one is to blame; null otherwise"
     )
     created_at: Time = Field(description="When the request was accepted")
-    finished_at: Time | None = Field(description="When it was done or failed; null: it goes on")
+    finished_at: Time | None = Field(description="When it was done or failed; null: not yet")
 
 
 @router.get(

@@ -64,8 +64,8 @@ class CreateRelationRequest(RequestModel):
     )
     strength: Unit = Field(1.0, description="0..1")
     properties: Metadata = Field(default_factory=dict, description="Whatever you like to keep with the edge")
-    t_valid: Time | None = Field(None, description="First moment it holds; left out: always did")
-    t_invalid: Time | None = Field(None, description="First moment it no longer holds; left out: it goes on")
+    t_valid: Time | None = Field(None, description="Valid from this moment on; left out: since ever")
+    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; left out: it stays valid")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -81,12 +81,12 @@ class RelationResponse(ResponseModel):
     target_id: Id = Field(description="UUID of the memory that it leads to")
     type: RelationType = Field(description="Read from source to target")
     strength: float = Field(description="0..1")
-    properties: dict[str, Any] = Field(description="Yours; of an edge that came by itself what drew it")
-    t_valid: Time | None = Field(description="First moment it holds; null: always did")
-    t_invalid: Time | None = Field(description="First moment it no longer holds; null: it goes on")
+    properties: dict[str, Any] = Field(description="The caller's own; for an edge that the service made, its reason")
+    t_valid: Time | None = Field(description="Valid from this moment on; null: since ever")
+    t_invalid: Time | None = Field(description="No longer valid from this moment on; null: it stays valid")
     created_at: Time | None = Field(description="When the edge was made; null: not known")
     direction: Literal["out", "in"] = Field(
-        description="Seen from the memory that was asked about: out leads away from it, in towards it"
+        description="Seen from the memory of the path: out leads away from it, in towards it"
     )
 
 
@@ -100,7 +100,7 @@ class RelationPage(ResponseModel):
 class RelatedMemoryItem(MemoryResponse):
     """A memory that a walk found."""
 
-    depth: int = Field(description="Edges from the memory that was asked about: 1..3")
+    depth: int = Field(description="Edges between it and the memory of the path: 1..3")
     relation: RelationResponse = Field(description="The edge by which the walk came, seen from the memory before it")
 
 

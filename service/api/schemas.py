@@ -217,7 +217,7 @@ def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
 class TimeMention(ResponseModel):
     """A temporal expression in the text."""
 
-    text: str = Field(description="As it stands there", examples=["last week"])
+    text: str = Field(description="As it is in the text", examples=["last week"])
     start: int = Field(description="Its first character, from 0", examples=[12])
     end: int = Field(description="The character after its last one", examples=[21])
     kind: str = Field(description="date, time, datetime, range, duration or set", examples=["range"])
@@ -228,11 +228,11 @@ class TimeMention(ResponseModel):
 
 
 class TemporalDetails(ResponseModel):
-    """When a text speaks of."""
+    """The times that a text names, and how long it is valid."""
 
-    type: TemporalType = Field(description="temporal: it counts until valid_until", examples=["persistent"])
-    valid_until: Time | None = Field(None, description="With type temporal: it counts until then; else null")
-    tag: TemporalTag | None = Field(None, description="Whether it speaks of now, of what was or will be; null: unset")
+    type: TemporalType = Field(description="temporal: valid until valid_until", examples=["persistent"])
+    valid_until: Time | None = Field(None, description="With type temporal: it is valid until then; else null")
+    tag: TemporalTag | None = Field(None, description="Whether it is about the present, past or future; null: unset")
     mentions: list[TimeMention] = Field(default_factory=list, description="In the order of the text")
 
 

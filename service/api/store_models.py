@@ -51,7 +51,7 @@ class MessageInput(RequestModel):
         examples=["I moved to Lisbon last week."],
         description="What was said; of a list of parts those with text are kept",
     )
-    name: str | None = Field(None, max_length=200, description="Who speaks, when the role does not say it")
+    name: str | None = Field(None, max_length=200, description="The speaker's name")
     timestamp: Time | None = Field(None, description="When it was said; default the request's")
 
 
@@ -63,12 +63,12 @@ class MemoryFields(ScopeFields):
         description="Your name for the chat, whose facts are the user's; with messages also the conversation's name",
     )
     id: Id | None = Field(None, description="Your own UUID; an existing one in the same scope is updated")
-    type: TypeName | None = Field(None, description="One of seven kinds; found out when left out")
+    type: TypeName | None = Field(None, description="One of seven types; classified by the service when left out")
     type_confidence: Unit | None = Field(
         None, description="0..1: how sure the type is; left out: 0.9 for one that is given"
     )
     confidence: Unit | None = Field(None, description="The same as type_confidence")
-    importance: Unit | None = Field(None, description="0..1; found out when left out")
+    importance: Unit | None = Field(None, description="0..1; rated by the service when left out")
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10, ten times importance; instead of it")
     tags: list[Tag] | str = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas", "work"]]
@@ -82,8 +82,8 @@ class MemoryFields(ScopeFields):
     timezone: Zone | None = Field(
         None, description="IANA zone in which 'tomorrow at 3' is meant; default the workspace's"
     )
-    t_valid: Time | None = Field(None, description="First moment it counts; left out: always did")
-    t_invalid: Time | None = Field(None, description="First moment it no longer counts; left out: it goes on")
+    t_valid: Time | None = Field(None, description="Valid from this moment on; left out: since ever")
+    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; left out: it stays valid")
     updated_at: Time | None = Field(None, description="With allow_system_fields only; content only")
     last_accessed: Time | None = Field(None, description="With allow_system_fields only; content only")
     allow_system_fields: bool = Field(False, description="To move memories in; needs the right memory:admin")
@@ -137,7 +137,9 @@ class StoreRequest(MemoryFields):
     use_llm: bool | None = Field(
         None, description="false: by rules alone; left out or true: by the language model, if there is one"
     )
-    summarise: bool = Field(False, description="content only: keep a long text in short; needs a language model")
+    summarise: bool = Field(
+        False, description="content only: shorten a long text before it is stored; needs a language model"
+    )
     limits: Literal["open", "strict"] | None = Field(
         None,
         description="strict refuses a content longer than the hard limit (2,000 characters); default the workspace's",
@@ -177,7 +179,7 @@ class StoreBatchRequest(RequestModel):
 class DedupOutcome(ResponseModel):
     """`similarity`: calibrated cosine 0..1 to the nearest memory of the scope; null when nothing was compared."""
 
-    action: DedupAction = Field(description="Stored as new, merged into one there was, or known already")
+    action: DedupAction = Field(description="Stored as new, merged into an existing memory, or already known")
     existing_id: Id | None = Field(
         default=None, description="The memory that it was merged into, or that says it already; null: there is none"
     )
@@ -191,7 +193,7 @@ class DedupOutcome(ResponseModel):
 class RedactionCount(ResponseModel):
     """One kind of secret or personal data that was redacted."""
 
-    label: str = Field(description="What was cut out", examples=["API_KEY"])
+    label: str = Field(description="What was redacted", examples=["API_KEY"])
     count: int = Field(description="How often", examples=[1])
 
 
@@ -199,7 +201,7 @@ class PiiSummary(ResponseModel):
     """What was redacted in a text before it was stored."""
 
     redactions: list[RedactionCount] = Field(
-        default_factory=list, description="Secrets and personal data that were cut out, by kind"
+        default_factory=list, description="Redacted secrets and personal data, by kind"
     )
 
 
@@ -221,7 +223,7 @@ class StoreOutcome(ResponseModel):
     )
     id: Id | None = Field(description="UUID of the memory; null when nothing was stored")
     memory: str | None = Field(
-        description="Its text now, secrets cut out; null: there is none",
+        description="Its text now, redacted; null: there is none",
         examples=["Prefers tea over coffee in the morning"],
     )
     old_memory: str | None = Field(default=None, description="Its text before an UPDATE; else null")
@@ -230,34 +232,38 @@ class StoreOutcome(ResponseModel):
         default=None, description="Who decided about a near neighbour; null when nobody had to"
     )
     importance: float | None = Field(
-        description="0..1; null: not looked for in a text that is not kept", examples=[0.6]
+        description="0..1; null: not determined for a text that is not stored", examples=[0.6]
     )
-    importance_level: int | None = Field(description="The same as 1..10; null: not looked for", examples=[6])
+    importance_level: int | None = Field(description="The same as 1..10; null: not determined", examples=[6])
     importance_band: str | None = Field(
-        description="Critical, Important, Standard, Minor or Low; null: not looked for", examples=["Standard"]
+        description="Critical, Important, Standard, Minor or Low; null: not determined", examples=["Standard"]
     )
     temporal: TemporalDetails | None = Field(
-        description="Which times it names, and until when it counts; null: not looked for"
+        description="The times that it names, and until when it is valid; null: not determined"
     )
     categories: list[str] = Field(description="What it is about", examples=[["food"]])
     tags: list[str] = Field(description="In lower case", examples=[["drink"]])
     tag_prefixes: list[str] = Field(description="The tags and what stands before each : or /", examples=[["drink"]])
-    type: MemoryType | None = Field(description="One of seven kinds; null: not looked for", examples=["Preference"])
+    type: MemoryType | None = Field(description="One of seven types; null: not determined", examples=["Preference"])
     type_confidence: float | None = Field(
-        description="0..1: how sure the type is; null: not looked for", examples=[0.85]
+        description="0..1: how sure the type is; null: not determined", examples=[0.85]
     )
     classification_source: ClassificationSource | None = Field(
-        description="Who named the type; null: not looked for", examples=["regex"]
+        description="Who determined the type; null: not determined", examples=["regex"]
     )
-    pii: PiiSummary = Field(description="What was cut out")
+    pii: PiiSummary = Field(description="What was redacted")
     entities: dict[str, list[str]] = Field(default_factory=dict, description="Found by enrichment, shortly after")
     embedding: EmbeddingStatus = Field(description="stored, or queued: found by its words until its vector is made")
     enrichment: Literal["queued", "none"] = Field(
         description="queued: entities and relations come shortly after", examples=["queued"]
     )
-    summarized: bool = Field(default=False, description="It is kept in short")
-    original_length: int | None = Field(default=None, description="Characters before that; null: it was not cut short")
-    summarized_length: int | None = Field(default=None, description="Characters after that; null: it was not cut short")
+    summarized: bool = Field(default=False, description="Whether the text was shortened before it was stored")
+    original_length: int | None = Field(
+        default=None, description="Characters before it was shortened; null: it was not"
+    )
+    summarized_length: int | None = Field(
+        default=None, description="Characters after it was shortened; null: it was not"
+    )
     role: str | None = Field(default=None, description="Who said it; null: nobody, it was stored as a text")
     conversation_id: Id | None = Field(default=None, description="UUID of the conversation it came from; null: of none")
     turn_index: int | None = Field(default=None, description="Its place there, from 0; null: none")
@@ -270,11 +276,11 @@ class StoreOutcome(ResponseModel):
 class LlmUsage(ResponseModel):
     """Calls of models, and their tokens."""
 
-    llm_calls: int = Field(default=0, description="Questions to the language model")
+    llm_calls: int = Field(default=0, description="Calls of the language model")
     prompt_tokens: int = Field(default=0, description="Tokens sent")
     completion_tokens: int = Field(default=0, description="Tokens of its answers")
     embedded_texts: int = Field(default=0, description="Texts that were embedded")
-    cached: int = Field(default=0, description="Answers that were known from before")
+    cached: int = Field(default=0, description="Answers taken from the cache")
 
 
 class StoreResponse(ResponseModel):
@@ -284,7 +290,7 @@ class StoreResponse(ResponseModel):
     warnings: list[str] = Field(
         default_factory=list, description="Of the request as a whole; no_facts says why nothing was stored"
     )
-    usage: LlmUsage = Field(description="What models were asked for")
+    usage: LlmUsage = Field(description="Model calls and tokens")
     timings_ms: dict[str, float] = Field(
         description="By stage, and the total", examples=[{"embed": 7.8, "total": 34.1}]
     )
@@ -313,9 +319,9 @@ class StoreBatchResponse(ResponseModel):
     """One item for each that was sent."""
 
     results: list[StoreBatchItem] = Field(description="One for each item, in order")
-    succeeded: int = Field(description="So many were stored, or known already")
-    failed: int = Field(description="So many were not")
-    usage: LlmUsage = Field(description="What models were asked for, all items together")
+    succeeded: int = Field(description="How many items were stored, or already known")
+    failed: int = Field(description="How many items failed")
+    usage: LlmUsage = Field(description="Model calls and tokens of all items together")
 
 
 def store_outcome(outcome: Outcome) -> StoreOutcome:

@@ -58,7 +58,7 @@ async def list_memories_by_tag(
     used: ReinforceOf,
     counts: CountsOf,
     tags_wanted: Annotated[list[str], Query(alias="tags", description="Repeatable, or one comma-separated list")],
-    limit: Annotated[int, Query(ge=1, le=100, description="At most so many")] = 50,
+    limit: Annotated[int, Query(ge=1, le=100, description="At most this many")] = 50,
     tag_match: Annotated[TagMatch, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
     tag_mode: Annotated[TagMode, Query(description="One of the tags is enough, or all are needed")] = "any",
     include_archived: Annotated[bool, Query(description="Archived memories, too")] = False,
