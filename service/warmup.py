@@ -42,13 +42,13 @@ SWITCH_INTERVAL_S = 0.0003
 which waits for something some twenty times, took 110 ms instead of 30 until all were there."""
 
 QUESTION = CleanText("Which book did Ada lend to her brother?")
-"""It names somebody, so that names are looked up, too."""
+"""It names a person, so that names are looked up too."""
 
 
 @asynccontextmanager
 async def opened(settings: Settings, app: FastAPI) -> AsyncIterator[Resources]:
     """The resources, with connections that have searched before, and the usual routes of `app`. What reads times in
-    texts is loaded meanwhile and may not be there yet: who needs it waits for it."""
+    texts is loaded meanwhile and may not be there yet: a request that needs it waits for it."""
     loading = asyncio.create_task(load_rules())
     try:
         async with open_resources(settings) as res:
@@ -71,7 +71,7 @@ async def _try_out(res: Resources, app: FastAPI) -> None:
 
 
 async def connections(res: Resources, count: int) -> None:
-    """Opens so many connections at once, and searches on each of them in a workspace that nobody has."""
+    """Opens `count` connections at once, and searches on each of them in a workspace without any rows."""
     still = replace(
         res, embedder=CachedEmbedder(_ZeroEmbedder(res.embedder.dimension), entries=0), llm=None, reranker=None
     )

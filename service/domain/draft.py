@@ -155,9 +155,7 @@ class NewMemory:
     context: TurnContext | None
     takes_part_in_dedup: bool
     weights: Mapping[int, float] | None = None  # BM25, by term id; None: still to be worked out
-    near: tuple[tuple[UUID, float], ...] | None = (
-        None  # the nearest memories with their similarity; None: nobody looked
-    )
+    near: tuple[tuple[UUID, float], ...] | None = None  # the nearest memories, similarity; None: not looked for
     fact: Fact | None = None
     blocked: bool = True  # a row that no longer counts may hold this text's place in deduplication
 
@@ -211,8 +209,8 @@ class Draft:
         return self.text
 
     @property
-    def settled(self) -> bool:
-        """Whether nothing is left to find out: true for an exact duplicate."""
+    def is_duplicate(self) -> bool:
+        """Whether it is an exact duplicate: then nothing is left to find out."""
         return self.dedup is not None and self.dedup.action is DedupAction.DUPLICATE_EXACT
 
     def _near(self) -> tuple[tuple[UUID, float], ...] | None:

@@ -323,11 +323,11 @@ async def _write(
                 if one.memory_id and one.event != "DELETE"
             )
         audited = write.audit_rows(scope, outcomes, request, res)
-        # what was written here nobody erases before the commit; a memory that was only confirmed may be gone by now
+        # what was written here cannot be erased before the commit; a memory that was only confirmed may be gone by now
         sure = [each for each in links if turn_rows and each.memory_id in touched]
         unsure = [each for each in links if each not in sure]
         batch.add(sources.new_rows(scope, sure), audited)
-        if not unsure:  # the last statement but that of the idempotency key, which nobody else has locked
+        if not unsure:  # the last statement but that of the idempotency key, which no other request has locked
             batch.add(caches.deferred_answers(scope.workspace_id))
         await batch.flush()
         await sources.link(session, scope, unsure)

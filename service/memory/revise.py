@@ -1,7 +1,7 @@
 """Changes of one memory by hand: in part (PATCH), with another text (PUT), or brought back from the archive.
 
 A new text passes PII like the first one, and everything that follows from a text is made anew: hash, words, times,
-categories, and the type unless somebody chose it. The vector is made in the request (PUT) or by a job (PATCH); until
+categories, and the type unless a caller chose it. The vector is made in the request (PUT) or by a job (PATCH); until
 then the memory is found by its words, never by a vector of the old text.
 """
 

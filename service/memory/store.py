@@ -41,7 +41,7 @@ async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
             return await _write(draft, res, request)
         except (Stale, write.Gone):
             draft = await run(DECIDED_AGAIN, replace(draft, dedup=None, evidence=None, merged=None), res)
-    if draft.settled:  # the pipeline stopped early, and the duplicate may be gone by now
+    if draft.is_duplicate:  # the pipeline stopped early, and the duplicate may be gone by now
         draft = await run(ANNOTATED, replace(draft, dedup=None), res)
     return await _write(draft, res, request, decide_inside=True)
 
@@ -101,7 +101,7 @@ async def _neighbours(session: Session, draft: Draft, res: Resources) -> Neighbo
 async def _with_chosen_id(session: Session, draft: Draft) -> Draft:
     """An id that exists already makes the write an update of that memory; in another scope it is a Conflict."""
     chosen = draft.given.id
-    if chosen is None or draft.settled:
+    if chosen is None or draft.is_duplicate:
         return draft
     there = await memories.get(session, draft.scope.workspace_id, chosen)
     if there is None:

@@ -74,7 +74,7 @@ async def decide(draft: Draft, res: Resources) -> Draft:
     shown = [each for each in draft.seen if each.similarity >= res.settings.dedup_near]
     decision = await between(draft.clean, shown, draft.scope.workspace_id, res, llm=draft.options.use_llm)
     decided, written = apply(draft, decision), decision.edits[0].text
-    if written is None or written == draft.clean or decided.settled:
+    if written is None or written == draft.clean or decided.is_duplicate:
         return decided
     try:
         text, _ = await clean(written, "content", res)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from service.providers.protocols import Vector
 from service.resources import Resources
 
 WINDOW_HINT_CHARS = 800
-"""Shorter texts fit every model's window, so nobody needs to count word pieces."""
+"""Shorter texts fit every model's window, so word pieces need not be counted."""
 
 
 async def embed(draft: Draft, res: Resources) -> Draft:
@@ -27,17 +27,17 @@ async def embed(draft: Draft, res: Resources) -> Draft:
 async def embed_all(drafts: Sequence[Draft], res: Resources) -> list[Draft]:
     """All drafts in one call to the provider."""
     hashed = [replace(draft, hash=content_hash(draft.clean)) for draft in drafts]
-    asked = [draft for draft in hashed if draft.given.embedding is None and not draft.options.embed_later]
-    vectors = iter(await _vectors(asked, res))
+    waiting = [draft for draft in hashed if draft.given.embedding is None and not draft.options.embed_later]
+    vectors = iter(await _vectors(waiting, res))
     return [await _with_vector(draft, vectors, res) for draft in hashed]
 
 
-async def _with_vector(draft: Draft, vectors: object, res: Resources) -> Draft:
+async def _with_vector(draft: Draft, vectors: Iterator[Vector | None], res: Resources) -> Draft:
     if draft.given.embedding is not None:
         return replace(draft, vector=unit(draft.given.embedding), embedding_status=EmbeddingStatus.STORED)
     if draft.options.embed_later:
         return replace(draft, vector=None, embedding_status=EmbeddingStatus.QUEUED)
-    vector = next(vectors)  # type: ignore[call-overload]
+    vector = next(vectors)
     if vector is None:
         return replace(
             draft,

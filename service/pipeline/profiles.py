@@ -73,7 +73,7 @@ REVISED: tuple[Stage, ...] = (
     annotate.classify,
     annotate.weigh_terms,
 )
-"""A text in the place of an older one: importance is what it was, and nobody asks whether it is a duplicate."""
+"""A text in the place of an older one: importance is what it was, and it is not compared with others."""
 
 TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
 """Stages that take all drafts in one call."""
@@ -83,7 +83,7 @@ async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
     """The draft after every stage of the profile, timed; stops at an exact duplicate. Stages raise ServiceError."""
     spent_ms: dict[str, float] = {}
     for stage in profile:
-        if draft.settled:
+        if draft.is_duplicate:
             break
         began = time.perf_counter()
         draft = await stage(draft, res)
