@@ -13,7 +13,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 .PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval chaos python install install-dev install-pg16
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
 
 run: install ## start everything on this machine: Postgres, schema, first key, API, worker
 	@exec $(IN) -m service run --parent $$PPID
