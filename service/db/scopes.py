@@ -1,4 +1,4 @@
-"""A scope as SQL conditions.
+"""A scope as SQL conditions, and its lock.
 
 Two readings: `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which is what
 writes and deduplication compare with. The workspace stands as an explicit predicate beside the policy, so that a
