@@ -1,7 +1,7 @@
 """Opening, finding and changing conversations.
 
-A conversation is identified by its id, or by its user, agent and the name the caller gave it. Opening one that exists
-changes nothing.
+A conversation is identified by its id, or by its user, agent and the name the caller gave it
+(docs/decisions/015-conversation-identity.md). Opening one that exists changes nothing.
 """
 
 from __future__ import annotations

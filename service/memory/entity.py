@@ -125,15 +125,15 @@ async def remove(
     request = await _owned(workspace_id, entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         versions = await entities.lock(session, workspace_id, [entity_id])
-        there = await entities.get(session, seen, entity_id)
-        if entity_id not in versions or there is None:
+        stored = await entities.get(session, seen, entity_id)
+        if entity_id not in versions or stored is None:
             raise missing()
         if expected is not None and not expected.meets(versions[entity_id]):
             raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
         await entities.remove(session, workspace_id, [entity_id])
-        await note(session, "delete_entity", _scope(there, workspace_id), [entity_id], request, res)
-        await keep(session, workspace_id, there, request)
-    return there
+        await note(session, "delete_entity", _scope(stored, workspace_id), [entity_id], request, res)
+        await keep(session, workspace_id, stored, request)
+    return stored
 
 
 async def relate(
