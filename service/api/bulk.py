@@ -64,7 +64,7 @@ async def get_memories(body: MemoryIdsRequest, who: Reader, res: ResourcesOf, no
 @router.post(
     "/exists",
     operation_id="memories_exist",
-    summary="Which of these ids are memories?",
+    summary="Check which memories exist",
     response_model=MemoriesExistResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )

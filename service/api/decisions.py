@@ -69,7 +69,7 @@ class UndoDecisionResponse(ResponseModel):
 @router.get(
     "/memories/{id}/decisions",
     operation_id="get_memory_decisions",
-    summary="Every decision about a memory, with its evidence",
+    summary="List the decisions about a memory",
     response_model=DecisionPage,
     responses=errors.documented(401, 403, 404, 503),
     dependencies=IN_SCOPE,
@@ -77,7 +77,7 @@ class UndoDecisionResponse(ResponseModel):
 async def get_memory_decisions(
     id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
 ) -> DecisionPage:
-    """There also after the memory is gone, until it is purged; 404 only for an id that was never seen."""
+    """Also after the memory was deleted, until it is purged; 404 only for an id that never existed."""
     wanted = memory_id(id)
     async with res.db.read(who.workspace_id) as session:
         found = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
@@ -89,7 +89,7 @@ async def get_memory_decisions(
 @router.post(
     "/decisions/{id}/undo",
     operation_id="undo_decision",
-    summary="Take a decision back",
+    summary="Undo a decision",
     response_model=UndoDecisionResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )

@@ -26,7 +26,7 @@ router = APIRouter(prefix="/v1", tags=["memories"])
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
         "model": operations.AcceptedResponse,
-        "description": "So many that it takes a while: ask the operation how far it is",
+        "description": "So many that an operation deletes them; it tells the progress",
     }
 }
 
@@ -130,7 +130,7 @@ async def delete_memory(
 @router.post(
     "/reset",
     operation_id="reset_workspace",
-    summary="Forget everything",
+    summary="Delete everything in the workspace",
     response_model=DeletedCountResponse,
     responses={**ACCEPTED, **errors.documented(401, 403, 503)},
 )

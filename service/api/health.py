@@ -51,13 +51,18 @@ class HealthResponse(ResponseModel):
     llm: str | None = Field(default=None, description="The model in use; null: there is none, or the database is down")
 
 
-@router.get("/livez", operation_id="livez", summary="Is the process alive?", include_in_schema=True)
+@router.get("/livez", operation_id="livez", summary="Check that the process is alive", include_in_schema=True)
 async def livez() -> dict[str, str]:
     """Never touches the database: a slow database must not get the process killed."""
     return {"status": "ok"}
 
 
-@router.get("/readyz", operation_id="readyz", summary="Can it serve requests?", responses=errors.documented(503))
+@router.get(
+    "/readyz",
+    operation_id="readyz",
+    summary="Check that the service can answer requests",
+    responses=errors.documented(503),
+)
 async def readyz(request: Request) -> Response:
     """200 while the database answers within 2 s and its schema can be read, else 503. `detail` says why, or that a
     newer schema allows reads only."""
@@ -69,14 +74,14 @@ async def readyz(request: Request) -> Response:
 @router.get(
     "/health",
     operation_id="health_unversioned",
-    summary="How is the service?",
+    summary="Get the health of the service",
     response_model=HealthResponse,
     include_in_schema=False,
 )
 @router.get(
     "/v1/health",
     operation_id="health",
-    summary="How is the service?",
+    summary="Get the health of the service",
     response_model=HealthResponse,
     responses={503: {}},
 )

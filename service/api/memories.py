@@ -139,7 +139,7 @@ async def get_memory(
 @router.get(
     "/{id}/history",
     operation_id="get_memory_history",
-    summary="Every change of a memory, oldest first",
+    summary="List the changes of a memory",
     response_model=MemoryHistoryResponse,
     responses=errors.documented(401, 403, 404, 503),
     dependencies=IN_SCOPE,
@@ -186,7 +186,7 @@ async def patch_memory(
 @router.put(
     "/{id}",
     operation_id="put_memory",
-    summary="Give a memory another text",
+    summary="Replace the text of a memory",
     response_model=MemoryResponse,
     responses=CHANGED,
     dependencies=IN_SCOPE,
@@ -204,7 +204,7 @@ async def put_memory(
 @router.post(
     "/{id}/restore",
     operation_id="restore_memory",
-    summary="Bring an archived memory back",
+    summary="Restore an archived memory",
     response_model=MemoryResponse,
     responses=errors.documented(401, 403, 404, 409, 412, 503),
     dependencies=IN_SCOPE,
@@ -218,7 +218,7 @@ async def restore_memory(id: str, who: Writer, res: ResourcesOf, write: WriteOf,
 @router.post(
     "/{id}/promote",
     operation_id="promote_memory",
-    summary="Make a project's memory known in every channel",
+    summary="Promote a memory to every channel",
     status_code=201,
     response_model=PromotedMemoryResponse,
     responses={

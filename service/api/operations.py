@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1/operations", tags=["operations"])
 
 
 class AcceptedResponse(ResponseModel):
-    """The work is safe and will be done; ask `url` how far it is."""
+    """The request is stored and will be carried out; `url` tells the progress."""
 
     operation_id: Id = Field(description="UUID to ask by")
     status: Literal["queued"] = Field(default="queued", description="Always queued: `url` tells the progress")
@@ -33,14 +33,14 @@ def accepted(operation_id: UUID) -> StoredAnswer:
 
 
 class OperationProgress(ResponseModel):
-    """How far a deletion is."""
+    """The progress of a deletion."""
 
     done: int = Field(description="Memories deleted so far")
     total: int = Field(description="Memories to delete in all")
 
 
 class OperationResponse(ResponseModel):
-    """How far a request is that was answered with 202."""
+    """The progress of a request that was answered with 202."""
 
     id: Id = Field(description="UUID")
     kind: str = Field(
@@ -63,7 +63,7 @@ class OperationResponse(ResponseModel):
 @router.get(
     "/{id}",
     operation_id="get_operation",
-    summary="How far is it?",
+    summary="Get the progress of an operation",
     response_model=OperationResponse,
     responses=errors.documented(401, 403, 404, 503),
 )

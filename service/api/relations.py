@@ -75,7 +75,7 @@ class CreateRelationRequest(RequestModel):
 
 
 class RelationResponse(ResponseModel):
-    """An edge between two memories, seen from the one that was asked about."""
+    """An edge between two memories, seen from the memory of the path."""
 
     source_id: Id = Field(description="UUID of the memory that the edge begins at")
     target_id: Id = Field(description="UUID of the memory that it leads to")
@@ -117,7 +117,7 @@ class RelatedMemoryPage(ResponseModel):
 @router.get(
     "/related",
     operation_id="get_related_memories",
-    summary="The memories around a memory",
+    summary="List the memories around a memory",
     response_model=RelatedMemoryPage,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
@@ -152,7 +152,7 @@ async def get_related_memories(
 @router.get(
     "/relations",
     operation_id="list_relations",
-    summary="The edges of a memory, in both directions",
+    summary="List the relations of a memory",
     response_model=RelationPage,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
@@ -169,7 +169,7 @@ async def list_relations(
 @router.post(
     "/relations",
     operation_id="create_relation",
-    summary="Tie a memory to another",
+    summary="Create a relation between two memories",
     status_code=201,
     response_model=RelationResponse,
     responses={
@@ -205,7 +205,7 @@ async def create_relation(
 @router.delete(
     "/relations",
     operation_id="delete_relation",
-    summary="Untie a memory from another",
+    summary="Delete the relations between two memories",
     response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 412, 503),
 )
@@ -218,7 +218,7 @@ async def delete_relation(
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
     type: Annotated[RelationName | None, Query(description="Left out: every type")] = None,
 ) -> Response:
-    """Edges from here to the target; when there is none, that is fine."""
+    """Relations from this memory to the target. Having none is no error."""
     source, target = memory_id(id), memory_id(target_id)
     kind = RelationType(type) if type else None
     context = write.answered_by(deleted_answer)

@@ -59,7 +59,7 @@ class ReviewPage(ResponseModel):
 @router.get(
     "",
     operation_id="list_reviews",
-    summary="What waits for a word?",
+    summary="List the pending reviews",
     response_model=ReviewPage,
     responses=errors.documented(400, 401, 403, 503),
 )
@@ -82,7 +82,7 @@ async def list_reviews(
 @router.post(
     "/{id}/accept",
     operation_id="accept_review",
-    summary="Let a flagged memory count",
+    summary="Accept a flagged memory",
     response_model=ReviewResponse,
     responses=RESOLVED,
 )

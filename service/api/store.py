@@ -121,8 +121,8 @@ async def _stored(
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def store_memories(body: StoreBatchRequest, who: Writer, res: ResourcesOf, write: BatchOf) -> StoreBatchResponse:
-    """One item failing costs the others nothing: each says how it fared. With an Idempotency-Key every item has the key
-    `key:index`, so a repeated batch completes what is missing."""
+    """An item that fails does not stop the others; each has its own status. With an Idempotency-Key every item
+    has the key `key:index`, so a repeated batch completes what is missing."""
     if len(body.items) > res.settings.batch_max_items:
         raise InvalidInput(
             f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",

@@ -46,7 +46,7 @@ class TaggedMemoryPage(ResponseModel):
 @router.get(
     "/by-tag",
     operation_id="list_memories_by_tag",
-    summary="The memories of a scope that bear a tag",
+    summary="List the memories of a scope with a tag",
     response_model=TaggedMemoryPage,
     responses=errors.documented(400, 401, 403, 503),
 )
