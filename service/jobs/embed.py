@@ -17,8 +17,8 @@ from service.db.jobs import queue
 from service.db.memories import enrichment
 from service.domain.job import Counts, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
-from service.memory import catch_up, turns
-from service.memory.catch_up import WORDS_OF
+from service.memory import late_vectors, turns
+from service.memory.late_vectors import WORDS_OF
 from service.memory.turns import TURNS_OF
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -41,7 +41,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
         await turns.embed_missing(workspace_id, UUID(conversation_id), res)
     for kind in {str(job.payload[WORDS_OF]) for job in jobs if WORDS_OF in job.payload}:
-        await catch_up.embed_missing(workspace_id, kind, res)
+        await late_vectors.embed_missing(workspace_id, kind, res)
     with_contexts = [
         job.memory_id for job in jobs if job.memory_id is not None and contexts.PAYLOAD.items() <= job.payload.items()
     ]

@@ -48,7 +48,7 @@ DECISIONS_AT_ONCE = 8
 ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is held against: it may weave several of them together."""
 
-PATIENCE = 14
+MAX_ATTEMPTS = 14
 """Attempts to curate kept messages: with waits that double from 2 s, the last is made more than four hours later."""
 
 
@@ -414,7 +414,7 @@ async def _kept_for_later(
         kept = deferred.consolidation_payload(
             conversation, messages[0], places[0].conversation_id, places[0].index, places[-1].index
         )
-        job = NewJob("consolidate", payload=kept, max_attempts=PATIENCE)
+        job = NewJob("consolidate", payload=kept, max_attempts=MAX_ATTEMPTS)
         await queue.enqueue(session, scope.workspace_id, [job])
         warnings = (*warnings, f"no_facts: {why}.")
         result = StoreResult((), warnings)

@@ -20,7 +20,7 @@ from service.domain.scope import Scope
 from service.errors import Conflict, InvalidInput, NotFound, PiiRejected, PreconditionFailed
 from service.language import pii
 from service.language.relation_labels import normalise
-from service.memory import catch_up
+from service.memory import late_vectors
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline.pii import clean_words
 from service.providers.protocols import Vector
@@ -57,7 +57,7 @@ async def upsert(
             await entities.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
         elif embed_later:
             await entities.drop_vector(session, owner.workspace_id, entity_id)
-            await catch_up.embed_later(session, owner.workspace_id, catch_up.ENTITIES)
+            await late_vectors.embed_later(session, owner.workspace_id, late_vectors.ENTITIES)
         found = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert found is not None, "it is locked"
         await note(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
@@ -95,7 +95,7 @@ async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tupl
     if stored is not None and new.description in (None, stored.description):
         return None, False
     name = stored.name if stored else new.name
-    vector = await catch_up.embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res)
+    vector = await late_vectors.embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res)
     return vector, vector is None
 
 

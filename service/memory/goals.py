@@ -24,8 +24,8 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
-from service.memory import catch_up
-from service.memory.catch_up import embed_now
+from service.memory import late_vectors
+from service.memory.late_vectors import embed_now
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline import pii
 from service.resources import Resources
@@ -89,7 +89,7 @@ async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalD
         await _check_memories(session, goal, new.memory_ids, res)
         await goals.add(session, goal, vector, generation=res.generation)
         if vector is None:
-            await catch_up.embed_later(session, workspace_id, catch_up.GOALS)
+            await late_vectors.embed_later(session, workspace_id, late_vectors.GOALS)
         await goals.set_edges(session, workspace_id, goal.id, SUBGOAL_OF, parents)
         await goals.set_edges(session, workspace_id, goal.id, BLOCKED_BY, blocked_by)
         await goals.tie_memories(session, workspace_id, goal.id, set(new.memory_ids))
@@ -127,7 +127,7 @@ async def revise_goal(
         if "description" in changed:
             await goals.replace_vector(session, goal, vector, generation=res.generation)
             if vector is None:
-                await catch_up.embed_later(session, workspace_id, catch_up.GOALS)
+                await late_vectors.embed_later(session, workspace_id, late_vectors.GOALS)
         event = GoalEvent.REOPEN if "status" in changed else GoalEvent.UPDATE
         return await _change(session, goal, event, changed, res, request)
 

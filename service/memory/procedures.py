@@ -24,8 +24,8 @@ from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.text import Redaction
 from service.errors import NotFound, PreconditionFailed
-from service.memory import catch_up
-from service.memory.catch_up import embed_now
+from service.memory import late_vectors
+from service.memory.late_vectors import embed_now
 from service.memory.transactions import keep, note, plain_transaction
 from service.pipeline import pii
 from service.pipeline.dedup import is_same
@@ -111,7 +111,7 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
         if equal is None:
             await strategies.add(session, strategy, vector, generation=res.generation)
             if vector is None:
-                await catch_up.embed_later(session, workspace_id, catch_up.STRATEGIES)
+                await late_vectors.embed_later(session, workspace_id, late_vectors.STRATEGIES)
         elif new.success is not None:
             await strategies.reinforce(session, workspace_id, equal, success=new.success, at=res.clock())
         learned_id = equal or strategy.id

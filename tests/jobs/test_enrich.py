@@ -157,7 +157,7 @@ async def told(database: Database, workspace: UUID) -> list[tuple[str, ...]]:
     return [tuple(row)[:4] for row in await fetch(database, workspace, TOLD)]
 
 
-async def settle(res: Resources, workspace: UUID, memory_id: UUID, **payload: object) -> None:
+async def run_with(res: Resources, workspace: UUID, memory_id: UUID, **payload: object) -> None:
     job = replace(job_for(workspace, memory_id, "enrich"), payload=payload)
     await enrich.run(job, res)
 
@@ -191,7 +191,7 @@ async def erase_all(database: Database, workspace: UUID, ids: list[UUID], res: R
 
 async def test_a_changed_text_takes_back_what_it_told(database: Database, res: Resources, workspace: UUID) -> None:
     memory_id = await insert_memory(database, workspace, "Priya Raman works at Brightwave Labs.")
-    await settle(
+    await run_with(
         res, workspace, memory_id, entities=[["Tom", "person"], ["Ana", "person"]], relations=[["Tom", "knows", "Ana"]]
     )
     assert await told(database, workspace) == [
@@ -211,11 +211,11 @@ async def test_what_a_model_read_is_kept_beside(database: Database, res: Resourc
     memory_id = await insert_memory(database, workspace, "she has a desk there now")
     entities = [["Alice", "person"], ["Google", "Organizations"], ["User", "person"]]
     relations = [["Alice", "works_at", "Google"], ["User", "knows", "Alice"], ["Alice", "likes", "Nobody Named"]]
-    await settle(res, workspace, memory_id, entities=entities, relations=relations)
+    await run_with(res, workspace, memory_id, entities=entities, relations=relations)
     found = await fetch(database, workspace, "SELECT name, type, extracted_by FROM entity ORDER BY name")
     assert [tuple(row) for row in found] == [("Alice", "person", "llm"), ("Google", "organization", "llm")]
     assert await told(database, workspace) == [("Alice", "WORKS_FOR", "works_at", "Google")]
-    await settle(res, workspace, memory_id, entities=entities, relations=relations)
+    await run_with(res, workspace, memory_id, entities=entities, relations=relations)
     assert len(await told(database, workspace)) == 1
 
 
@@ -223,12 +223,12 @@ async def test_near_memories_are_tied(database: Database, res: Resources, worksp
     """SIMILAR_TO what deduplication saw above the bound, as strong as it is similar; nothing for another text."""
     ids = [await insert_memory(database, workspace, f"note {number}") for number in range(4)]
     near = [[str(ids[0]), 0.91], [str(ids[1]), 0.79], [str(ids[2]), 0.85], [str(UUID(int=9)), 0.99]]
-    await settle(res, workspace, ids[3], near=near, hash=content_hash("note 3"))
+    await run_with(res, workspace, ids[3], near=near, hash=content_hash("note 3"))
     found = await fetch(database, workspace, EDGES)
     similar = {(row.target_id, row.strength) for row in found if row.rel_type == "SIMILAR_TO"}
     assert similar == {(ids[0], 0.91), (ids[2], 0.85)}
     assert {row.properties["extracted_by"] for row in found} == {"rules"}
-    await settle(res, workspace, ids[2], near=[[str(ids[0]), 0.9]], hash="another")
+    await run_with(res, workspace, ids[2], near=[[str(ids[0]), 0.9]], hash="another")
     assert len(await fetch(database, workspace, EDGES)) == len(found) + 1, "only the one before, no vector to compare"
 
 
@@ -247,7 +247,7 @@ async def test_with_the_graph_off_the_rest_completes(database: Database, res: Re
     off = replace(res, settings=res.settings.model_copy(update={"graph_enabled": False}))
     first = await insert_memory(database, workspace, "Priya Raman works at Brightwave Labs.")
     second = await insert_memory(database, workspace, "Priya Raman lives in Lisbon.")
-    await settle(off, workspace, second, near=[[str(first), 0.95]], hash=content_hash("Priya Raman lives in Lisbon."))
+    await run_with(off, workspace, second, near=[[str(first), 0.95]], hash=content_hash("Priya Raman lives in Lisbon."))
     assert await fetch(database, workspace, EDGES) == []
     assert await told(database, workspace) == []
     assert await names(database, workspace, second) == {"Priya Raman", "Lisbon"}
