@@ -1,0 +1,47 @@
+"""Links and paths in the docs lead to something that exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+PATH = re.compile(r"`((?:service|tests|bench|docs|migrations)/[\w./-]+)`")
+"""A path from the root of the repository; patterns with a `*` are not checked."""
+
+
+def test_links_of_the_docs_exist() -> None:
+    missing = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in PAGES
+        for link in LINK.findall(page.read_text())
+        if "://" not in link and not (page.parent / link).exists()
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_paths_in_the_docs_exist() -> None:
+    """Measurements are dated and may name what is gone."""
+    missing = [
+        f"{page.relative_to(ROOT)}: {path}"
+        for page in PAGES
+        if "measurements" not in page.parts
+        for path in PATH.findall(page.read_text())
+        if not (ROOT / path).exists()
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_paths_in_the_code_exist() -> None:
+    """Docstrings and comments that name a page of the docs."""
+    named = re.compile(r"\bdocs/[\w./-]+\.md")
+    missing = [
+        f"{file.relative_to(ROOT)}: {path}"
+        for folder in ("service", "tests", "bench", "migrations")
+        for file in [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.sql")]
+        for path in named.findall(file.read_text())
+        if not (ROOT / path).exists()
+    ]
+    assert not missing, "\n".join(missing)
