@@ -98,7 +98,8 @@ class Ownership:
         started = time.monotonic()
         while not self._lock.acquire():
             other = self._other()
-            patience_s = STOPPING_S if other.get("state") == "stopping" else KILLED_S
+            # no note: it has just taken the lock, or is about to release it
+            patience_s = STOPPING_S if other.get("state") in (None, "stopping") else KILLED_S
             if time.monotonic() - started > patience_s:
                 where = f" at {other['url']}" if "url" in other else ""
                 raise AlreadyRunning(
