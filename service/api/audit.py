@@ -88,7 +88,7 @@ class AuditPage(ResponseModel):
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_audit(
-    who: Auditor,
+    caller: Auditor,
     res: ResourcesOf,
     operation: Annotated[Operation | None, Query(description="Only this operation; retrieve: every read")] = None,
     memory_type: Annotated[
@@ -122,8 +122,8 @@ async def list_audit(
         until=until,
     )
     after = cursors.decode(cursor)
-    async with res.db.read(who.workspace_id) as session:
-        found = await audit.page(session, who.workspace_id, wanted, after=after, limit=limit + 1)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await audit.page(session, caller.workspace_id, wanted, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     more = cursors.encode(last.recorded_at, last.id) if last else None
     return AuditPage(results=[AuditItem.of(each) for each in page], next_cursor=more)

@@ -52,11 +52,11 @@ AT_ONCE = 4
     response_model=MemoriesByIdResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def get_memories(body: MemoryIdsRequest, who: Reader, res: ResourcesOf, note: NoteOf) -> MemoriesByIdResponse:
+async def get_memories(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf, note: NoteOf) -> MemoriesByIdResponse:
     """With archived ones, without expired ones. It does not count as use."""
-    found = await _found(body.ids, who, res)
+    found = await _found(body.ids, caller, res)
     listed = [found[each] for each in dict.fromkeys(body.ids) if each in found]
-    note("batch/get", Scope(who.workspace_id), listed, ids=len(body.ids))
+    note("batch/get", Scope(caller.workspace_id), listed, ids=len(body.ids))
     missing = [each for each in dict.fromkeys(body.ids) if each not in found]
     return MemoriesByIdResponse(results=[memory_response(each) for each in listed], missing=missing)
 
@@ -68,9 +68,9 @@ async def get_memories(body: MemoryIdsRequest, who: Reader, res: ResourcesOf, no
     response_model=MemoriesExistResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def memories_exist(body: MemoryIdsRequest, who: Reader, res: ResourcesOf) -> MemoriesExistResponse:
+async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf) -> MemoriesExistResponse:
     """Archived memories exist, expired ones do not."""
-    found = await _found(body.ids, who, res)
+    found = await _found(body.ids, caller, res)
     return MemoriesExistResponse(results=[MemoryExistsItem(id=each, exists=each in found) for each in body.ids])
 
 
@@ -81,12 +81,12 @@ async def memories_exist(body: MemoryIdsRequest, who: Reader, res: ResourcesOf) 
     response_model=DeletedMemoriesResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def delete_memories_by_id(body: MemoryIdsRequest, who: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
+async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
     """All in one transaction. An unknown id gets 404 and does not stop the others."""
     known = _uuids(body.ids, res)
     shown = partial(deleted, ids=body.ids, known=known)
     unique = list(dict.fromkeys(known.values()))
-    return send(shown(await forget_many(who.workspace_id, unique, res, write.answered_by(shown))))
+    return send(shown(await forget_many(caller.workspace_id, unique, res, write.answered_by(shown))))
 
 
 @router.post(
@@ -97,7 +97,7 @@ async def delete_memories_by_id(body: MemoryIdsRequest, who: Deleter, res: Resou
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def patch_memories(
-    body: PatchMemoriesRequest, who: Writer, res: ResourcesOf, write: BatchOf
+    body: PatchMemoriesRequest, caller: Writer, res: ResourcesOf, write: BatchOf
 ) -> PatchMemoriesResponse:
     """Each item is its own transaction; one that fails does not stop the others. With an Idempotency-Key every item has
     the key `key:index`, so a repeated batch completes what is missing."""
@@ -110,7 +110,7 @@ async def patch_memories(
 
     async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:
         async with turn:
-            return await _patched(index, one, who, res, of_item(write, index))
+            return await _patched(index, one, caller, res, of_item(write, index))
 
     found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
@@ -118,13 +118,13 @@ async def patch_memories(
 
 
 async def _patched(
-    index: int, one: PatchMemoryInput, who: Caller, res: Resources, write: WriteContext
+    index: int, one: PatchMemoryInput, caller: Caller, res: Resources, write: WriteContext
 ) -> PatchedMemoryItem:
     try:
-        await refuse_repeated(write, who.workspace_id, res)
-        change = revision(one, who, res.clock())
+        await refuse_repeated(write, caller.workspace_id, res)
+        change = revision(one, caller, res.clock())
         context = write.answered_by(memory_answer)
-        found = memory_answer(await revise(who.workspace_id, memory_id(one.id), change, res, context))
+        found = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, res, context))
     except Replay as replay:
         found = replay.answer
     except ServiceError as exc:
@@ -133,11 +133,11 @@ async def _patched(
     return PatchedMemoryItem(index=index, status=found.status, memory=MemoryResponse.model_validate(found.body))
 
 
-async def _found(ids: Sequence[str], who: Caller, res: Resources) -> dict[str, Memory]:
+async def _found(ids: Sequence[str], caller: Caller, res: Resources) -> dict[str, Memory]:
     """The memories that exist, by the ids as they were sent."""
     known = _uuids(ids, res)
-    async with res.db.read(who.workspace_id) as session:
-        found = await memories.get_many(session, who.workspace_id, list(known.values()), alive_at=res.clock())
+    async with res.db.read(caller.workspace_id) as session:
+        found = await memories.get_many(session, caller.workspace_id, list(known.values()), alive_at=res.clock())
     return {written: found[each] for written, each in known.items() if each in found}
 
 

@@ -49,9 +49,9 @@ ConversationId = Annotated[str, Path(min_length=1, max_length=255, description="
 PageLimit = Annotated[int, Query(ge=1, le=1_000)]
 
 
-async def _owner(who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
+async def _owner(caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
     """Whose conversation it must be. Ids are optional, except for a name that several conversations have."""
-    return Scope(who.workspace_id, user_id, agent_id, run_id)
+    return Scope(caller.workspace_id, user_id, agent_id, run_id)
 
 
 OwnerOf = Annotated[Scope, Depends(_owner)]
@@ -66,11 +66,11 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     responses={200: {"model": ConversationResponse, "description": "It exists already"}, **WRITE},
 )
 async def create_conversation(
-    body: CreateConversationRequest, who: Writer, res: ResourcesOf, write: WriteOf
+    body: CreateConversationRequest, caller: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """A conversation belongs to one user and agent; two users may use the same name. Opening it again changes
     nothing."""
-    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     name = body.external_id or body.run_id or scope.run_id or conversations.new_external_id()
     opened = await open_conversation(
         replace(scope, run_id=name),
@@ -91,7 +91,7 @@ async def create_conversation(
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_conversations(
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     limit: PageLimit = 100,
@@ -101,11 +101,11 @@ async def list_conversations(
 ) -> ConversationPage:
     """With `run_id` the one of this name. Archived ones only with `include_archived`."""
     after = cursors.decode(cursor)
-    async with res.db.snapshot(who.workspace_id) as session:
+    async with res.db.snapshot(caller.workspace_id) as session:
         found = await conversations.page(
             session, scope, after=after, limit=limit + 1, include_archived=include_archived, consolidated=consolidated
         )
-        turn_counts = await conversations.turn_counts(session, who.workspace_id, [each.id for each in found])
+        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [each.id for each in found])
     page, last = cursors.cut(found, limit)
     results = [ConversationResponse.of(each, **conversation_fields(each, turn_counts.get(each.id, 0))) for each in page]
     return ConversationPage(results=results, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
@@ -120,7 +120,7 @@ async def list_conversations(
 )
 async def get_conversation(
     id: ConversationId,
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     owner: OwnerOf,
     response: Response,
@@ -130,10 +130,10 @@ async def get_conversation(
     """By id or by name; a name that several users have needs `user_id` or `agent_id`. The ETag is for
     If-Match."""
     after = None if cursor is None else cursors.unpack(cursor, _index)
-    async with res.db.snapshot(who.workspace_id) as session:
+    async with res.db.snapshot(caller.workspace_id) as session:
         found = await find(session, owner, id)
-        stored = await turns.page(session, who.workspace_id, found.id, after=after, limit=limit + 1)
-        turn_counts = await conversations.turn_counts(session, who.workspace_id, [found.id])
+        stored = await turns.page(session, caller.workspace_id, found.id, after=after, limit=limit + 1)
+        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [found.id])
     page, last = cursors.cut(stored, limit)
     response.headers["ETag"] = etag(found.version)
     return ConversationDetailsResponse.of(
@@ -154,7 +154,7 @@ async def get_conversation(
 async def patch_conversation(
     id: ConversationId,
     body: PatchConversationRequest,
-    who: Writer,
+    caller: Writer,
     res: ResourcesOf,
     owner: OwnerOf,
     write: WriteOf,
@@ -169,9 +169,9 @@ async def patch_conversation(
         patterns_extracted=body.patterns_extracted,
         metadata=body.metadata,
     )
-    async with res.db.snapshot(who.workspace_id) as session:
+    async with res.db.snapshot(caller.workspace_id) as session:
         conversation = await find(session, owner, id)
-        turn_counts = await conversations.turn_counts(session, who.workspace_id, [conversation.id])
+        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [conversation.id])
     serialize = partial(_conversation, turn_count=turn_counts.get(conversation.id, 0))
     return send(serialize(await change(conversation, changes, res, write.answered_by(serialize), expected=expected)))
 
@@ -185,7 +185,7 @@ async def patch_conversation(
     responses={200: {"model": StoreTurnResponse, "description": "This turn was stored already"}, **WRITE},
 )
 async def store_turn(
-    id: ConversationId, body: StoreTurnRequest, who: Writer, res: ResourcesOf, owner: OwnerOf, write: WriteOf
+    id: ConversationId, body: StoreTurnRequest, caller: Writer, res: ResourcesOf, owner: OwnerOf, write: WriteOf
 ) -> Response:
     """The turn is redacted, embedded and can be found at once. The same text at the same `turn_index` is the same turn.
     Without `turn_index`, a turn that equals the last one counts as its repetition: to store "Yes." twice, number it."""
@@ -200,7 +200,7 @@ async def store_turn(
         body.metadata,
         embedding_vector(body.embedding, res.embedder.dimension),
     )
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         conversation = await find(session, owner, id)
     return send(_stored_turn(await store(conversation, new, res, write.answered_by(_stored_turn))))
 
@@ -215,7 +215,7 @@ async def store_turn(
 )
 async def get_conversation_context(
     id: ConversationId,
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     owner: OwnerOf,
     note: NoteOf,
@@ -229,7 +229,7 @@ async def get_conversation_context(
     """The last turns, and memories of the same user or agent that are relevant to them, as many as fit; `context` is
     ready for a prompt."""
     query = None if q is None else await clean_words(q, "q", res)
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         conversation = await find(session, owner, id)
     with budget(res):
         found = await context(conversation, query, max_tokens, res)

@@ -75,13 +75,13 @@ class UndoDecisionResponse(ResponseModel):
     dependencies=IN_SCOPE,
 )
 async def get_memory_decisions(
-    id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
+    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
 ) -> DecisionPage:
     """Also after the memory was deleted, until it is purged; 404 only for an id that never existed."""
     wanted = memory_id(id)
-    async with res.db.read(who.workspace_id) as session:
-        found = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
-        if not found and not await history.of_memory(session, who.workspace_id, wanted):
+    async with res.db.read(caller.workspace_id) as session:
+        found = await decisions.of_memory(session, caller.workspace_id, wanted, limit=limit)
+        if not found and not await history.of_memory(session, caller.workspace_id, wanted):
             raise missing()
     return DecisionPage(results=[shown(each) for each in found])
 
@@ -93,11 +93,11 @@ async def get_memory_decisions(
     response_model=UndoDecisionResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
-async def undo_decision(id: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def undo_decision(id: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges as they were. Only while the memory still is
     as the decision left it, else 409; an erased one does not come back. A repetition changes nothing."""
     decision_id = uuid_of(id, undo.missing)
-    result = await undo.take_back(who.workspace_id, decision_id, res, write.answered_by(undo_answer))
+    result = await undo.take_back(caller.workspace_id, decision_id, res, write.answered_by(undo_answer))
     return send(undo_answer(result))
 
 

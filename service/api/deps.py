@@ -127,10 +127,10 @@ async def identified(request: Request) -> Caller:
 def needs(right: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
     """A dependency that returns the caller if it holds `right`, and raises Forbidden otherwise."""
 
-    async def check(who: CallerOf) -> Caller:
-        if not who.may(right):
+    async def check(caller: CallerOf) -> Caller:
+        if not caller.may(right):
             raise Forbidden(f"This key lacks the right {right}.")
-        return who
+        return caller
 
     return check
 
@@ -161,7 +161,7 @@ ChannelName = Annotated[Channel | None, Query(description="Soft scope; reads als
 
 
 def scope_of(
-    who: Caller,
+    caller: Caller,
     *,
     user_id: str | None = None,
     agent_id: str | None = None,
@@ -169,11 +169,11 @@ def scope_of(
     channel: str | None = None,
 ) -> Scope:
     """The scope of a request: its own ids, or else the defaults of the key; raises ScopeMissing."""
-    return optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel).require_owner()
+    return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel).require_owner()
 
 
 def optional_scope(
-    who: Caller,
+    caller: Caller,
     *,
     user_id: str | None = None,
     agent_id: str | None = None,
@@ -182,18 +182,18 @@ def optional_scope(
 ) -> Scope:
     """The same for a request that needs no id; then the scope has none."""
     given = (user_id, agent_id, run_id)
-    ids = given if any(given) else (who.user_id, who.agent_id, who.run_id)
-    return Scope(who.workspace_id, *ids, channel=channel or who.channel or GLOBAL_CHANNEL)
+    ids = given if any(given) else (caller.user_id, caller.agent_id, caller.run_id)
+    return Scope(caller.workspace_id, *ids, channel=channel or caller.channel or GLOBAL_CHANNEL)
 
 
 async def _scope(
-    who: CallerOf,
+    caller: CallerOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
 ) -> Scope:
-    return scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
 
 
 ScopeOf = Annotated[Scope, Depends(_scope)]

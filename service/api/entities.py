@@ -59,13 +59,17 @@ MIN_SIMILARITY = 0.5
 
 
 async def _visibility(
-    who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None, channel: ChannelName = None
+    caller: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
 ) -> EntityScope:
     """An entity is found by its id in any channel; only ids that are given restrict it."""
     if not any((user_id, agent_id, run_id)):
-        return EntityScope(who.workspace_id, None)
-    scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
-    return EntityScope(who.workspace_id, scope, any_channel=channel is None)
+        return EntityScope(caller.workspace_id, None)
+    scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return EntityScope(caller.workspace_id, scope, any_channel=channel is None)
 
 
 VisibleOf = Annotated[EntityScope, Depends(_visibility)]
@@ -73,10 +77,14 @@ VisibleOf = Annotated[EntityScope, Depends(_visibility)]
 
 
 async def _scope_visibility(
-    who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None, channel: ChannelName = None
+    caller: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
 ) -> EntityScope:
-    scope = optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
-    return EntityScope(who.workspace_id, scope if any((scope.user_id, scope.agent_id, scope.run_id)) else None)
+    scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return EntityScope(caller.workspace_id, scope if any((scope.user_id, scope.agent_id, scope.run_id)) else None)
 
 
 ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
@@ -90,13 +98,13 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
     response_model=EntityPage,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf) -> EntityPage:
+async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """By name. With agent_id or run_id only entities that memories of that agent or run mention."""
-    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
-    async with res.db.snapshot(who.workspace_id) as session:
-        seen = EntityScope(who.workspace_id, scope)
+    async with res.db.snapshot(caller.workspace_id) as session:
+        seen = EntityScope(caller.workspace_id, scope)
         found = await entities.page(session, seen, kind=kind, after=after, limit=body.limit + 1)
     page, last = cursors.cut(found, body.limit)
     more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
@@ -114,11 +122,11 @@ async def list_entities(body: ListEntitiesRequest, who: Reader, res: ResourcesOf
     },
 )
 async def upsert_entity(
-    body: UpsertEntityRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    body: UpsertEntityRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Entities are distinguished by user, channel and name, whatever its case; an alias matches too."""
-    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    owner = EntityOwner(who.workspace_id, scope.user_id, scope.channel)
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
     new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
     return send(
@@ -140,7 +148,7 @@ def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
 )
 async def search_entities(
     request: Request,
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     note: NoteOf,
@@ -159,26 +167,26 @@ async def search_entities(
         raise InvalidInput("limit: give limit or top_k, not both.", field="limit")
     limit = top_k or limit
     query = await clean_words(q, "q", res)
-    vector, warnings = await _embed_query(who, query, res)
+    vector, warnings = await _embed_query(caller, query, res)
     kind = type_name(type) if type else None
-    async with res.db.begin(who.workspace_id) as session:
-        seen = EntityScope(who.workspace_id, scope, channels=tuple(channels or ()))
+    async with res.db.begin(caller.workspace_id) as session:
+        seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
         found = await entity_search.search(
             session, seen, query, vector, kind=kind, generation=res.generation, limit=limit
         )
         hits = _ranked(found, res)[:limit]
         ids = [each.id for each in hits]
         if counts:
-            await entities.count_read(session, who.workspace_id, ids, now=res.clock())
+            await entities.count_read(session, caller.workspace_id, ids, now=res.clock())
     by_id = {each.entity.id: each.entity for each in found}
     shown = [by_id[each] for each in ids]
     note("entities/search", scope, shown, query=query, kind="entity", channels=channels or (), limit=limit)
     return EntitySearchResponse(results=hits, warnings=warnings)
 
 
-async def _embed_query(who: Caller, query: CleanText, res: Resources) -> tuple[Vector | None, list[str]]:
+async def _embed_query(caller: Caller, query: CleanText, res: Resources) -> tuple[Vector | None, list[str]]:
     try:
-        return await res.embedder.embed_query(who.workspace_id, query), []
+        return await res.embedder.embed_query(caller.workspace_id, query), []
     except EmbeddingError:
         return None, ["embedding_unavailable: only names were searched."]
 
@@ -200,9 +208,9 @@ def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
     response_model=EntityResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
-async def get_entity(id: str, who: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
+async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Ids of a scope are optional; one that is given must be the entity's."""
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await entities.get(session, seen, uuid_of(id, entity.missing))
     if found is None:
         raise entity.missing()
@@ -217,13 +225,13 @@ async def get_entity(id: str, who: Reader, res: ResourcesOf, seen: VisibleOf) ->
     responses=errors.documented(400, 401, 403, 404, 409, 412, 503),
 )
 async def delete_entity(
-    id: str, who: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf, seen: VisibleOf
+    id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
     """With its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, entity.missing)
     await require_visible(res, seen, [wanted])
     context = write.answered_by(_removed)
-    return send(_removed(await entity.remove(who.workspace_id, wanted, res, context, expected=expected)))
+    return send(_removed(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))
 
 
 def _removed(found: Entity) -> StoredAnswer:
@@ -237,11 +245,11 @@ def _removed(found: Entity) -> StoredAnswer:
     response_model=EntityMergeResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
 )
-async def merge_entities(body: MergeEntitiesRequest, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def merge_entities(body: MergeEntitiesRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move over; a relation that the
     target already has is not duplicated. The id in the answer undoes the merge."""
     context = write.answered_by(_merged)
-    return send(_merged(await entity.merge(who.workspace_id, body.source_id, body.target_id, res, context)))
+    return send(_merged(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
 
 
 @router.post(
@@ -251,10 +259,10 @@ async def merge_entities(body: MergeEntitiesRequest, who: Writer, res: Resources
     response_model=EntityMergeResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
-async def undo_entity_merge(id: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def undo_entity_merge(id: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores names, mentions and relations as far as their other ends still exist. Repeating it changes nothing."""
     return send(
-        _merged(await entity.unmerge(who.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_merged)))
+        _merged(await entity.unmerge(caller.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_merged)))
     )
 
 

@@ -73,7 +73,7 @@ EdgeFilterOf = Annotated[EdgeFilter, Depends(_conditions)]
 )
 async def list_entity_relations(
     name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case does not count")],
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     counts: CountsOf,
     seen: ScopeVisibleOf,
@@ -83,16 +83,16 @@ async def list_entity_relations(
 ) -> EntityRelationPage:
     """Both directions, strongest first. Without ids of a scope: of every entity with this name in the workspace."""
     after = cursors.unpack(cursor, _place) if cursor else None
-    async with res.db.begin(who.workspace_id) as session:
+    async with res.db.begin(caller.workspace_id) as session:
         named = await entities.by_name(session, seen, name) or await _by_id(session, seen, name)
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
         ids = [each.id for each in named]
-        found = await entity_relations.page(session, who.workspace_id, ids, edges, after=after, limit=limit + 1)
+        found = await entity_relations.page(session, caller.workspace_id, ids, edges, after=after, limit=limit + 1)
         page, last = cursors.cut(found, limit)
-        relations = await _shown(session, who.workspace_id, [each for each, _ in page])
+        relations = await _shown(session, caller.workspace_id, [each for each, _ in page])
         if counts:
-            await entities.count_read(session, who.workspace_id, ids, now=res.clock())
+            await entities.count_read(session, caller.workspace_id, ids, now=res.clock())
     more = None
     if last:
         edge, direction = last
@@ -113,12 +113,12 @@ async def list_entity_relations(
     },
 )
 async def create_entity_relation(
-    body: CreateEntityRelationRequest, who: Writer, res: ResourcesOf, write: WriteOf
+    body: CreateEntityRelationRequest, caller: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Read from source to target: Alice works_at Acme. There is one per pair and type; repeating it takes the new
     values."""
-    both = await require_visible(res, EntityScope(who.workspace_id, None), [body.source_id], field="source_id")
-    both |= await require_visible(res, EntityScope(who.workspace_id, None), [body.target_id], field="target_id")
+    both = await require_visible(res, EntityScope(caller.workspace_id, None), [body.source_id], field="source_id")
+    both |= await require_visible(res, EntityScope(caller.workspace_id, None), [body.target_id], field="target_id")
     names = {each.id: each.name for each in both.values()}
     new = EntityRelation(
         UUID(int=0),
@@ -133,7 +133,7 @@ async def create_entity_relation(
         body.t_invalid,
     )
     shown = partial(_related, names=names)
-    return send(shown(await entity.relate(who.workspace_id, new, res, write.answered_by(shown))))
+    return send(shown(await entity.relate(caller.workspace_id, new, res, write.answered_by(shown))))
 
 
 def _related(found: tuple[EntityRelation, bool], names: Mapping[UUID, str]) -> StoredAnswer:
@@ -148,7 +148,7 @@ def _related(found: tuple[EntityRelation, bool], names: Mapping[UUID, str]) -> S
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def delete_entity_relation(
-    who: Writer,
+    caller: Writer,
     res: ResourcesOf,
     write: WriteOf,
     source_id: UUID,
@@ -157,7 +157,7 @@ async def delete_entity_relation(
 ) -> Response:
     """Relations from source to target; 0 when there is none."""
     context = write.answered_by(deleted)
-    return send(deleted(await entity.unrelate(who.workspace_id, source_id, target_id, type, res, context)))
+    return send(deleted(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, context)))
 
 
 @router.get(
@@ -168,7 +168,7 @@ async def delete_entity_relation(
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def get_entity_graph(
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     counts: CountsOf,
     seen: VisibleOf,
@@ -180,17 +180,19 @@ async def get_entity_graph(
     """Follows the 50 strongest relations of each node; `truncated`: there were more."""
     starts = _ids(ids)
     max_nodes = max(min(limit or DEFAULT_NODES, res.settings.graph_max_nodes), len(starts))
-    async with res.db.begin(who.workspace_id) as session:
+    async with res.db.begin(caller.workspace_id) as session:
         if set(starts) - (await entities.get_many(session, seen, starts)).keys():
             raise entity.missing("ids")
-        found = await entity_walks.neighbourhood(session, who.workspace_id, starts, edges, depth=depth, limit=max_nodes)
+        found = await entity_walks.neighbourhood(
+            session, caller.workspace_id, starts, edges, depth=depth, limit=max_nodes
+        )
         nodes = await entities.get_many(
-            session, EntityScope(who.workspace_id, None), [each.entity_id for each in found.reached]
+            session, EntityScope(caller.workspace_id, None), [each.entity_id for each in found.reached]
         )
         names = {each.id: each.name for each in nodes.values()}
-        relations = await _shown(session, who.workspace_id, found.relations, names)
+        relations = await _shown(session, caller.workspace_id, found.relations, names)
         if counts:
-            await entities.count_read(session, who.workspace_id, starts, now=res.clock())
+            await entities.count_read(session, caller.workspace_id, starts, now=res.clock())
     body = EntityGraphResponse(
         nodes=[
             EntityGraphNode.of(nodes[each.entity_id], depth=each.depth)
@@ -211,7 +213,7 @@ async def get_entity_graph(
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def find_entity_path(
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     seen: VisibleOf,
     edges: EdgeFilterOf,
@@ -222,19 +224,19 @@ async def find_entity_path(
     """Edges count in both directions. When there is no path, `found` is false."""
     await require_visible(res, seen, [source_id], field="source_id")
     await require_visible(res, seen, [target_id], field="target_id")
-    async with res.db.snapshot(who.workspace_id) as session:
+    async with res.db.snapshot(caller.workspace_id) as session:
         found = await entity_walks.shortest_path(
             session,
-            who.workspace_id,
+            caller.workspace_id,
             source_id,
             target_id,
             edges,
             max_edges=max_depth,
             max_nodes=res.settings.graph_max_nodes,
         )
-        nodes = await entities.get_many(session, EntityScope(who.workspace_id, None), found.entity_ids)
+        nodes = await entities.get_many(session, EntityScope(caller.workspace_id, None), found.entity_ids)
         relations = await _shown(
-            session, who.workspace_id, found.relations, {each.id: each.name for each in nodes.values()}
+            session, caller.workspace_id, found.relations, {each.id: each.name for each in nodes.values()}
         )
     return EntityPathResponse(
         found=bool(found.entity_ids),

@@ -47,27 +47,27 @@ class PurgeReceiptResponse(ResponseModel):
 
 
 async def _extent(
-    who: CallerOf,
+    caller: CallerOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
 ) -> Extent:
-    scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
-    return Extent(scope, channel or who.channel)
+    scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return Extent(scope, channel or caller.channel)
 
 
 ExtentOf = Annotated[Extent, Depends(_extent)]
 
 
 async def _purge(
-    who: CallerOf,
+    caller: CallerOf,
     purge: Annotated[
         bool,
         Query(description="Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"),
     ] = False,
 ) -> bool:
-    if purge and not who.may(Right.PURGE):
+    if purge and not caller.may(Right.PURGE):
         raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
     return purge
 
@@ -83,7 +83,7 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_memories(
-    extent: ExtentOf, request: Request, who: Deleter, res: ResourcesOf, purge: PurgeOf, write: WriteOf
+    extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, write: WriteOf
 ) -> Response:
     """Every memory that has all given ids, in the given channel or in any, archived or not, as far as it was committed
     when the request came. More than 1,000 are deleted by an operation.
@@ -107,7 +107,7 @@ async def delete_memories(
 async def delete_memory(
     id: str,
     request: Request,
-    who: Deleter,
+    caller: Deleter,
     res: ResourcesOf,
     purge: PurgeOf,
     write: WriteOf,
@@ -121,9 +121,9 @@ async def delete_memory(
     if purge:
         await request.app.state.reads.flush()
         context = write.answered_by(receipt_answer)
-        erased = await purge_memory(who.workspace_id, memory_id(id), res, context, expected=expected)
+        erased = await purge_memory(caller.workspace_id, memory_id(id), res, context, expected=expected)
         return send(receipt_answer(erased))
-    gone = await forget(who.workspace_id, memory_id(id), res, write.answered_by(deleted_answer), expected=expected)
+    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(deleted_answer), expected=expected)
     return send(deleted_answer(gone))
 
 
@@ -134,11 +134,11 @@ async def delete_memory(
     response_model=DeletedCountResponse,
     responses={**ACCEPTED, **errors.documented(401, 403, 503)},
 )
-async def reset_workspace(who: Admin, res: ResourcesOf, write: WriteOf) -> Response:
+async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Response:
     """Every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the audit log
     stay. There is no way back."""
     return send(
-        deleted_count_answer(await empty_workspace(who.workspace_id, res, write.answered_by(deleted_count_answer)))
+        deleted_count_answer(await empty_workspace(caller.workspace_id, res, write.answered_by(deleted_count_answer)))
     )
 
 

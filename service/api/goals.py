@@ -61,10 +61,10 @@ CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
     response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
 )
-async def create_goal(body: CreateGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """It starts active. While it is, memories that are tied to it or similar to it rank higher in searches of its
     scope."""
-    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     new = NewGoal(
         scope,
         body.description,
@@ -86,7 +86,7 @@ async def create_goal(body: CreateGoalRequest, who: Writer, res: ResourcesOf, wr
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_goals(
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     status: Annotated[StatusName | None, Query(description="Only goals with this status")] = None,
@@ -97,7 +97,7 @@ async def list_goals(
 ) -> GoalPage:
     """Goals of the active channel and of _global, newest first."""
     wanted = GoalFilter(GoalStatus(status) if status else None, parent_id, due_before)
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await goals.page(session, scope, wanted, after=cursors.decode(cursor), limit=limit + 1)
     page, last = cursors.cut(found, limit)
     now = res.clock()
@@ -115,13 +115,13 @@ async def list_goals(
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
 )
-async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
+async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
     """At most 100 subgoals and memories. The ETag is for If-Match."""
-    async with res.db.snapshot(who.workspace_id) as session:
-        found = await goals.get(session, who.workspace_id, uuid_of(id, missing))
+    async with res.db.snapshot(caller.workspace_id) as session:
+        found = await goals.get(session, caller.workspace_id, uuid_of(id, missing))
         if found is None:
             raise missing()
-        details = await goals.details(session, who.workspace_id, found)
+        details = await goals.details(session, caller.workspace_id, found)
     return send(_details(details, now=res.clock()))
 
 
@@ -134,7 +134,7 @@ async def get_goal(id: str, who: Reader, res: ResourcesOf) -> Response:
     dependencies=IN_SCOPE,
 )
 async def update_goal(
-    id: str, body: UpdateGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: UpdateGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """A change that would close a cycle of goals is refused (409). A goal that is over can be edited, not reopened."""
     given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
@@ -142,7 +142,7 @@ async def update_goal(
         given["status"] = GoalStatus.ACTIVE
     serialize = partial(_details, now=res.clock())
     goal = await revise_goal(
-        who.workspace_id, uuid_of(id, missing), given, res, write.answered_by(serialize), expected=expected
+        caller.workspace_id, uuid_of(id, missing), given, res, write.answered_by(serialize), expected=expected
     )
     return send(serialize(goal))
 
@@ -155,10 +155,10 @@ async def update_goal(
     responses=errors.documented(400, 401, 403, 404, 412, 503),
     dependencies=IN_SCOPE,
 )
-async def delete_goal(id: str, who: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """With its edges, its vector and its history. Its subgoals and memories stay."""
     count = await remove_goal(
-        who.workspace_id, uuid_of(id, missing), res, write.answered_by(deleted), expected=expected
+        caller.workspace_id, uuid_of(id, missing), res, write.answered_by(deleted), expected=expected
     )
     return send(deleted(count))
 
@@ -172,11 +172,11 @@ async def delete_goal(id: str, who: Deleter, res: ResourcesOf, write: WriteOf, e
     dependencies=IN_SCOPE,
 )
 async def get_goal_history(
-    id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
+    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
 ) -> GoalHistoryResponse:
     """Oldest first, with the values before and after."""
-    async with res.db.read(who.workspace_id) as session:
-        found = await goals.history(session, who.workspace_id, uuid_of(id, missing), limit=limit)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await goals.history(session, caller.workspace_id, uuid_of(id, missing), limit=limit)
     if not found:
         raise missing()
     return GoalHistoryResponse(
@@ -198,10 +198,10 @@ async def get_goal_history(
     dependencies=IN_SCOPE,
 )
 async def complete_goal(
-    id: str, body: CompleteGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: CompleteGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Repeating it changes nothing; 409 when the goal is over with the other status."""
-    return await _close(id, GoalStatus(body.status), who, res, write, expected=expected, result=body.result)
+    return await _close(id, GoalStatus(body.status), caller, res, write, expected=expected, result=body.result)
 
 
 @router.post(
@@ -213,10 +213,10 @@ async def complete_goal(
     dependencies=IN_SCOPE,
 )
 async def abandon_goal(
-    id: str, body: AbandonGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: AbandonGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Repeating it changes nothing; 409 when the goal is completed."""
-    return await _close(id, GoalStatus.ABANDONED, who, res, write, expected=expected, result=body.result)
+    return await _close(id, GoalStatus.ABANDONED, caller, res, write, expected=expected, result=body.result)
 
 
 @router.post(
@@ -228,13 +228,13 @@ async def abandon_goal(
     dependencies=IN_SCOPE,
 )
 async def block_goal(
-    id: str, body: BlockGoalRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: BlockGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """It stays blocked until a PATCH makes it active again, even when the goals that it waits for are completed."""
     return await _close(
         id,
         GoalStatus.BLOCKED,
-        who,
+        caller,
         res,
         write,
         expected=expected,
@@ -252,12 +252,12 @@ async def block_goal(
     dependencies=IN_SCOPE,
 )
 async def tie_memories_to_goal(
-    id: str, body: TieMemoriesRequest, who: Writer, res: ResourcesOf, write: WriteOf
+    id: str, body: TieMemoriesRequest, caller: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Memories that are tied already stay tied."""
     serialize = partial(_details, now=res.clock())
     goal = await tie_memories(
-        who.workspace_id, uuid_of(id, missing), body.memory_ids, res, write.answered_by(serialize)
+        caller.workspace_id, uuid_of(id, missing), body.memory_ids, res, write.answered_by(serialize)
     )
     return send(serialize(goal))
 
@@ -270,18 +270,20 @@ async def tie_memories_to_goal(
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
 )
-async def untie_memory_from_goal(id: str, memory: str, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def untie_memory_from_goal(id: str, memory: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """0 when the memory is not tied."""
     context = write.answered_by(deleted)
-    count = await untie_memory(who.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
+    count = await untie_memory(caller.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
     return send(deleted(count))
 
 
 async def _close(
-    id: str, status: GoalStatus, who: Caller, res: Resources, write: WriteContext, **more: Any
+    id: str, status: GoalStatus, caller: Caller, res: Resources, write: WriteContext, **more: Any
 ) -> Response:
     serialize = partial(_details, now=res.clock())
-    goal = await close_goal(who.workspace_id, uuid_of(id, missing), status, res, write.answered_by(serialize), **more)
+    goal = await close_goal(
+        caller.workspace_id, uuid_of(id, missing), status, res, write.answered_by(serialize), **more
+    )
     return send(serialize(goal))
 
 

@@ -93,7 +93,7 @@ async def health(request: Request) -> Response:
 
 
 @router.get("/metrics", operation_id="metrics", summary="Prometheus metrics", responses=errors.documented(401, 403))
-async def metrics(request: Request, who: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """In the text format of Prometheus; needs the right `metrics`. No workspace and no user is a label."""
     res: Resources = request.app.state.resources
     with suppress(ServiceError):  # the counters of this process are served whatever the database does

@@ -44,12 +44,12 @@ class Buckets:
 
 async def searches(request: Request, res: ResourcesOf) -> None:
     """A dependency that lets a search through or raises TooManyRequests."""
-    who: Caller = request.state.caller
+    caller: Caller = request.state.caller
     per_s = res.settings.search_rate_per_s
     if per_s <= 0:
         return
     buckets: Buckets = request.app.state.search_buckets
-    wait_s = buckets.take(who.key_id, per_s=per_s, burst=res.settings.search_burst)
+    wait_s = buckets.take(caller.key_id, per_s=per_s, burst=res.settings.search_burst)
     if wait_s > 0:
         raise TooManyRequests("This key searches faster than it may.", retry_after_s=wait_s)
 

@@ -68,7 +68,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"])
 )
 async def list_memories(
     request: Request,
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     note: NoteOf,
     narrowed: Parameters,
@@ -86,15 +86,15 @@ async def list_memories(
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = of_page(limit, res, given="limit" in request.query_params)
     body = narrowing.body_of(narrowing.NarrowingFields, {**narrowed, **ids})
-    scope = scope_of(who, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
+    scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
     ordered = memories.SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
     here = _visible(scope, body, res.clock())
     rows = visibility.narrowed("m", narrowing.narrow(body, scope), window, here)
-    async with res.db.snapshot(who.workspace_id) as session:
+    async with res.db.snapshot(caller.workspace_id) as session:
         places = await memories.page(session, rows, ordered, after=after, limit=limit + 1)
-        found = await memories.get_many(session, who.workspace_id, [each.id for each in places[:limit]])
+        found = await memories.get_many(session, caller.workspace_id, [each.id for each in places[:limit]])
         total = await memories.count(session, rows) if count else None
     page = [found[each.id] for each in places[:limit]]
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
@@ -121,12 +121,12 @@ def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Co
     dependencies=IN_SCOPE,
 )
 async def get_memory(
-    id: str, who: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf, counts: CountsOf, response: Response
+    id: str, caller: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf, counts: CountsOf, response: Response
 ) -> MemoryResponse:
     """Archived ones too. An id that is no UUID is not found. If-Match takes the ETag."""
     wanted = memory_id(id)
-    async with res.db.read(who.workspace_id) as session:
-        found = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
+    async with res.db.read(caller.workspace_id) as session:
+        found = await memories.get(session, caller.workspace_id, wanted, alive_at=res.clock())
     if found is None:
         raise NotFound("There is no memory with this id.", field="id")
     note("get", found.scope, [found])
@@ -144,11 +144,11 @@ async def get_memory(
     responses=errors.documented(401, 403, 404, 503),
     dependencies=IN_SCOPE,
 )
-async def get_memory_history(id: str, who: Reader, res: ResourcesOf) -> MemoryHistoryResponse:
+async def get_memory_history(id: str, caller: Reader, res: ResourcesOf) -> MemoryHistoryResponse:
     """Also after the memory was deleted; 404 only for an id that never existed."""
     wanted = memory_id(id)
-    async with res.db.read(who.workspace_id) as session:
-        entries = await history.of_memory(session, who.workspace_id, wanted)
+    async with res.db.read(caller.workspace_id) as session:
+        entries = await history.of_memory(session, caller.workspace_id, wanted)
     if not entries:
         raise NotFound("There is no memory with this id.", field="id")
     return MemoryHistoryResponse(results=[history_item(each) for each in entries])
@@ -170,16 +170,16 @@ MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 async def patch_memory(
     id: str,
     body: PatchMemoryRequest,
-    who: Writer,
+    caller: Writer,
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
     """What is not named stays. A new `content` passes PII and is embedded shortly after; by its words it is found at
     once. `id` never changes; `timestamp`, `updated_at` and `last_accessed` only with `allow_system_fields`."""
-    change = revision(body, who, res.clock())
+    change = revision(body, caller, res.clock())
     context = write.answered_by(memory_answer)
-    memory = await revise(who.workspace_id, memory_id(id), change, res, context, expected=expected)
+    memory = await revise(caller.workspace_id, memory_id(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -192,12 +192,12 @@ async def patch_memory(
     dependencies=IN_SCOPE,
 )
 async def put_memory(
-    id: str, body: PutMemoryRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: PutMemoryRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Embedded before the answer, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.text or body.content, embed_now=True)
     context = write.answered_by(memory_answer)
-    memory = await revise(who.workspace_id, memory_id(id), change, res, context, expected=expected)
+    memory = await revise(caller.workspace_id, memory_id(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -209,9 +209,9 @@ async def put_memory(
     responses=errors.documented(401, 403, 404, 409, 412, 503),
     dependencies=IN_SCOPE,
 )
-async def restore_memory(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def restore_memory(id: str, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """One that is not archived stays as it is. What was deleted cannot be restored: 404."""
-    memory = await restore(who.workspace_id, memory_id(id), res, write.answered_by(memory_answer), expected=expected)
+    memory = await restore(caller.workspace_id, memory_id(id), res, write.answered_by(memory_answer), expected=expected)
     return send(memory_answer(memory))
 
 
@@ -229,7 +229,7 @@ async def restore_memory(id: str, who: Writer, res: ResourcesOf, write: WriteOf,
 )
 async def promote_memory(
     id: str,
-    who: Writer,
+    caller: Writer,
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,
@@ -237,17 +237,17 @@ async def promote_memory(
 ) -> Response:
     """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM. A repetition changes nothing."""
     reason, context = body.reason if body else None, write.answered_by(promotion_answer)
-    copy = await promote(who.workspace_id, memory_id(id), reason, res, context, expected=expected)
+    copy = await promote(caller.workspace_id, memory_id(id), reason, res, context, expected=expected)
     return send(promotion_answer(copy))
 
 
-def revision(body: PatchFields, who: Caller, now: datetime) -> Revision:
+def revision(body: PatchFields, caller: Caller, now: datetime) -> Revision:
     """The change that a PATCH describes; raises InvalidInput or Forbidden for fields that the service keeps."""
     given = body.model_fields_set
     for name in SYSTEM:
         if name in given and not body.allow_system_fields:
             raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
-    if body.allow_system_fields and not who.may(Right.SYSTEM):
+    if body.allow_system_fields and not caller.may(Right.SYSTEM):
         raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
     moments: dict[Moment, datetime | None] = {name: getattr(body, name) for name in MOMENTS if name in given}
     if {"ttl_s", "expires_at"} & given:

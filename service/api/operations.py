@@ -67,10 +67,10 @@ class OperationResponse(ResponseModel):
     response_model=OperationResponse,
     responses=errors.documented(401, 403, 404, 503),
 )
-async def get_operation(id: str, who: Reader, res: ResourcesOf) -> OperationResponse:
+async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationResponse:
     """Of a request that was answered with 202. A finished one is kept as long as finished jobs, 7 days by default."""
-    async with res.db.read(who.workspace_id) as session:
-        found = await operations.get(session, who.workspace_id, uuid_of(id, _missing))
+    async with res.db.read(caller.workspace_id) as session:
+        found = await operations.get(session, caller.workspace_id, uuid_of(id, _missing))
     if found is None:
         raise _missing()
     return OperationResponse(

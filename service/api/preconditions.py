@@ -51,7 +51,7 @@ def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], mis
 
     async def check(
         id: str,
-        who: CallerOf,
+        caller: CallerOf,
         res: ResourcesOf,
         user_id: UserId = None,
         agent_id: AgentId = None,
@@ -59,8 +59,8 @@ def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], mis
     ) -> None:
         if not any((user_id, agent_id, run_id)):
             return
-        async with res.db.read(who.workspace_id) as session:
-            found = await get(session, who.workspace_id, uuid_of(id, missing))
+        async with res.db.read(caller.workspace_id) as session:
+            found = await get(session, caller.workspace_id, uuid_of(id, missing))
         if found is not None and not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
             raise missing()
 

@@ -93,10 +93,10 @@ class ProfileResponse(ResponseModel):
     response_model=ProfileResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
-async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, response: Response) -> ProfileResponse:
+async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf, response: Response) -> ProfileResponse:
     """404 while none was stored. The ETag is for If-Match."""
-    async with res.db.read(who.workspace_id) as session:
-        found = await users.profile(session, who.workspace_id, user_id)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await users.profile(session, caller.workspace_id, user_id)
     if found is None:
         raise profile.missing()
     response.headers["ETag"] = etag(found.version)
@@ -111,13 +111,13 @@ async def get_user_profile(user_id: UserId, who: Reader, res: ResourcesOf, respo
     responses={201: {"model": ProfileResponse, "description": "There was none before"}, **WRITE},
 )
 async def put_user_profile(
-    user_id: UserId, body: PutUserProfileRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` returns them as
     user_context."""
     traits = Traits(body.preferences, body.expertise_areas, body.communication_style, body.metadata)
     context = write.answered_by(_stored)
-    stored = await profile.put(who.workspace_id, user_id, traits, res, context, expected=expected)
+    stored = await profile.put(caller.workspace_id, user_id, traits, res, context, expected=expected)
     return send(_stored(stored))
 
 
@@ -129,12 +129,17 @@ async def put_user_profile(
     responses=WRITE,
 )
 async def patch_user_profile(
-    user_id: UserId, body: PatchUserProfileRequest, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    user_id: UserId,
+    body: PatchUserProfileRequest,
+    caller: Writer,
+    res: ResourcesOf,
+    write: WriteOf,
+    expected: ExpectedOf,
 ) -> Response:
     """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while none was stored."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     context = write.answered_by(_stored)
-    stored = await profile.patch(who.workspace_id, user_id, given, res, context, expected=expected)
+    stored = await profile.patch(caller.workspace_id, user_id, given, res, context, expected=expected)
     return send(_stored(stored))
 
 

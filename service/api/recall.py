@@ -34,12 +34,12 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"])
     dependencies=LIMITED,
 )
 async def recall_bundle(
-    request: Request, body: RecallRequest, who: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf
+    request: Request, body: RecallRequest, caller: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf
 ) -> RecallResponse:
     """Turns and facts that answer the query, the entities it names and their relations, active goals, and the user's
     profile: all of one moment, cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
     began = time.perf_counter()
-    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     text = await clean_words(body.query or body.q or "", "query", res)
     query = _query(body, scope, text, res)
     async with in_time(res, request):

@@ -160,7 +160,7 @@ CONVENTIONS = (
     response_model=ConfigResponse,
     responses=errors.documented(401, 403),
 )
-async def get_config(who: Admin, res: ResourcesOf) -> ConfigResponse:
+async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     """The service's with the workspace's own over them, secrets masked. Needs the right `admin`."""
     shown = res.settings.model_dump(mode="json")  # pydantic masks secrets
     version, custom_prompts = shown.pop("version"), shown.pop("custom_prompts")
@@ -188,10 +188,10 @@ def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
     response_model=StatsResponse,
     responses=errors.documented(401, 403, 503),
 )
-async def get_stats(who: Reader, res: ResourcesOf) -> StatsResponse:
+async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, of every user."""
-    async with res.db.read(who.workspace_id) as session:
-        found = await stats.of_workspace(session, who.workspace_id)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await stats.of_workspace(session, caller.workspace_id)
     return StatsResponse(
         name="memories",
         count=found.memories,
@@ -212,9 +212,9 @@ async def get_stats(who: Reader, res: ResourcesOf) -> StatsResponse:
     response_model=CategoryStatsResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def get_category_stats(who: Reader, scope: ScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
+async def get_category_stats(caller: Reader, scope: ScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
     """The 100 most used, of memories that are not archived."""
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await stats.categories(session, scope, limit=100)
     return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in found])
 
@@ -226,7 +226,7 @@ async def get_category_stats(who: Reader, scope: ScopeOf, res: ResourcesOf) -> C
     response_model=MemoryTypesResponse,
     responses=errors.documented(401),
 )
-async def get_memory_types(who: CallerOf) -> MemoryTypesResponse:
+async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
     """What each is for, and how important its memories usually are."""
     return MemoryTypesResponse(
         results=[
@@ -243,7 +243,7 @@ async def get_memory_types(who: CallerOf) -> MemoryTypesResponse:
     response_model=RelationTypesResponse,
     responses=errors.documented(401),
 )
-async def get_relation_types(who: CallerOf) -> RelationTypesResponse:
+async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
     """Memories have only these types; entities take any label, of which these spellings mean the same."""
     return RelationTypesResponse(
         memories=list(RelationType),
@@ -258,6 +258,6 @@ async def get_relation_types(who: CallerOf) -> RelationTypesResponse:
     response_model=TagConventionsResponse,
     responses=errors.documented(401),
 )
-async def get_tag_conventions(who: CallerOf) -> TagConventionsResponse:
+async def get_tag_conventions(caller: CallerOf) -> TagConventionsResponse:
     """Any tag is accepted; these are suggestions."""
     return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])

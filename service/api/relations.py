@@ -123,7 +123,7 @@ class RelatedMemoryPage(ResponseModel):
 )
 async def get_related_memories(
     id: str,
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     note: NoteOf,
     depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, whatever their direction")] = 2,
@@ -135,10 +135,10 @@ async def get_related_memories(
     walked; `truncated` says when there was more."""
     way = edges.WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
     now = res.clock()
-    async with res.db.snapshot(who.workspace_id) as session:
-        start = await _start(session, who.workspace_id, memory_id(id), res)
-        walk = await edges.walk(session, who.workspace_id, start.id, way, now=now)
-        found = await memories.get_many(session, who.workspace_id, [step.memory_id for step in walk.steps])
+    async with res.db.snapshot(caller.workspace_id) as session:
+        start = await _start(session, caller.workspace_id, memory_id(id), res)
+        walk = await edges.walk(session, caller.workspace_id, start.id, way, now=now)
+        found = await memories.get_many(session, caller.workspace_id, [step.memory_id for step in walk.steps])
     note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
         RelatedMemoryItem(
@@ -157,12 +157,12 @@ async def get_related_memories(
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def list_relations(
-    id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> RelationPage:
     """The strongest first, whether they hold now or not."""
-    async with res.db.snapshot(who.workspace_id) as session:
-        start = await _start(session, who.workspace_id, memory_id(id), res)
-        found = await edges.of_memory(session, who.workspace_id, start.id, limit=limit)
+    async with res.db.snapshot(caller.workspace_id) as session:
+        start = await _start(session, caller.workspace_id, memory_id(id), res)
+        found = await edges.of_memory(session, caller.workspace_id, start.id, limit=limit)
     return RelationPage(results=[_relation(each, start.id) for each in found])
 
 
@@ -180,7 +180,7 @@ async def list_relations(
 async def create_relation(
     id: str,
     body: CreateRelationRequest,
-    who: Writer,
+    caller: Writer,
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,
@@ -198,7 +198,7 @@ async def create_relation(
         body.t_invalid,
     )
     context = write.answered_by(relation_answer)
-    result = await associate(who.workspace_id, asked, res, context, expected=expected)
+    result = await associate(caller.workspace_id, asked, res, context, expected=expected)
     return send(relation_answer(result))
 
 
@@ -211,7 +211,7 @@ async def create_relation(
 )
 async def delete_relation(
     id: str,
-    who: Writer,
+    caller: Writer,
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,
@@ -222,7 +222,7 @@ async def delete_relation(
     source, target = memory_id(id), memory_id(target_id)
     kind = RelationType(type) if type else None
     context = write.answered_by(deleted_answer)
-    count = await dissociate(who.workspace_id, source, target, kind, res, context, expected=expected)
+    count = await dissociate(caller.workspace_id, source, target, kind, res, context, expected=expected)
     return send(deleted_answer(count))
 
 

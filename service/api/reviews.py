@@ -64,7 +64,7 @@ class ReviewPage(ResponseModel):
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_reviews(
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
@@ -72,9 +72,9 @@ async def list_reviews(
 ) -> ReviewPage:
     """The pending reviews of a scope. Nothing else shows these memories: no search, no list."""
     after = cursors.decode(cursor)
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
-        page = await review.with_memories(session, who.workspace_id, found[:limit])
+        page = await review.with_memories(session, caller.workspace_id, found[:limit])
     more = cursors.encode(found[limit - 1].created_at, found[limit - 1].id) if len(found) > limit else None
     return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
 
@@ -86,10 +86,10 @@ async def list_reviews(
     response_model=ReviewResponse,
     responses=RESOLVED,
 )
-async def accept_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def accept_review(id: str, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """It replaces what it contradicts, under that memory's id. The decision can be undone."""
     resolved = await review.accept(
-        who.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
+        caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
     )
     return send(review_answer(resolved))
 
@@ -101,10 +101,10 @@ async def accept_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, 
     response_model=ReviewResponse,
     responses=RESOLVED,
 )
-async def reject_review(id: str, who: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def reject_review(id: str, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """What it contradicts stays as it is. Its history stays too."""
     resolved = await review.reject(
-        who.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
+        caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
     )
     return send(review_answer(resolved))
 

@@ -66,7 +66,7 @@ class ChannelPage(ResponseModel):
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_scopes(
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     type: Annotated[KindName | None, Query(description="Only these")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
@@ -76,13 +76,13 @@ async def list_scopes(
     wanted: tuple[OwnerKind, ...] = (type,) if type else KINDS
     since, after = cursors.unpack(cursor, _kind_and_id) if cursor else (wanted[0], None)
     found: list[OwnerUsage] = []
-    async with res.db.snapshot(who.workspace_id) as session:
+    async with res.db.snapshot(caller.workspace_id) as session:
         for kind in wanted[wanted.index(since) if since in wanted else 0 :]:
             if len(found) > limit:
                 break
             behind = after if kind == since else None
             room = limit + 1 - len(found)
-            found += await users.owners(session, who.workspace_id, kind, after=behind, limit=room, now=res.clock())
+            found += await users.owners(session, caller.workspace_id, kind, after=behind, limit=room, now=res.clock())
     page, last = cursors.cut(found, limit)
     more = cursors.pack(f"{last.kind}|{last.id}") if last else None
     return ScopePage(results=[ScopeItem.of(each, type=each.kind) for each in page], next_cursor=more)
@@ -98,14 +98,14 @@ async def list_scopes(
 async def delete_scope(
     type: Annotated[KindName, Path(description="Whose memories go")],
     id: Annotated[str, Path(min_length=1, max_length=255)],
-    who: Deleter,
+    caller: Deleter,
     res: ResourcesOf,
     write: WriteOf,
     channel: ChannelName = None,
 ) -> Response:
     """The same as DELETE /v1/memories with this one id."""
     names = {f"{type}_id": id}
-    extent = Extent(Scope(who.workspace_id, **names), channel)
+    extent = Extent(Scope(caller.workspace_id, **names), channel)
     return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 
 
@@ -117,7 +117,7 @@ async def delete_scope(
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_channels(
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
@@ -126,9 +126,9 @@ async def list_channels(
     cursor: Annotated[str | None, Query(max_length=1_000)] = None,
 ) -> ChannelPage:
     """Of a user, agent or run, or of the whole workspace. Live memories and turns are counted."""
-    scope = optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
     after = None if cursor is None else cursors.unpack(cursor, _channel)
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
     page, last = cursors.cut(found, limit)
     results = [ChannelItem.of(each, channel=each.name) for each in page]

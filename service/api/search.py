@@ -196,10 +196,10 @@ RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
     dependencies=LIMITED,
 )
 async def search_memories(
-    request: Request, body: SearchRequest, who: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf
+    request: Request, body: SearchRequest, caller: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf
 ) -> SearchResponse:
     """The memories of a scope that answer a question. At least one of user_id, agent_id, run_id is needed."""
-    return await _search(request, body, who, res, note, reinforce)
+    return await _search(request, body, caller, res, note, reinforce)
 
 
 @router.get(
@@ -212,7 +212,7 @@ async def search_memories(
 )
 async def search_memories_simple(
     request: Request,
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     note: NoteOf,
     used: ReinforceOf,
@@ -254,15 +254,17 @@ async def search_memories_simple(
         "validity": validity,
         "connected": connected,
     }
-    return await _search(request, body_of(SearchRequest, given), who, res, note, used)
+    return await _search(request, body_of(SearchRequest, given), caller, res, note, used)
 
 
 async def _search(
-    request: Request, body: SearchRequest, who: Caller, res: Resources, note: AuditRead, reinforce: Reinforce
+    request: Request, body: SearchRequest, caller: Caller, res: Resources, note: AuditRead, reinforce: Reinforce
 ) -> SearchResponse:
     began = time.perf_counter()
     limit = of_page(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
-    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel)
+    scope = scope_of(
+        caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel
+    )
     if not body.question and not body.is_narrow:
         raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")
     if not body.question and body.explain_id is not None:

@@ -74,7 +74,7 @@ Prefer = Annotated[str | None, Header(description="`respond-async`: answer befor
 )
 async def store_memory(
     body: StoreRequest,
-    who: Writer,
+    caller: Writer,
     res: ResourcesOf,
     write: WriteOf,
     prefer: Prefer = None,
@@ -87,26 +87,26 @@ async def store_memory(
     """
     later = prefer is not None and "respond-async" in prefer.lower()
     if later and body.messages is not None and not body.dry_run:
-        conversation, _ = await _conversation(body, who, res)
+        conversation, _ = await _conversation(body, caller, res)
         operation_id = await accept(conversation, res, write.answered_by(operations.accepted))
         response = send(operations.accepted(operation_id))
     else:
         with budget(res) as spending, caches.deferred():
-            response = send(await _stored(body, who, res, write, spending, later=later))
+            response = send(await _stored(body, caller, res, write, spending, later=later))
     if later and (body.content is not None or not body.dry_run):
         response.headers["Preference-Applied"] = "respond-async"
     return response
 
 
 async def _stored(
-    body: StoreRequest, who: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
+    body: StoreRequest, caller: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
 ) -> StoredAnswer:
     """The answer of the verb that the body wants: store for `content`, curate or record for `messages`."""
     if body.messages is None:
         serialize = StoreSerializer(body, spending)
-        draft = _text_draft(body, who, res, later=later)
+        draft = _text_draft(body, caller, res, later=later)
         return serialize(StoreResult((await store(draft, res, write.answered_by(serialize)),)))
-    conversation, warnings = await _conversation(body, who, res)
+    conversation, warnings = await _conversation(body, caller, res)
     serialize = StoreSerializer(body, spending, warnings)
     if body.infer:
         return serialize(await curate(conversation, res, write.answered_by(serialize)))
@@ -120,7 +120,9 @@ async def _stored(
     response_model=StoreBatchResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def store_memories(body: StoreBatchRequest, who: Writer, res: ResourcesOf, write: BatchOf) -> StoreBatchResponse:
+async def store_memories(
+    body: StoreBatchRequest, caller: Writer, res: ResourcesOf, write: BatchOf
+) -> StoreBatchResponse:
     """An item that fails does not stop the others; each has its own status. With an Idempotency-Key every item
     has the key `key:index`, so a repeated batch completes what is missing."""
     if len(body.items) > res.settings.batch_max_items:
@@ -132,7 +134,7 @@ async def store_memories(body: StoreBatchRequest, who: Writer, res: ResourcesOf,
 
     async def item(index: int, one: StoreRequest) -> StoreBatchItem:
         async with turn:
-            return await _item(index, one, who, res, of_item(write, index), spending)
+            return await _item(index, one, caller, res, of_item(write, index), spending)
 
     with budget(res) as spending, caches.deferred():
         found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
@@ -141,11 +143,11 @@ async def store_memories(body: StoreBatchRequest, who: Writer, res: ResourcesOf,
 
 
 async def _item(
-    index: int, one: StoreRequest, who: Caller, res: Resources, write: WriteContext, spending: Budget
+    index: int, one: StoreRequest, caller: Caller, res: Resources, write: WriteContext, spending: Budget
 ) -> StoreBatchItem:
     try:
-        await refuse_repeated(write, who.workspace_id, res)
-        found = await _stored(one, who, res, write, spending)
+        await refuse_repeated(write, caller.workspace_id, res)
+        found = await _stored(one, caller, res, write, spending)
     except Replay as replay:
         found = replay.answer
     except ServiceError as exc:
@@ -159,21 +161,21 @@ ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function
 ONLY_INFERRED = "{}: is used with messages and infer=true only."
 
 
-def _text_draft(body: StoreRequest, who: Caller, res: Resources, *, later: bool) -> Draft:
+def _text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: bool) -> Draft:
     """The draft of `content`; raises InvalidInput for fields that only a conversation uses, or Forbidden."""
     assert body.content is not None
     for name in ("updated_at", "last_accessed"):
         if getattr(body, name) is not None and not body.allow_system_fields:
             raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
-    if body.allow_system_fields and not who.may(Right.SYSTEM):
+    if body.allow_system_fields and not caller.may(Right.SYSTEM):
         raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
     for name in ("prompt", "filters"):
         if getattr(body, name) is not None:
             raise InvalidInput(ONLY_INFERRED.format(name), field=name)
-    return _draft(body, body.content, None, _scope(body, who), res, embed_later=later)
+    return _draft(body, body.content, None, _scope(body, caller), res, embed_later=later)
 
 
-async def _conversation(body: StoreRequest, who: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
+async def _conversation(body: StoreRequest, caller: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
     """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text."""
     for name in ("id", "embedding", "updated_at", "last_accessed"):
         if getattr(body, name) is not None:
@@ -181,15 +183,15 @@ async def _conversation(body: StoreRequest, who: Caller, res: Resources) -> tupl
     if body.filters is not None and not body.infer:
         raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
     compare = await filters.kept(body.filters, res)
-    scope = _scope(body, who)
+    scope = _scope(body, caller)
     texts, warnings = _texts(body, res)
     drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
     external_id = body.run_id or body.session_id
     return ConversationDraft(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
 
 
-def _scope(body: StoreRequest, who: Caller) -> Scope:
-    return scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+def _scope(body: StoreRequest, caller: Caller) -> Scope:
+    return scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
 
 
 def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:

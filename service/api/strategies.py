@@ -50,10 +50,10 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
         **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
     },
 )
-async def learn_strategy(body: LearnStrategyRequest, who: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def learn_strategy(body: LearnStrategyRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """A strategy is known when one of the same scope and channel has the same tools, the same type of task, and the
     same text or one so similar that a memory would be a duplicate."""
-    scope = scope_of(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     new = NewStrategy(
         scope,
         body.description,
@@ -74,7 +74,7 @@ async def learn_strategy(body: LearnStrategyRequest, who: Writer, res: Resources
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_strategies(
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     task_type: Label = None,
@@ -85,7 +85,7 @@ async def list_strategies(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> StrategyPage:
     """Strategies of the active channel and of _global, newest first."""
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await strategies.page(
             session, scope, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1
         )
@@ -105,7 +105,7 @@ async def list_strategies(
     dependencies=LIMITED,
 )
 async def find_strategies(
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     note: NoteOf,
@@ -132,10 +132,10 @@ async def find_strategies(
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
 )
-async def get_strategy(id: str, who: Reader, res: ResourcesOf) -> Response:
+async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
     """At most 100 conversations. The ETag is for If-Match."""
-    async with res.db.read(who.workspace_id) as session:
-        found = await strategies.get(session, who.workspace_id, uuid_of(id, missing))
+    async with res.db.read(caller.workspace_id) as session:
+        found = await strategies.get(session, caller.workspace_id, uuid_of(id, missing))
     if found is None:
         raise missing()
     return send(answer(200, strategy_details_response(found)))
@@ -150,11 +150,11 @@ async def get_strategy(id: str, who: Reader, res: ResourcesOf) -> Response:
     dependencies=IN_SCOPE,
 )
 async def reinforce_strategy(
-    id: str, body: ReinforceStrategyRequest, who: Writer, res: ResourcesOf, write: WriteOf
+    id: str, body: ReinforceStrategyRequest, caller: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Counts one more success or failure; concurrent calls all count."""
     strategy = await procedures.reinforce(
-        who.workspace_id,
+        caller.workspace_id,
         uuid_of(id, missing),
         res,
         write.answered_by(_reinforced),
@@ -172,10 +172,10 @@ async def reinforce_strategy(
     responses=errors.documented(400, 401, 403, 404, 412, 503),
     dependencies=IN_SCOPE,
 )
-async def delete_strategy(id: str, who: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """With its vector and its list of conversations; the conversations stay."""
     context = write.answered_by(deleted)
-    count = await procedures.remove(who.workspace_id, uuid_of(id, missing), res, context, expected=expected)
+    count = await procedures.remove(caller.workspace_id, uuid_of(id, missing), res, context, expected=expected)
     return send(deleted(count))
 
 

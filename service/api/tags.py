@@ -51,7 +51,7 @@ class TaggedMemoryPage(ResponseModel):
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_memories_by_tag(
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     note: NoteOf,

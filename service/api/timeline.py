@@ -78,7 +78,7 @@ class TimelinePage(ResponseModel):
     responses=errors.documented(400, 401, 403, 503),
 )
 async def get_timeline(
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     note: NoteOf,
@@ -93,7 +93,7 @@ async def get_timeline(
     a memory too appears once, as a turn."""
     if start is not None and end is not None and start >= end:
         raise InvalidInput("start: must lie before end.", field="start")
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await timeline.page(
             session,
             scope,

@@ -45,15 +45,17 @@ OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; le
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
 )
 async def record_tool_invocation(
-    body: RecordToolInvocationRequest, who: Writer, res: ResourcesOf, write: WriteOf
+    body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Input and output are redacted, and at most 262,144 characters of JSON each. The totals of the tool are updated in
     the same transaction."""
     if body.turn_id is not None and body.conversation_id is None:
         raise InvalidInput("turn_id: needs its conversation_id.", field="turn_id")
-    scope = optional_scope(who, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = optional_scope(
+        caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel
+    )
     if body.conversation_id is not None:
-        scope = await scope_of_conversation(who.workspace_id, body.conversation_id, scope, res)
+        scope = await scope_of_conversation(caller.workspace_id, body.conversation_id, scope, res)
     new = Invocation(
         scope.require_owner(),
         body.tool_name,
@@ -78,7 +80,7 @@ async def record_tool_invocation(
     responses=READ,
 )
 async def list_tool_invocations(
-    who: Reader,
+    caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     channel: OnlyChannel = None,
@@ -91,7 +93,7 @@ async def list_tool_invocations(
     """By time of recording, newest first, as far back as invocations are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, conversation_id)
     after = None if cursor is None else cursors.unpack(cursor, _time_and_number)
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await invocations.page(session, scope, wanted, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     return ToolInvocationPage(
@@ -101,10 +103,10 @@ async def list_tool_invocations(
 
 
 async def _optional_scope(
-    who: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
+    caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
 ) -> Scope:
     """A scope without ids is fine: then the numbers are of the whole workspace."""
-    return optional_scope(who, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 
 @router.get(
@@ -115,7 +117,7 @@ async def _optional_scope(
     responses=READ,
 )
 async def get_tool_stats(
-    who: Reader,
+    caller: Reader,
     scope: Annotated[Scope, Depends(_optional_scope)],
     res: ResourcesOf,
     task_type: Name = None,
@@ -125,7 +127,7 @@ async def get_tool_stats(
 ) -> ToolStatsResponse:
     """Counted from the invocations, as far back as they are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await invocations.stats(session, scope, wanted)
     return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in found])
 
@@ -134,15 +136,15 @@ async def get_tool_stats(
     "/tools", operation_id="list_tools", summary="The tools of the workspace", response_model=ToolPage, responses=READ
 )
 async def list_tools(
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=600)] = None,
 ) -> ToolPage:
     """Running totals, by name; they stay when old invocations are deleted."""
     after = None if cursor is None else cursors.unpack(cursor, str)
-    async with res.db.read(who.workspace_id) as session:
-        found = await invocations.tools(session, who.workspace_id, after=after, limit=limit + 1)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await invocations.tools(session, caller.workspace_id, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     return ToolPage(
         results=[ToolResponse.of(each) for each in page], next_cursor=cursors.pack(last.name) if last else None

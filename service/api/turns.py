@@ -42,7 +42,7 @@ Channels = Annotated[
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_recent_turns(
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     note: NoteOf,
     scope: ScopeOf,
@@ -52,7 +52,7 @@ async def list_recent_turns(
 ) -> TurnList:
     """Newest first, by the time they were said, without those of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
-    async with res.db.read(who.workspace_id) as session:
+    async with res.db.read(caller.workspace_id) as session:
         found = await turns.recent(session, TurnFilter(scope, since, channels=tuple(channels or ())), limit=limit)
     note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
     return TurnList(results=[TurnResponse.of(each, **turn_fields(each)) for each in found])
@@ -68,7 +68,7 @@ async def list_recent_turns(
 )
 async def search_turns(
     request: Request,
-    who: Reader,
+    caller: Reader,
     res: ResourcesOf,
     note: NoteOf,
     scope: ScopeOf,
@@ -88,7 +88,7 @@ async def search_turns(
     text = await clean_words(q or query or "", "q", res)
     only: UUID | None = None
     if conversation_id is not None:
-        async with res.db.read(who.workspace_id) as session:
+        async with res.db.read(caller.workspace_id) as session:
             only = (await find(session, scope, conversation_id)).id
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
     wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()))

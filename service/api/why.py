@@ -54,17 +54,17 @@ class ExplainMemoryResponse(ResponseModel):
     dependencies=IN_SCOPE,
 )
 async def explain_memory(
-    id: str, who: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> ExplainMemoryResponse:
     """Also answers for a deleted memory, until it is purged. At most `limit` of sources and of decisions."""
     wanted = memory_id(id)
-    async with res.db.snapshot(who.workspace_id) as session:
-        changes = await history.of_memory(session, who.workspace_id, wanted)
+    async with res.db.snapshot(caller.workspace_id) as session:
+        changes = await history.of_memory(session, caller.workspace_id, wanted)
         if not changes:
             raise missing()
-        memory = await memories.get(session, who.workspace_id, wanted, alive_at=res.clock())
-        quotes = await sources.quotes(session, who.workspace_id, wanted, limit=limit)
-        decided = await decisions.of_memory(session, who.workspace_id, wanted, limit=limit)
+        memory = await memories.get(session, caller.workspace_id, wanted, alive_at=res.clock())
+        quotes = await sources.quotes(session, caller.workspace_id, wanted, limit=limit)
+        decided = await decisions.of_memory(session, caller.workspace_id, wanted, limit=limit)
     return ExplainMemoryResponse(
         id=wanted,
         memory=memory.text if memory else None,

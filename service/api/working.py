@@ -57,15 +57,15 @@ WRITE = errors.documented(400, 401, 403, 404, 412, 413, 422, 503)
 
 async def _scope(
     conversation_id: Annotated[Name, Path(description="The id of a conversation, or any name of a session")],
-    who: CallerOf,
+    caller: CallerOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
     channel: ChannelName = None,
 ) -> WorkingScope:
     """The session of exactly these ids; the conversation takes the place of the run."""
     given = (user_id, agent_id)
-    user, agent = given if any(given) else (who.user_id, who.agent_id)
-    return WorkingScope(who.workspace_id, conversation_id, user, agent, channel or who.channel or GLOBAL_CHANNEL)
+    user, agent = given if any(given) else (caller.user_id, caller.agent_id)
+    return WorkingScope(caller.workspace_id, conversation_id, user, agent, channel or caller.channel or GLOBAL_CHANNEL)
 
 
 WorkingScopeOf = Annotated[WorkingScope, Depends(_scope)]
@@ -80,7 +80,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
     response_model=WorkingMemoryResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def get_working_context(scope: WorkingScopeOf, who: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
+async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Empty parts for a session without entries. Reading does not extend their life."""
     async with res.db.read(scope.workspace_id) as session:
         found = await contents(session, scope, now=res.clock())
@@ -104,7 +104,7 @@ async def get_working_context(scope: WorkingScopeOf, who: Reader, res: Resources
     response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def clear_working_context(scope: WorkingScopeOf, who: Writer, res: ResourcesOf) -> DeletedCountResponse:
+async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
     """0 when there are none."""
     async with res.db.begin(scope.workspace_id) as session:
         await lock(session, scope)
@@ -120,7 +120,7 @@ async def clear_working_context(scope: WorkingScopeOf, who: Writer, res: Resourc
     responses={200: {"model": WorkingItemResponse, "description": "It replaces a former value"}, **WRITE},
 )
 async def set_working_item(
-    key: Key, body: SetWorkingItemRequest, scope: WorkingScopeOf, who: Writer, res: ResourcesOf, expected: ExpectedOf
+    key: Key, body: SetWorkingItemRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
     """The value is redacted. Above the session's cap the least recently used value is deleted. With `If-Match` it is
     refused (412) when the value has changed or is gone."""
@@ -137,7 +137,7 @@ async def set_working_item(
     response_model=WorkingItemResponse,
     responses=READ,
 )
-async def get_working_item(key: Key, scope: WorkingScopeOf, who: Reader, res: ResourcesOf) -> Response:
+async def get_working_item(key: Key, scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
     """Counts as a use; it does not extend the value's life."""
     return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
 
@@ -150,7 +150,7 @@ async def get_working_item(key: Key, scope: WorkingScopeOf, who: Reader, res: Re
     responses=errors.documented(400, 401, 403, 404, 412, 503),
 )
 async def delete_working_item(
-    key: Key, scope: WorkingScopeOf, who: Writer, res: ResourcesOf, expected: ExpectedOf
+    key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> DeletedCountResponse:
     """404 when there is none or it has expired. With `If-Match` it is refused (412) when the value has changed."""
     await working.remove(scope, WorkingKind.ITEM, key, res, expected=expected)
@@ -166,7 +166,7 @@ async def delete_working_item(
     responses=errors.documented(400, 401, 403, 413, 422, 503),
 )
 async def add_working_turn(
-    body: AddWorkingTurnRequest, scope: WorkingScopeOf, who: Writer, res: ResourcesOf
+    body: AddWorkingTurnRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf
 ) -> Response:
     """The conversation itself does not get it. Above the session's cap the oldest turn is deleted."""
     entry = await working.add_turn(
@@ -183,7 +183,7 @@ async def add_working_turn(
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_working_turns(
-    scope: WorkingScopeOf, who: Reader, res: ResourcesOf, limit: Limit = 10
+    scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
     """Newest first; reading does not count as a use."""
     async with res.db.read(scope.workspace_id) as session:
@@ -199,7 +199,7 @@ async def list_working_turns(
     response_model=ThoughtResponse,
     responses=errors.documented(400, 401, 403, 413, 422, 503),
 )
-async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, who: Writer, res: ResourcesOf) -> Response:
+async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
     """Above the session's cap the oldest thought is deleted."""
     return send(
         answer(201, thought_response(await working.push_thought(scope, body.thought, res, ttl_s=body.ttl_seconds)))
@@ -213,7 +213,7 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, who: Wri
     response_model=ThoughtList,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def list_thoughts(scope: WorkingScopeOf, who: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
+async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
     """Newest first; reading does not count as a use."""
     async with res.db.read(scope.workspace_id) as session:
         found = await latest(session, scope, WorkingKind.THOUGHT, limit=limit, now=res.clock())
@@ -229,7 +229,7 @@ async def list_thoughts(scope: WorkingScopeOf, who: Reader, res: ResourcesOf, li
     responses={200: {"model": ActiveGoalResponse, "description": "It replaces another goal"}, **WRITE},
 )
 async def set_active_goal(
-    body: SetActiveGoalRequest, scope: WorkingScopeOf, who: Writer, res: ResourcesOf, expected: ExpectedOf
+    body: SetActiveGoalRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
     """`goal_id` must be a goal of the same user and agent, else 404. Without a description it takes the goal's."""
     entry, is_new = await working.put_goal(
@@ -245,7 +245,7 @@ async def set_active_goal(
     response_model=ActiveGoalResponse,
     responses=READ,
 )
-async def get_active_goal(scope: WorkingScopeOf, who: Reader, res: ResourcesOf) -> Response:
+async def get_active_goal(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
     """404 when nothing is set or it has expired."""
     return send(answer(200, active_goal_response(await working.read(scope, WorkingKind.GOAL, ONLY, res))))
 
@@ -259,7 +259,7 @@ async def get_active_goal(scope: WorkingScopeOf, who: Reader, res: ResourcesOf) 
     responses={200: {"model": SessionDataResponse, "description": "It replaces other data"}, **WRITE},
 )
 async def set_session_data(
-    body: SetSessionDataRequest, scope: WorkingScopeOf, who: Writer, res: ResourcesOf, expected: ExpectedOf
+    body: SetSessionDataRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
     """Redacted; it replaces the former data. With `If-Match` it is refused (412) when the data has changed."""
     entry, is_new = await working.put(
@@ -275,6 +275,6 @@ async def set_session_data(
     response_model=SessionDataResponse,
     responses=READ,
 )
-async def get_session_data(scope: WorkingScopeOf, who: Reader, res: ResourcesOf) -> Response:
+async def get_session_data(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
     """404 when there is none or it has expired."""
     return send(answer(200, session_data_response(await working.read(scope, WorkingKind.SESSION, ONLY, res))))

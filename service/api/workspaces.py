@@ -142,9 +142,9 @@ class WhoAmIResponse(ResponseModel):
     response_model=WhoAmIResponse,
     responses=errors.documented(401, 503),
 )
-async def whoami(who: CallerOf) -> WhoAmIResponse:
+async def whoami(caller: CallerOf) -> WhoAmIResponse:
     """Its workspace, rights and default scope."""
-    return WhoAmIResponse.of(who, api_key_id=who.key_id, rights=sorted(str(right) for right in who.rights))
+    return WhoAmIResponse.of(caller, api_key_id=caller.key_id, rights=sorted(str(right) for right in caller.rights))
 
 
 @router.post(
@@ -155,7 +155,7 @@ async def whoami(who: CallerOf) -> WhoAmIResponse:
     response_model=CreateWorkspaceResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def create_workspace(body: CreateWorkspaceRequest, who: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
+async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
     """Needs the right `operator`. The first key has every right in the new workspace, but not `operator`."""
     rights = [right for right in keys.EVERY_RIGHT if right is not Right.OPERATOR]
     issued = await keys.create_workspace(res.db, body.name, rights=rights)
@@ -171,10 +171,10 @@ async def create_workspace(body: CreateWorkspaceRequest, who: Operator, res: Res
     response_model=WorkspaceResponse,
     responses=errors.documented(401, 403, 503),
 )
-async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
+async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     """Its name and its own settings, without the service's."""
-    async with res.db.read(who.workspace_id) as session:
-        found = await keys.workspace(session, who.workspace_id)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await keys.workspace(session, caller.workspace_id)
     return WorkspaceResponse.of(found)
 
 
@@ -186,14 +186,14 @@ async def get_workspace(who: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     responses=errors.documented(400, 401, 403, 503),
 )
 async def update_workspace(
-    body: UpdateWorkspaceRequest, who: Admin, res: ResourcesOf, request: Request
+    body: UpdateWorkspaceRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> WorkspaceResponse:
     """`settings` replaces the workspace's own settings; other processes notice within seconds."""
     if body.settings is not None:
         _check_settings(body.settings)
-    async with res.db.begin(who.workspace_id) as session:
-        await keys.change_workspace(session, who.workspace_id, name=body.name, settings=body.settings)
-        found = await keys.workspace(session, who.workspace_id)
+    async with res.db.begin(caller.workspace_id) as session:
+        await keys.change_workspace(session, caller.workspace_id, name=body.name, settings=body.settings)
+        found = await keys.workspace(session, caller.workspace_id)
     request.app.state.keys.forget()
     return WorkspaceResponse.of(found)
 
@@ -206,15 +206,15 @@ async def update_workspace(
     response_model=CreateApiKeyResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def create_api_key(body: CreateApiKeyRequest, who: Admin, res: ResourcesOf) -> CreateApiKeyResponse:
+async def create_api_key(body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf) -> CreateApiKeyResponse:
     """Only this answer shows the secret. A key cannot give a right that it does not have. Needs the right `admin`."""
     rights = [Right(right) for right in body.rights]
-    _may_give(who, rights)
+    _may_give(caller, rights)
     if body.expires_at is not None and body.expires_at <= res.clock():
         raise InvalidInput("expires_at: lies in the past.", field="expires_at")
     new = keys.NewKey(body.name, rights, body.user_id, body.agent_id, body.run_id, body.channel, body.expires_at)
-    async with res.db.begin(who.workspace_id) as session:
-        issued = await keys.issue(session, who.workspace_id, new)
+    async with res.db.begin(caller.workspace_id) as session:
+        issued = await keys.issue(session, caller.workspace_id, new)
     return CreateApiKeyResponse(id=issued.key_id, api_key=issued.secret)
 
 
@@ -225,10 +225,10 @@ async def create_api_key(body: CreateApiKeyRequest, who: Admin, res: ResourcesOf
     response_model=ApiKeysResponse,
     responses=errors.documented(401, 403, 503),
 )
-async def list_api_keys(who: Admin, res: ResourcesOf) -> ApiKeysResponse:
+async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
     """Without their secrets, revoked keys included. Needs the right `admin`."""
-    async with res.db.read(who.workspace_id) as session:
-        found = await keys.listing(session, who.workspace_id)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await keys.listing(session, caller.workspace_id)
     return ApiKeysResponse(results=[ApiKeyItem.of(each) for each in found])
 
 
@@ -239,23 +239,23 @@ async def list_api_keys(who: Admin, res: ResourcesOf) -> ApiKeysResponse:
     status_code=204,
     responses=errors.documented(401, 403, 404, 503),
 )
-async def revoke_api_key(id: str, who: Admin, res: ResourcesOf, request: Request) -> None:
+async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request) -> None:
     """At once in this process, within five seconds in the others. Repeating it changes nothing."""
     try:
         wanted = UUID(id)
     except ValueError:
         raise NotFound("There is no key with this id.", field="id") from None
-    async with res.db.begin(who.workspace_id) as session:
-        found = await keys.revoke(session, who.workspace_id, wanted)
+    async with res.db.begin(caller.workspace_id) as session:
+        found = await keys.revoke(session, caller.workspace_id, wanted)
     if not found:
         raise NotFound("There is no key with this id.", field="id")
     request.app.state.keys.forget()
 
 
-def _may_give(who: Caller, rights: list[Right]) -> None:
+def _may_give(caller: Caller, rights: list[Right]) -> None:
     """A key can only give rights that it has, or it could extend its own."""
     for right in rights:
-        if not who.may(right):
+        if not caller.may(right):
             raise Forbidden(f"This key cannot give the right {right}, which it does not hold.", field="rights")
 
 

@@ -41,14 +41,14 @@ KeyHeader = Annotated[
 
 
 async def _context(request: Request, given: KeyHeader = None) -> WriteContext:
-    who = await identified(request)
-    key = None if given is None else await _key(request, given, who)
-    return WriteContext(request.state.request_id, who.key_id, key, session_id=session_of(request))
+    caller = await identified(request)
+    key = None if given is None else await _key(request, given, caller)
+    return WriteContext(request.state.request_id, caller.key_id, key, session_id=session_of(request))
 
 
 async def _write(request: Request, context: Annotated[WriteContext, Depends(_context)]) -> WriteContext:
-    who, res = await identified(request), await resources(request)
-    await refuse_repeated(context, who.workspace_id, res)
+    caller, res = await identified(request), await resources(request)
+    await refuse_repeated(context, caller.workspace_id, res)
     return context
 
 
@@ -110,7 +110,7 @@ async def repeated(request: Request, exc: Exception) -> Response:
     return response
 
 
-async def _key(request: Request, given: str, who: Caller) -> IdempotencyKey:
+async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
     """The key, and a fingerprint of method, path, query and body. Blanks and key order in the JSON do not matter."""
     if not given.strip():
         raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
@@ -118,7 +118,7 @@ async def _key(request: Request, given: str, who: Caller) -> IdempotencyKey:
     query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
     lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
     fingerprint = hmac.new(given.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
-    return IdempotencyKey(given, fingerprint, res.settings.idempotency_ttl_s, _owner(request, who, body))
+    return IdempotencyKey(given, fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, body))
 
 
 async def _canonical(request: Request) -> str:
@@ -129,10 +129,10 @@ async def _canonical(request: Request) -> str:
         raise InvalidInput("The body is not valid JSON.", field="body") from None
 
 
-def _owner(request: Request, who: Caller, body: str) -> tuple[str | None, str | None, str | None]:
+def _owner(request: Request, caller: Caller, body: str) -> tuple[str | None, str | None, str | None]:
     """User, agent and run from query or body, else the defaults of the API key."""
     sent = json.loads(body) if body else {}
     named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
     user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
     found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
-    return (found[0], found[1], found[2]) if any(found) else (who.user_id, who.agent_id, who.run_id)
+    return (found[0], found[1], found[2]) if any(found) else (caller.user_id, caller.agent_id, caller.run_id)
