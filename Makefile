@@ -46,7 +46,7 @@ golden: install-dev ## write tests/db/golden again, after a change of a search s
 lint: install-dev ## ruff (rules and format) and the house rules
 	@$(IN) -m ruff check .
 	@$(IN) -m ruff format --check .
-	@$(IN) tools/house_rules.py
+	@$(IN) tests/house_rules.py
 
 types: install-dev ## mypy --strict
 	@$(IN) -m mypy

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import house_rules
-from tools.house_rules import ROOT
+from tests import house_rules
+from tests.house_rules import ROOT
 
 CODES = ["# see (" + "A9)", '"""' + "R7" + '.16"""', "B6" + ", B7", "as issue" + " 4 says", "def test_" + "r3_02_x()"]
 PROSE = ["the F1 score", "an A/B test", "a B-tree", "ISO 8601", "%C3%A4", "#C0FFEE", "gate B-2"]
