@@ -65,7 +65,7 @@ SMALLER = ("small-0", "mid-0")
 TRUTH = """
     SELECT v.memory_id FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
     WHERE {vectors} AND v.generation = 1 AND v.kind = 'text' AND {rows}
-    ORDER BY (v.embedding <=> CAST(:question AS halfvec)) + 0 LIMIT 10
+    ORDER BY (v.embedding <=> CAST(:query_vector AS halfvec)) + 0 LIMIT 10
 """
 
 
@@ -172,10 +172,10 @@ async def _recall(database: Database, cell: Cell, plan: SearchPlan, asked: Seque
 async def _nearest(database: Database, plan: SearchPlan) -> list[UUID]:
     """The ten nearest of all rows, exactly; fewer where there are fewer."""
     assert plan.vector is not None
-    question = "[" + ",".join(map(str, plan.vector.tolist())) + "]"
+    query_vector = "[" + ",".join(map(str, plan.vector.tolist())) + "]"
     sql = text(TRUTH.format(vectors=plan.vector_scope.sql, rows=plan.rows.sql))
     async with database.snapshot(plan.workspace_id) as session:
-        values = {**plan.vector_scope.values, **plan.rows.values, "question": question}
+        values = {**plan.vector_scope.values, **plan.rows.values, "query_vector": query_vector}
         return list(await session.scalars(sql, values))
 
 

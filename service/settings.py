@@ -177,15 +177,15 @@ class Settings(BaseModel):
     llm_api_key: SecretStr | None = None  # else the provider's own variable
     llm_temperature: float = Field(0.0, ge=0, le=2)  # of every task but classification
     llm_max_tokens: int = Field(2_000, ge=16)  # longest answer
-    llm_timeout_s: float = Field(20.0, gt=0)  # one question, retries included
+    llm_timeout_s: float = Field(20.0, gt=0)  # one request, retries included
     llm_attempt_timeout_s: float = Field(
         12.0, gt=0
     )  # one attempt of it: after one that hangs there is time for another
-    llm_concurrency: int = Field(32, ge=1, le=1_000)  # questions in flight per process; more wait for a free slot
+    llm_concurrency: int = Field(32, ge=1, le=1_000)  # requests in flight per process; more wait for a free slot
     llm_max_calls: int = Field(32, ge=1)  # calls one request may make
     llm_max_request_tokens: int = Field(60_000, ge=100)  # tokens one request may use
     llm_retry_transient: bool = True  # also retry time-outs and 5xx
-    llm_cache_ttl_s: float = Field(86_400.0, ge=0)  # answers for identical questions
+    llm_cache_ttl_s: float = Field(86_400.0, ge=0)  # answers to identical requests
     extraction_model: str | None = None  # instead of llm_model when facts are extracted
     decision_model: str | None = None  # instead of llm_model when neighbours are judged
     classifier_model: str | None = None  # instead of llm_model when types are named
@@ -235,7 +235,7 @@ class Settings(BaseModel):
     technique_timeout_s: float = Field(5.0, gt=0)  # then a technique does without the language model
     search_diversity: float = Field(0.0, ge=0, le=1)  # how much a hit loses for repeating one above it
     search_rerank: bool = False  # let the reranker, if there is one, look at the first hits
-    search_rate_per_s: float = Field(0.0, ge=0)  # questions per second and key in one process; 0 is no limit
+    search_rate_per_s: float = Field(0.0, ge=0)  # queries per second and key in one process; 0 is no limit
     search_burst: int = Field(50, ge=1)  # how many may come at once before the rate counts
     reinforce: bool = True  # searches count as uses of what they found
     recall_relation_limit: int = Field(5, ge=0, le=50)  # memories shown with a hit that it is tied to

@@ -41,7 +41,7 @@ SWITCH_INTERVAL_S = 0.0003
 """How long the thread that loads rules may keep the interpreter from the event loop. With Python's 5 ms a search,
 which waits for something some twenty times, took 110 ms instead of 30 until all were there."""
 
-QUESTION = CleanText("Which book did Ada lend to her brother?")
+QUERY_TEXT = CleanText("Which book did Ada lend to her brother?")
 """It names a person, so that names are looked up too."""
 
 
@@ -75,7 +75,7 @@ async def connections(res: Resources, count: int) -> None:
     still = replace(
         res, embedder=CachedEmbedder(_ZeroEmbedder(res.embedder.dimension), entries=0), llm=None, reranker=None
     )
-    query = Query(Scope(NIL_WORKSPACE, user_id="nobody"), QUESTION, 10)
+    query = Query(Scope(NIL_WORKSPACE, user_id="nobody"), QUERY_TEXT, 10)
     ready = await search.prepare(query, still, {})
     all_open = asyncio.Barrier(count)
 

@@ -513,7 +513,7 @@ GRANT EXECUTE ON FUNCTION iso_seconds(text) TO loxodon_app;
 -- Candidates have one of the terms `any_of`; where `and_any_of` is given, one of those as well, unless fewer than
 -- `min_candidates` have both: of frequent terms only, rows with several are best, and an index finds them. `scan_limit`
 -- bounds the rows read where even the rarest term is frequent: those met first stand for the rest. `query_bm25` holds
--- the weights of all terms of the question; <#> is the negative inner product, so the best comes first.
+-- the weights of all terms of the query; <#> is the negative inner product, so the best comes first.
 --
 -- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the
 -- workspace in its body and returns ids alone; the caller joins them back under the policy. The plan is generic and
@@ -1683,7 +1683,7 @@ CREATE INDEX ix_memory_vector_run ON memory_vector (workspace_id, run_id, kind)
     INCLUDE (memory_id, generation, channel, user_id, agent_id, binary_embedding)
     WHERE run_id IS NOT NULL;
 
--- m = 24: with pgvector's 16, 3 of 60 questions among 200,000 vectors of near-equal texts found none of their ten
+-- m = 24: with pgvector's 16, 3 of 60 queries among 200,000 vectors of near-equal texts found none of their ten
 -- nearest; 32 gave no more. ef_construction = 200: with 64 whole clusters had no way in (recall@10 .96, now .997).
 CREATE INDEX ix_memory_vector_hnsw_1 ON memory_vector
     USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops) WITH (m = 24, ef_construction = 200)

@@ -62,7 +62,7 @@ class NarrowingFields(ScopeFields):
         examples=["last week"],
     )
     timestamp: Time | None = Field(
-        None, description="When the question is asked: 'last week' counts from here; default now"
+        None, description="When the query is asked: 'last week' counts from here; default now"
     )
     timezone: Zone | None = Field(None, description="IANA zone in which 'last week' is meant; default the workspace's")
     valid_at: Time | None = Field(None, description="What was valid at this moment, instead of now")
@@ -85,7 +85,7 @@ class NarrowingFields(ScopeFields):
 
     @property
     def is_narrow(self) -> bool:
-        """Is anything asked for beside the scope? Then a question is not needed."""
+        """Whether the request narrows its scope, so that it needs no query."""
         return self.time_query is not None or self.is_narrow_without_words_of_time
 
     @property

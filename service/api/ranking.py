@@ -28,7 +28,7 @@ class RankingFields(RequestModel):
     )
     techniques: Techniques | None = Field(
         None,
-        description="What is done with the question; the others keep theirs",
+        description="What is done with the query; the others keep theirs",
         examples=[{"query_expansion": True}],
     )
     diversity: Unit | None = Field(None, description="0..1: how much a hit loses for repeating one above it; default 0")

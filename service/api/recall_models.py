@@ -118,9 +118,9 @@ class RecallRequest(ScopeFields):
     format: Literal["json", "markdown"] = Field("json", description="markdown: also as one block to paste in a prompt")
 
     @model_validator(mode="after")
-    def _one_question(self) -> Self:
+    def _one_query(self) -> Self:
         if (self.query is None) == (self.q is None):
-            raise ValueError("query: give the question as query (or as q)")
+            raise ValueError("query: give query or q")
         return self
 
     @property

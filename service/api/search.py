@@ -35,7 +35,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
 MAX_QUERY = 100_000
 MAX_ADDRESS = 20_000
-"""Characters of a question in an address: servers take addresses of 64 kB, in which a letter can be twelve bytes."""
+"""Characters of a query in an address: servers take addresses of 64 kB, in which a letter can be twelve bytes."""
 
 NOTHING_LEFT = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
 Validity = Literal["exclude", "demote", "ignore"]
@@ -48,7 +48,7 @@ CONNECTED = "Show with each hit the memories it is tied to, 5 by default"
 
 
 class SearchRequest(NarrowingFields, RankingFields):
-    """A question in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories
+    """A query in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories
     are listed."""
 
     model_config = ConfigDict(
@@ -75,7 +75,7 @@ class SearchRequest(NarrowingFields, RankingFields):
     )
 
     query: str | None = Field(
-        None, max_length=MAX_QUERY, description="The question; `q` is accepted too", examples=["Where is the boat?"]
+        None, max_length=MAX_QUERY, description="The query; `q` is accepted too", examples=["Where is the boat?"]
     )
     q: str | None = Field(None, max_length=MAX_QUERY, description="The same as query", examples=["Where is the boat?"])
     limit: Limit = Field(100, description=LIMIT)
@@ -86,9 +86,9 @@ class SearchRequest(NarrowingFields, RankingFields):
     connected: bool = Field(False, description=CONNECTED)
 
     @model_validator(mode="after")
-    def _one_question(self) -> Self:
+    def _one_query(self) -> Self:
         if self.query is not None and self.q is not None:
-            raise ValueError("query: give the question as query or as q, not both")
+            raise ValueError("query: give query or q, not both")
         if self.top_k is not None and "limit" in self.model_fields_set:
             raise ValueError("limit: give limit or top_k, not both")
         if self.valid_at is not None and self.validity != "exclude":
@@ -96,8 +96,8 @@ class SearchRequest(NarrowingFields, RankingFields):
         return self
 
     @property
-    def question(self) -> str:
-        """The words of the question, empty when there are none."""
+    def query_text(self) -> str:
+        """Text of `query` or `q` without outer spaces; empty when neither is given."""
         return (self.query or self.q or "").strip()
 
 
@@ -135,7 +135,7 @@ class MemorySearchHit(MemoryResponse):
 
     score: float = Field(description="Ranks: 0..1, times the factors, which may lift it above 1", examples=[0.72])
     similarity: float | None = Field(
-        description="The calibrated cosine to the question, 0..1; null without a vector", examples=[0.64]
+        description="The calibrated cosine to the query, 0..1; null without a vector", examples=[0.64]
     )
     explain: ScoreExplanation | None = Field(None, description="With explain: how the score came about; else null")
     connected: list[ConnectedMemoryItem] | None = Field(
@@ -157,7 +157,7 @@ class SearchResponse(ResponseModel):
 
     results: list[MemorySearchHit] = Field(description="Best first, as many as `limit` or as match")
     vector_path: VectorPath = Field(
-        description="How vectors were searched; none without an embedder or a question", examples=["exact"]
+        description="How vectors were searched; none without an embedder or a query", examples=["exact"]
     )
     warnings: list[str] = Field(
         default_factory=list, description="What was left out, each as `code: sentence`", examples=[[]]
@@ -176,7 +176,7 @@ class SearchResponse(ResponseModel):
     metrics: SearchMetrics = Field(description="What each technique took and gave")
     timings_ms: dict[str, float] = Field(
         description="The total, with explain every stage; in_vain: a search with filters that self_query read out of "
-        "the question, which matched nothing",
+        "the query, which matched nothing",
         examples=[{"total": 14.2, "embed": 4.1}],
     )
 
@@ -198,7 +198,7 @@ RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
 async def search_memories(
     request: Request, body: SearchRequest, caller: Reader, res: ResourcesOf, note: NoteOf, reinforce: ReinforceOf
 ) -> SearchResponse:
-    """The memories of a scope that answer a question. At least one of user_id, agent_id, run_id is needed."""
+    """The memories of a scope that answer a query. At least one of user_id, agent_id, run_id is needed."""
     return await _search(request, body, caller, res, note, reinforce)
 
 
@@ -221,7 +221,7 @@ async def search_memories_simple(
     q: Annotated[
         str | None,
         fastapi.Query(
-            max_length=MAX_ADDRESS, description="The question; longer ones by POST", examples=["Where is the boat?"]
+            max_length=MAX_ADDRESS, description="The query; longer ones by POST", examples=["Where is the boat?"]
         ),
     ] = None,
     query: Annotated[str | None, fastapi.Query(max_length=MAX_ADDRESS, description="The same as q")] = None,
@@ -265,12 +265,12 @@ async def _search(
     scope = scope_of(
         caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel
     )
-    if not body.question and not body.is_narrow:
-        raise InvalidInput("query: give a question (as query or as q), or tags, filters or a time.", field="query")
-    if not body.question and body.explain_id is not None:
-        raise InvalidInput("explain_id: explains the answer to a question, and there is none.", field="explain_id")
+    if not body.query_text and not body.is_narrow:
+        raise InvalidInput("query: give a query (`query` or `q`), or tags, filters or a time.", field="query")
+    if not body.query_text and body.explain_id is not None:
+        raise InvalidInput("explain_id: explains the results of a query, and there is none.", field="explain_id")
     async with in_time(res, request):
-        text = await clean_words(body.question, "query", res) if body.question else CleanText("")
+        text = await clean_words(body.query_text, "query", res) if body.query_text else CleanText("")
         window, warnings = await narrowing.window(body, res)
         query = _query(body, scope, text, limit, window, res)
         if not text and window.is_open and not body.is_narrow_without_words_of_time:

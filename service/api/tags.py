@@ -32,7 +32,7 @@ class TaggedMemoryItem(MemoryResponse):
     """A memory that has the tag."""
 
     score: float = Field(description="Its importance, by which the list is ordered: 0..1", examples=[0.6])
-    similarity: float | None = Field(None, description="Always null: there is no question to be near to")
+    similarity: float | None = Field(None, description="Always null: there is no query to be near to")
     connected: list[ConnectedMemoryItem] = Field(default_factory=list, description="What it is tied to most strongly")
 
 

@@ -84,7 +84,7 @@ async def search_turns(
     """By meaning and by words, of a turn and of those before it; who speaks and when counts too. A turn is found as
     soon as the request that stored it was answered."""
     if (q is None) == (query is None) or not (q or query or "").strip():
-        raise InvalidInput("q: give the question as q (or as query).", field="q")
+        raise InvalidInput("q: give q (or query).", field="q")
     text = await clean_words(q or query or "", "q", res)
     only: UUID | None = None
     if conversation_id is not None:

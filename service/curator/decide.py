@@ -45,12 +45,10 @@ async def between(
     """One edit for `new` next to `shown` (nearest first, at least one). Never raises for a failing model."""
     if not llm or res.llm is None:
         return await res.threads.run(by_rules, new, shown) if len(new) > BRIEF else by_rules(new, shown)
-    question = prompts.decide(
-        new, [each.text for each in shown], instruction=res.settings.custom_prompts.update_decision
-    )
-    prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
+    prompt = prompts.decide(new, [each.text for each in shown], instruction=res.settings.custom_prompts.update_decision)
+    prompt_sha256 = hashlib.sha256(f"{prompt.system}\n{prompt.user}".encode()).hexdigest()
     try:
-        reply, raw = await model_calls.complete_as(res, workspace_id, question, DecisionReply)
+        reply, raw = await model_calls.complete_as(res, workspace_id, prompt, DecisionReply)
     except LlmError as exc:
         return _instead(by_rules(new, shown), res.llm.model, f"model failed: {exc.detail}")
     evidence = Evidence(

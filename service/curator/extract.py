@@ -58,14 +58,14 @@ async def from_messages(
     if not llm or res.llm is None:
         return by_rules(said)
     custom = instruction or res.settings.custom_prompts.fact_extraction
-    question = prompts.extract([(each.role, each.text) for each in said], custom)
+    prompt = prompts.extract([(each.role, each.text) for each in said], custom)
     seen: dict[str, ReadOut | None] = {}  # the answer is read to be kept, and then to be used
 
     def usable(reply: LlmReply) -> bool:
         seen[reply.text] = read(reply.text)
         return seen[reply.text] is not None
 
-    reply = await model_calls.complete(res, workspace_id, question, usable)
+    reply = await model_calls.complete(res, workspace_id, prompt, usable)
     brief = max(len(reply.text), sum(len(each.text) for each in said)) <= BRIEF
     if reply.text in seen:
         read_out = seen[reply.text]

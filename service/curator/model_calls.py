@@ -21,33 +21,33 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 async def complete(
-    res: Resources, workspace_id: UUID, question: LlmRequest, usable: Callable[[LlmReply], bool] | None = None
+    res: Resources, workspace_id: UUID, prompt: LlmRequest, usable: Callable[[LlmReply], bool] | None = None
 ) -> LlmReply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. Only a `usable` one is kept
     for the next who asks the same."""
     assert res.llm is not None
     store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s, clock=res.clock)
-    return await CachedLlm(res.llm, store, workspace_id, usable).complete(tuned(question, res.settings))
+    return await CachedLlm(res.llm, store, workspace_id, usable).complete(tuned(prompt, res.settings))
 
 
-def tuned(question: LlmRequest, settings: Settings) -> LlmRequest:
-    """The question under the deployment's settings; a task with a temperature of its own keeps it."""
+def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
+    """The prompt under the deployment's settings; a task with a temperature of its own keeps it."""
     return replace(
-        question,
-        temperature=question.temperature or settings.llm_temperature,
-        max_tokens=min(question.max_tokens, settings.llm_max_tokens),
-        deadline_s=min(question.deadline_s, settings.llm_timeout_s),
+        prompt,
+        temperature=prompt.temperature or settings.llm_temperature,
+        max_tokens=min(prompt.max_tokens, settings.llm_max_tokens),
+        deadline_s=min(prompt.deadline_s, settings.llm_timeout_s),
     )
 
 
-async def complete_uncached(res: Resources, question: LlmRequest) -> LlmReply:
-    """The same for a question that will hardly be asked again: looking for its answer would cost more than it saves."""
+async def complete_uncached(res: Resources, prompt: LlmRequest) -> LlmReply:
+    """The same without the cache, for a prompt that will hardly be sent again."""
     assert res.llm is not None
-    return await res.llm.complete(tuned(question, res.settings))
+    return await res.llm.complete(tuned(prompt, res.settings))
 
 
 async def complete_as(
-    res: Resources, workspace_id: UUID, question: LlmRequest, shape: type[Model]
+    res: Resources, workspace_id: UUID, prompt: LlmRequest, shape: type[Model]
 ) -> tuple[Model, LlmReply]:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
     seen: dict[str, Model | None] = {}
@@ -57,7 +57,7 @@ async def complete_as(
             seen[reply.text] = validate(reply.text, shape)
         return seen[reply.text]
 
-    reply = await complete(res, workspace_id, question, lambda reply: fitting(reply) is not None)
+    reply = await complete(res, workspace_id, prompt, lambda reply: fitting(reply) is not None)
     found = fitting(reply)
     if found is None:
         raise LlmError("The language model's answer could not be read.")

@@ -39,10 +39,10 @@ async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, l
         nothing_near = Evidence("rules", RULES, "ADD", "no stored memory is near", ())
         return Decision((Edit(Action.ADD, None, fact),), nothing_near)
     custom = res.settings.custom_prompts.update_decision
-    question = prompts.decide_fact(fact, [each.text for each in shown], instruction=custom)
-    prompt_sha256 = hashlib.sha256(f"{question.system}\n{question.user}".encode()).hexdigest()
+    prompt = prompts.decide_fact(fact, [each.text for each in shown], instruction=custom)
+    prompt_sha256 = hashlib.sha256(f"{prompt.system}\n{prompt.user}".encode()).hexdigest()
     try:
-        reply = await model_calls.complete_uncached(res, question)  # an equal fact is found before anybody is asked
+        reply = await model_calls.complete_uncached(res, prompt)  # an equal fact is found before anybody is asked
     except LlmError as exc:
         fallback = by_rules(fact, shown)
         reason = f"model failed: {exc.detail} {fallback.evidence.reason}"

@@ -16,26 +16,26 @@ from sqlalchemy import Dialect
 # -- distances to a parameter ------------------------------------------------------------------------------------------
 
 
-def cosine(embedding: str, other: str = ":question") -> str:
+def cosine(embedding: str, other: str = ":query_vector") -> str:
     """The cosine of two vectors, -1..1; NULL where there is none."""
     return f"1 - ({embedding} <=> {other})"
 
 
 def exact_distance(embedding: str = "v.embedding") -> str:
-    """The cosine distance to `:question`, 0..2, computed for every row that is sorted by it. `+ 0` keeps the HNSW graph
-    from serving the sort, and makes a sort real behind a graph, whose iterative scan gives a relaxed order that the
-    planner takes for granted (measured .920 against .982 recall)."""
-    return f"({embedding} <=> :question) + 0"
+    """The cosine distance to `:query_vector`, 0..2, computed for every row that is sorted by it. `+ 0` keeps the HNSW
+    graph from serving the sort, and makes a sort real behind a graph, whose iterative scan gives a relaxed order that
+    the planner takes for granted (measured .920 against .982 recall)."""
+    return f"({embedding} <=> :query_vector) + 0"
 
 
-def graph_distance(dimension: int, other: str = ":question") -> str:
+def graph_distance(dimension: int, other: str = ":query_vector") -> str:
     """The same as the HNSW graph of a generation is indexed by: an ORDER BY of it walks the graph."""
     return f"v.embedding::halfvec({int(dimension)}) <=> CAST({other} AS halfvec({int(dimension)}))"
 
 
-BINARY_DISTANCE: Final = "v.binary_embedding <~> (SELECT binary_quantize(CAST(:question AS halfvec)))"
-"""How many bits of the binary quantisation of a vector differ from the question's: read from the scope's btree alone,
-and nearly in the order of the cosines."""
+BINARY_DISTANCE: Final = "v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec)))"
+"""How many bits of the binary quantisation of a vector differ from the query vector's: read from the scope's btree
+alone, and nearly in the order of the cosines."""
 
 # -- the binary form ---------------------------------------------------------------------------------------------------
 

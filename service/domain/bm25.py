@@ -1,6 +1,6 @@
 """BM25 as the service computes it: its constants, the weight of a term in a text, and the IDF of a term. Pure.
 
-The score of a text is the sum over the terms of the question of `term_weight` (of the text, stored with each row) times
+The score of a text is the sum over the terms of the query of `term_weight` (of the text, stored with each row) times
 `idf` (of the scope, computed by each search). The variant:
 
 - IDF: ln(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene; never negative, also for a term of every text.

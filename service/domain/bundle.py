@@ -20,7 +20,7 @@ from service.domain.text import CleanText
 
 PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
 PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
-"""In the order of the prompt: what stands last is closest to the question."""
+"""In the order of the prompt: what stands last is closest to the query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ class ScoreTerm:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory that answers a question. `similarity` 0..1 (calibrated cosine, None without a vector); `score` ranks:
+    """A memory that answers a query. `similarity` 0..1 (calibrated cosine, None without a vector); `score` ranks:
     the sum of value times weight over `terms`, times each of `factors`."""
 
     memory: Memory

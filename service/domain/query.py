@@ -65,7 +65,7 @@ ANYTHING = Narrow()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A redacted question in a scope; an empty one lists the most important.
+    """What a search asks: a redacted text in a scope. An empty text lists the most important.
 
     `tags`: normalised, tags that a hit should have. `reference`: the moment from which "last week" counts,
     None for now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories
@@ -127,7 +127,7 @@ class SearchDetails:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
-    `entities`: those that the question named."""
+    `entities`: those that the query named."""
 
     hits: tuple[Hit, ...]
     vector_path: VectorPath

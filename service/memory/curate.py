@@ -63,7 +63,7 @@ class ConsideredFact:
 
 
 HEAD_START_S = 0.005
-"""What the question to the model has before the embedder takes every core: it waits for the answer anyway."""
+"""What the request to the model has before the embedder takes every core: it waits for the answer anyway."""
 
 EMBEDDED_AT_ONCE_CHARS = 8_000
 """Messages of so many characters in all are embedded at once, some 0.2 s of a core while the model reads them."""

@@ -47,9 +47,9 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
     """The draft with the model's annotation; without one when there is no model, it may not be asked, or it fails."""
     if res.llm is None or not draft.options.use_llm or draft.annotation is not None:
         return draft
-    question = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.given.timezone)
+    prompt = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.given.timezone)
     try:
-        reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, question, AnnotationReply)
+        reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, AnnotationReply)
     except LlmError:
         warning = "llm_unavailable: importance, temporal and categories come from the rules."
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))

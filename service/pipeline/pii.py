@@ -51,7 +51,7 @@ async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple
 
 
 async def clean_words(text: str, field: str, res: Resources) -> CleanText:
-    """The same for a question or a title: "password" alone is a topic there, not a secret that was announced."""
+    """The same for a query or a title: "password" alone is a topic there, not a secret that was announced."""
     found, _ = (
         await res.threads.run(_scan, field, pii.redact_json, text)
         if len(text) > LONG

@@ -48,7 +48,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """`documents` compares two stored texts, `queries` a question with a stored text."""
+    """`documents` compares two stored texts, `queries` a query with a stored text."""
 
     documents: Curve
     queries: Curve

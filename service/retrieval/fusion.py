@@ -5,7 +5,7 @@ summed by weight, and the sum is multiplied by the factors (importance, recency 
 its terms: `recompute` does so. Computed by columns, a tenth of a millisecond or two for 300 candidates.
 
 Normalisation: BM25 is divided by the best score there is, but by no less than `coverage` of what a text with every
-term of the question would score, so that one weak term in common is not taken for a full match. Cosines of one model
+term of the query would score, so that one weak term in common is not taken for a full match. Cosines of one model
 crowd together: they are spread between the worst and the best candidate. The rest is 0..1 from the start.
 """
 
@@ -82,9 +82,9 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class FusionContext:
-    """What of the question matters to fusion. `text_full_match`, `context_full_match`: the sum of the IDF of its terms,
-    over texts and over contexts. `unused`: signals that the question says nothing about; they are 0 for all and take no
-    share of the score. `only_...`: the question asks for nothing else, which has a weight of its own."""
+    """What of the query matters to fusion. `text_full_match`, `context_full_match`: the sum of the IDF of its terms,
+    over texts and over contexts. `unused`: signals that the query says nothing about; they are 0 for all and take no
+    share of the score. `only_...`: the query asks for nothing else, which has a weight of its own."""
 
     text_full_match: float = 0.0
     context_full_match: float = 0.0

@@ -38,7 +38,7 @@ Answer with one JSON object: {{"scores": [{{"id": n, "score": s}}]}}, one entry 
 10 (answers it)."""
 
 HYDE_TEMPERATURE = 0.7
-"""An imagined note may vary; the answer is still kept for the same question."""
+"""An imagined note may vary; the answer is still kept for the same query."""
 
 
 def expand(text: CleanText) -> LlmRequest:
@@ -64,14 +64,14 @@ def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmReq
     )
 
 
-def rerank(question: CleanText, notes: Sequence[str]) -> LlmRequest:
+def rerank(query: CleanText, notes: Sequence[str]) -> LlmRequest:
     """The notes are numbered from 1."""
     listed = "\n".join(f"{number}. {fenced(CleanText(text))}" for number, text in enumerate(notes, 1))
     entry = _object(id={"type": "integer"}, score={"type": "number"})
     return LlmRequest(
         "rerank",
         RERANK,
-        f"Question:\n{fenced(question)}\n\nNotes:\n{listed}",
+        f"Question:\n{fenced(query)}\n\nNotes:\n{listed}",
         _object(scores={"type": "array", "items": entry}),
         0,
         20 * len(notes) + 100,

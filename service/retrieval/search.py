@@ -1,6 +1,6 @@
-"""Search: from a question to ranked memories.
+"""Search: from a query to ranked memories.
 
-`prepare` reads the question apart, widens and embeds it, with nothing held. `read` takes one short snapshot: candidates
+`prepare` reads the query apart, widens and embeds it, with nothing held. `read` takes one short snapshot: candidates
 of every arm (db/search/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure) and the rows of
 the best. `finish` asks a reranker, again with nothing held.
 """
@@ -79,7 +79,7 @@ class PreparedSearch:
 
 @dataclass(frozen=True, slots=True)
 class ReadSearch:
-    """What the database gave: the hits in their order, the cosine of each candidate to the question, the rows of the
+    """What the database gave: the hits in their order, the cosine of each candidate to the query, the rows of the
     hits, how many candidates each arm gave, and what is known of the one memory that the caller asks about."""
 
     ranked: Sequence[Ranked]
@@ -98,7 +98,7 @@ async def search(query: Query, res: Resources) -> SearchResult:
     narrowed, used = await techniques.narrowed(query, res)
     prepared, found = await _prepare_and_read(narrowed, res, used)
     if not found.ranked and narrowed != query:
-        # the filters read out of the question match nothing, so it is searched for without them
+        # the filters read out of the query match nothing, so it is searched for without them
         note = f"{used['self_query'].note}; nothing matched, so left out"
         used["self_query"] = replace(used["self_query"], note=note)
         in_vain_ms = sum(prepared.stopwatch.ms.values())
@@ -108,7 +108,7 @@ async def search(query: Query, res: Resources) -> SearchResult:
 
 
 async def most_important(query: Query, res: Resources) -> SearchResult:
-    """A search without a question: at most `query.limit` hits, the most important first, then the latest; the score is
+    """A search without a query: at most `query.limit` hits, the most important first, then the latest; the score is
     the importance."""
     rows = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", query, res.clock())
     async with res.db.snapshot(query.scope.workspace_id) as session:
@@ -136,7 +136,7 @@ async def _prepare_and_read(
 
 
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
-    """The question taken apart, widened and embedded, with nothing held."""
+    """The query taken apart, widened and embedded, with nothing held."""
     stopwatch, now = Stopwatch(), res.clock()
     plan = _plan(query, res, now)
     summary, widened = await _summary(query, plan, res), await techniques.widened(query, res)
@@ -153,7 +153,7 @@ async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -
         plan,
         terms=sorted(terms.values()),
         vector=embedded.searched,
-        question_vector=embedded.plain,
+        original_vector=embedded.plain,
         asked_at=parsed.time.middle if parsed.time else None,
     )
     used = {**used, **widened.used, **embedded.used}
@@ -161,7 +161,7 @@ async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -
 
 
 def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
-    """What of the plan is known before the question is read."""
+    """What of the plan is known before the query is read."""
     return SearchPlan(
         scope=scopes.matching("m", query.scope, query.channels),
         vector_scope=scopes.matching("v", query.scope, query.channels),
@@ -233,7 +233,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
-    """What the names in the question find. Speakers whom it names are none: who speaks is a signal of its own."""
+    """What the names in the query find. Speakers whom it names are none: who speaks is a signal of its own."""
     names = sorted({phrase.casefold() for phrase in prepared.parsed.phrases})
     if not names or not prepared.query.ranking.techniques.entity_centric:
         return EntityMatches()
@@ -247,7 +247,7 @@ def _context(prepared: PreparedSearch, found: Candidates, entities: EntityMatche
         prepared.parsed,
         prepared.now,
         terms,
-        # a term of the question that no text has counts in what a full match would score
+        # a term of the query that no text has counts in what a full match would score
         TermIdf(
             {number: bm25.idf(texts, found.text_df.get(number, 0.0)) for number in terms.values()},
             {number: bm25.idf(texts, found.context_df.get(number, 0.0)) for number in terms.values()},
@@ -278,9 +278,9 @@ def _rank(context: QueryContext, measured: Features, limit: int) -> list[Ranked]
 
 
 def _cosines(measured: Features) -> dict[UUID, float | None]:
-    """By candidate: to the question's own vector, where another one was searched with."""
-    if measured.question_cosine:
-        return dict(zip(measured.ids, measured.question_cosine, strict=True))
+    """By candidate: to the vector of the query as it was sent, where another one was searched with."""
+    if measured.original_cosine:
+        return dict(zip(measured.ids, measured.original_cosine, strict=True))
     cosines = measured.text_vector.tolist()
     return {each: None if math.isnan(cosine) else cosine for each, cosine in zip(measured.ids, cosines, strict=True)}
 

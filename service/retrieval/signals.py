@@ -1,4 +1,4 @@
-"""The signals and factors of each candidate: what its features mean for this question. Pure."""
+"""The signals and factors of each candidate: what its features mean for this query. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEMPORAL_TAG_FACTORS = {"current": 1.2, "past": 0.7}
 """What is to come counts as it is."""
 
 NEXT_ENTITY = 0.5
-"""Weight of an entity next to one that the question names, at full strength of the relation."""
+"""Weight of an entity next to one that the query names, at full strength of the relation."""
 
 GOAL_SIMILARITY = 0.70
 """Similarity to a goal from which on a memory serves it: where texts begin to be neighbours."""
@@ -33,7 +33,7 @@ GOAL_SIMILARITY = 0.70
 DAY_S = 86_400.0
 
 MAX_HARDLY_ANY = 3
-"""Texts with a term of the question that are still hardly any, in a scope of hundreds."""
+"""Texts with a term of the query that are still hardly any, in a scope of hundreds."""
 
 HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
 """What the technique `hybrid` adds to vectors."""
@@ -41,13 +41,13 @@ HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
 
 @dataclass(frozen=True, slots=True)
 class QueryContext:
-    """All that ranking needs to know of a question, the same for every candidate.
+    """All that ranking needs to know of a query, the same for every candidate.
 
     `terms`: term id by lexeme; `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the
-    question names and what naming each counts, 0..1; `stats`: what jobs and reads made of each candidate; `texts`: how
-    many the search may see; `hardly_any`: hardly one has a term of the question, so any rare term must be found to the
+    query names and what naming each counts, 0..1; `stats`: what jobs and reads made of each candidate; `texts`: how
+    many the search may see; `hardly_any`: hardly one has a term of the query, so any rare term must be found to the
     letter; `goals`: how well each candidate serves an active goal, 0..1, empty without one; `time_span`: the times of
-    the oldest and the newest candidate, for a question about the present.
+    the oldest and the newest candidate, for a query about the present.
     """
 
     query: Query
@@ -70,7 +70,7 @@ class QueryContext:
 
 
 def wanted_features(context: QueryContext, matching_texts: int) -> frozenset[str]:
-    """Which of features.OPTIONAL, and SHORT_TEXTS, this question needs; `matching_texts`: those with a term of it."""
+    """Which of features.OPTIONAL, and SHORT_TEXTS, this query needs; `matching_texts`: those with a term of it."""
     ranking, parsed = context.ranking, context.parsed
     on = ranking.factors
     needed = {
@@ -141,7 +141,7 @@ def weights(ranking: Ranking) -> Weights:
 
 
 def fusion_context(context: QueryContext) -> FusionContext:
-    """What of the question matters to fusion."""
+    """What of the query matters to fusion."""
     parsed = context.parsed
     applies = {
         "speaker": bool(parsed.speakers) or parsed.role is not None,
@@ -169,7 +169,7 @@ MIN_TIME_SPAN = timedelta(days=1)
 
 
 def time_span(parsed: ParsedQuery, found: Features) -> tuple[datetime, datetime] | None:
-    """The times of the oldest and the newest candidate; None unless the question asks for the present."""
+    """The times of the oldest and the newest candidate; None unless the query asks for the present."""
     if not parsed.about_present or not found.timestamp:
         return None
     oldest, newest = min(found.timestamp), max(found.timestamp)
@@ -222,7 +222,7 @@ def _timely(found: Features, context: QueryContext) -> Column:
 
 def _rare(found: Features, groups: Collection[tuple[str, ...]], context: QueryContext) -> Column:
     """How rare the rarest of these names, ids or words is that each text holds in full. Looked up from the words of the
-    texts: a question may have ten thousand."""
+    texts: a query may have ten thousand."""
     best = np.zeros(len(found.ids))
     sought: dict[int, list[tuple[list[int], float]]] = {}  # by the first word's number
     for group in groups:
@@ -282,7 +282,7 @@ def _centred(strength: float, value: Column) -> Column:
 
 
 def _temporal_tag(found: Features, context: QueryContext) -> Column:
-    """Past lowers and current raises the score, unless the question asks about a time, for what was, or for something
+    """Past lowers and current raises the score, unless the query asks about a time, for what was, or for something
     to be done: an operation two years ago says as much about somebody as a habit."""
     parsed = context.parsed
     timeless = parsed.time is None and not parsed.about_past and not parsed.is_request and context.query.window.is_open
@@ -292,7 +292,7 @@ def _temporal_tag(found: Features, context: QueryContext) -> Column:
 
 
 def _validity(found: Features, context: QueryContext) -> Column:
-    """An expired memory ranks lower, unless the question asks about a time."""
+    """An expired memory ranks lower, unless the query asks about a time."""
     query = context.query
     if query.validity == "ignore" or not query.window.is_open or context.parsed.time is not None:
         return np.ones(len(found.ids))

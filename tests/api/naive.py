@@ -44,7 +44,7 @@ class NaiveRow:
 
 @dataclass(frozen=True)
 class Case:
-    """A question's options, by their names on the wire."""
+    """A query's options, by their names on the wire."""
 
     ids: Mapping[str, str]
     channel: str | None = None
@@ -52,7 +52,7 @@ class Case:
 
 
 def sees(case: Case, row: NaiveRow, now: datetime) -> bool:
-    """May this question be answered with this row?"""
+    """Whether this row may answer the query."""
     asked = case.options
     channels = {GLOBAL, case.channel or GLOBAL, *asked.get("channels", [])}
     if row.workspace != 0 or row.channel not in channels or row.flagged:

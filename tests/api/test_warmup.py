@@ -52,7 +52,7 @@ async def test_every_connection_of_the_pool_has_searched_before_the_first_reques
     async with fresh.db.engine.connect() as connection:
         raw = await driver(connection)
     with raw.query_logger(lambda asked: sent.append(asked.query)):
-        await search.search(Query(Scope(tenant.workspace_id, user_id="ada"), warmup.QUESTION, 10), fresh)
+        await search.search(Query(Scope(tenant.workspace_id, user_id="ada"), warmup.QUERY_TEXT, 10), fresh)
     assert any("active_goals" in each for each in sent), "the same connection"
     assert not any("typeinfo" in each for each in sent), "types are known"
 

@@ -99,7 +99,7 @@ def _sparse(weights: Weights) -> str:
 
 
 def _ranked(texts: Mapping[UUID, Weights], idf: Weights) -> list[tuple[UUID, float]]:
-    """Those with a word of the question, best first."""
+    """Those with a term of the query, best first."""
     scores = {each: sum(idf[n] * w for n, w in has.items() if n in idf) for each, has in texts.items()}
     return sorted(((each, score) for each, score in scores.items() if score), key=lambda one: -one[1])
 

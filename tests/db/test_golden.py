@@ -97,7 +97,7 @@ def statements() -> dict[str, Statement]:
 
 
 def _entities(plan: SearchPlan) -> Statement:
-    known = {"entities": [MEMORY], "keys": ["zenobia"], "question_keys": ["zenobia"], "links": entity_arm.MAX_LINKS}
+    known = {"entities": [MEMORY], "keys": ["zenobia"], "query_keys": ["zenobia"], "links": entity_arm.MAX_LINKS}
     values = {**plan.scope.values, **plan.rows.values, **known, "arm": plan.arm_limit}
     return entity_arm.linked_statement(plan.scope.sql, plan.rows.sql), values
 
@@ -132,7 +132,7 @@ ABOUT = {
     "hnsw": "Large scope: the graph, here with a condition that has filter keys (approximate.py).",
     "without_vector": "Large scope without an embedder (approximate.py).",
     "features": "What is measured of the candidates, with all optional features (features.py).",
-    "entities": "Memories that name the entities of a question (entity_arm.py).",
+    "entities": "Memories that name the entities of a query (entity_arm.py).",
     "neighbours_compare_all": "Deduplication in a small scope (deduplication.py).",
     "neighbours_compare_close": "Deduplication in a larger scope (deduplication.py).",
     "nearest": "The nearest vectors in a scope of any size (nearest.py).",

@@ -86,7 +86,7 @@ class LargeScope:
         )
 
     def asking(self, user: str, at: int = 0, rows: str = "true", **more: Any) -> SearchPlan:
-        """The plan of a question with three terms and a vector."""
+        """The plan of a query with three terms and a vector."""
         given = {"terms": [1, 100, 1000 + 49], "vector": self.vectors[at], **more}
         return self.plan(user, rows, **given)
 

@@ -56,7 +56,7 @@ def rows(random: Random, terms: list[int], count: int = 60) -> list[Row]:
             "goal_linked": random.random() < 0.1,
             "goal_cosine": maybe(random.uniform(0, 1)),
             "phrasing": maybe(random.choice(["Do you sail? I do, on Sundays.", "I sail.", "You sail, Ines.", "Ahoy!"])),
-            "question_cosine": None,
+            "original_cosine": None,
             "speaker": maybe("Ines"),
             "role": random.choice(["user", "assistant"]),
             "timestamp": NOW - timedelta(days=random.uniform(0, 900)),
@@ -81,16 +81,16 @@ def features(found: list[Row], wanted: frozenset[str]) -> Features:
     return Features(**columns | {name: np.array(columns[name], dtype=np.float64) for name in numbers})
 
 
-def one_by_one(row: Row, question: QueryContext) -> Signals:
+def one_by_one(row: Row, query_context: QueryContext) -> Signals:
     """One candidate, by the rules as they are told in docs/retrieval.md."""
-    parsed = question.parsed
-    held = {term for term, number in question.terms.items() if number in row["terms"]}
-    if question.time_span is not None:
-        time = float(matching.relative_recency([row["timestamp"]], *question.time_span)[0])
+    parsed = query_context.parsed
+    held = {term for term, number in query_context.terms.items() if number in row["terms"]}
+    if query_context.time_span is not None:
+        time = float(matching.relative_recency([row["timestamp"]], *query_context.time_span)[0])
     else:
         time = float(matching.time_match(parsed.time, [row["timestamp"]])[0])
-    standing = question.stats.get(row["ids"])
-    age_days = max(0.0, (question.now - row["timestamp"]) / timedelta(days=1))
+    standing = query_context.stats.get(row["ids"])
+    age_days = max(0.0, (query_context.now - row["timestamp"]) / timedelta(days=1))
     timeless = parsed.time is None
     tags = {"current": 1.2, "past": 0.7}
     factors = {
@@ -114,12 +114,14 @@ def one_by_one(row: Row, question: QueryContext) -> Signals:
         first_person=_first_person(row) if parsed.speakers else 0.0,
         time=time,
         dated=float(parsed.asks_when and row["dated"]),
-        rare=matching.exact_match(signals.required_terms(question), held, question.rarity),
+        rare=matching.exact_match(signals.required_terms(query_context), held, query_context.rarity),
         tag=float(row["tagged"]),
         entity=matching.entity_match(
-            question.entities.memories.get(row["ids"], ()), question.entity_weights, len(question.entities.named_as)
+            query_context.entities.memories.get(row["ids"], ()),
+            query_context.entity_weights,
+            len(query_context.entities.named_as),
         ),
-        goal=question.goals.get(row["ids"], 0.0),
+        goal=query_context.goals.get(row["ids"], 0.0),
         factors=factors,
     )
 
@@ -136,7 +138,7 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
     terms = {term: lexemes.term_id(term) for term in parsed.terms}
     found = rows(random, list(terms.values()))
     ids = [row["ids"] for row in found]
-    question = QueryContext(
+    query_context = QueryContext(
         Query(
             Scope(UUID(int=1), user_id="u"),
             CleanText(text),
@@ -155,11 +157,11 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
         goals={each: random.random() for each in ids},
         texts=60,
     )
-    columns = features(found, signals.wanted_features(question, matching_texts=1))
-    question = replace(signals.with_features(question, columns, 1, float), goals=question.goals)
-    asked = signals.fusion_context(question)
-    fused = fusion.fuse(signals.of(columns, question), asked, fusion=method)
-    wanted = fusion.fuse([one_by_one(row, question) for row in found], asked, fusion=method)
+    columns = features(found, signals.wanted_features(query_context, matching_texts=1))
+    query_context = replace(signals.with_features(query_context, columns, 1, float), goals=query_context.goals)
+    asked = signals.fusion_context(query_context)
+    fused = fusion.fuse(signals.of(columns, query_context), asked, fusion=method)
+    wanted = fusion.fuse([one_by_one(row, query_context) for row in found], asked, fusion=method)
     assert [hit.key for hit in fused] == [hit.key for hit in wanted]
     for hit, other in zip(fused, wanted, strict=True):
         assert hit.score == pytest.approx(other.score, abs=1e-9)
@@ -171,15 +173,15 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
 
 def test_what_a_question_does_not_ask_is_not_read() -> None:
     parsed = query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC"))
-    question = QueryContext(
+    query_context = QueryContext(
         Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), parsed, NOW, {}, NO_IDF, {}, texts=1_000
     )
     always = {"ended", "temporal_tag"}
-    assert signals.wanted_features(question, matching_texts=200) == always
-    assert signals.wanted_features(question, matching_texts=2) == {"ended", "temporal_tag", "terms"}, (
+    assert signals.wanted_features(query_context, matching_texts=200) == always
+    assert signals.wanted_features(query_context, matching_texts=2) == {"ended", "temporal_tag", "terms"}, (
         "hardly any text has a word of it"
     )
-    named = replace(question, parsed=query_parsing.parse("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
+    named = replace(query_context, parsed=query_parsing.parse("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
     assert signals.wanted_features(named, matching_texts=200) == {
         "ended",
         "temporal_tag",
@@ -195,7 +197,7 @@ def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
     parsed = replace(
         query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC")), exact_terms=tuple((term,) for term in terms)
     )
-    question = QueryContext(
+    query_context = QueryContext(
         Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10),
         parsed,
         NOW,
@@ -211,7 +213,7 @@ def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
     took_s = []
     for _ in range(3):  # the collector may run in one of them, and has all that the tests before have left to look at
         began = time.thread_time()
-        rare = signals.of(columns, question).signals["rare"]
+        rare = signals.of(columns, query_context).signals["rare"]
         took_s.append(time.thread_time() - began)
     assert min(took_s) < 0.5
     assert {at: value for at, value in enumerate(rare) if value} == {3: 1.0, 4: 0.5}

@@ -26,7 +26,7 @@ class EntityMatch:
     cosine: float | None
 
 
-# How well a name fits the question: equal, at the beginning, at the beginning of a word, anywhere.
+# How well a name fits the query: equal, at the beginning, at the beginning of a word, anywhere.
 NAME_FIT = """
     CASE WHEN {key} = :key THEN 1.0 WHEN starts_with({key}, :key) THEN 0.9
          WHEN position(' ' || :key in {key}) > 0 THEN 0.8 WHEN position(:key in {key}) > 0 THEN 0.6 ELSE 0 END
@@ -65,7 +65,7 @@ SEARCH_NAMES_AND_VECTORS = f"""
 async def search(
     session: Session,
     seen: EntityScope,
-    question: str,
+    query: str,
     vector: NDArray[np.float32] | None,
     *,
     kind: str | None,
@@ -77,13 +77,13 @@ async def search(
     rows = seen.rows
     if kind is not None:
         rows &= Condition("e.type = :type", {"type": kind})
-    values: dict[str, Any] = {**rows.values, "key": key(question), "limit": limit}
+    values: dict[str, Any] = {**rows.values, "key": key(query), "limit": limit}
     if vector is None:
         statement = text(SEARCH_NAMES.format(rows=rows.sql))
     else:
         statement = text(SEARCH_NAMES_AND_VECTORS.format(rows=rows.sql))
-        statement = statement.bindparams(bindparam("question", type_=Half()))
-        values |= {"question": vector.tolist(), "generation": generation}
+        statement = statement.bindparams(bindparam("query_vector", type_=Half()))
+        values |= {"query_vector": vector.tolist(), "generation": generation}
     found = await session.execute(statement.columns(properties=JSONB()), values)
     return [
         EntityMatch(entity_of(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in found

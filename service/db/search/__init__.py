@@ -1,1 +1,1 @@
-"""Every statement that answers a question: candidates, their features, and what a scope lets through."""
+"""Every statement that answers a query: candidates, their features, and what a scope lets through."""

@@ -35,13 +35,13 @@ from service.domain.query import VectorPath, VectorStrategy
 
 GRAPH_OVERFETCH: Final = 2
 """The graph is asked for so many times an arm's size: of a million vectors twice gave the same ten nearest as four
-times, in three quarters of the time (60 questions without a condition and 60 that half of the rows meet)."""
+times, in three quarters of the time (60 queries without a condition and 60 that half of the rows meet)."""
 
 MAX_FROM_GRAPH: Final = 400
 """What the graph is asked for at most unless more hits are wanted; hnsw.ef_search on the role is as large."""
 
 SCAN_LIMIT: Final = 20_000
-"""Rows that a function over terms or tags reads at most: what bounds a question of frequent terms only."""
+"""Rows that a function over terms or tags reads at most: what bounds a query of frequent terms only."""
 
 MAX_CHECKED: Final = 20_000
 """Nearest by binary distance that are held against the conditions; MAX_CLOSE of them are compared exactly."""
@@ -117,7 +117,7 @@ NEWEST: Final = """
     ORDER BY m.created_at DESC, m.id LIMIT :limit)
 """
 
-# What the question does not ask for, the planner removes: plans are made for the values. Time: ix_memory_timestamp,
+# What the query does not ask for, the planner removes: plans are made for the values. Time: ix_memory_timestamp,
 # read in both directions.
 OTHER_ARMS: Final = """
 UNION ALL (SELECT 'text_lexical', m.id, l.place
@@ -151,7 +151,7 @@ UNION ALL (SELECT 'time', id, place FROM (
 """
 
 PARAMETER_TYPES: Final[dict[str, Any]] = {
-    "question": Half(),
+    "query_vector": Half(),
     "text_idf": SPARSEVEC(TERM_DIMENSIONS),
     "context_idf": SPARSEVEC(TERM_DIMENSIONS),
     "asked_at": DateTime(timezone=True),
@@ -199,7 +199,7 @@ def values(plan: SearchPlan, strategy: VectorStrategy, statistics: TermStatistic
     }
     if plan.vector is not None:
         wide = max(plan.limit, min(plan.arm_limit * GRAPH_OVERFETCH, MAX_FROM_GRAPH))
-        found |= {"question": HalfVector(plan.vector), "wide": wide}
+        found |= {"query_vector": HalfVector(plan.vector), "wide": wide}
         found |= {"max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
         found["enough"] = max(plan.limit, plan.arm_limit // ENOUGH_SHARE[strategy])
     return found

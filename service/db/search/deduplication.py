@@ -155,7 +155,7 @@ def _filled(shape: str, parts: Parts) -> TextClause:
         distance=exact_distance(),
         close_ids=nearest_passing(WITHIN_LIMIT + vectors, parts.rows),
     )
-    return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
+    return typed(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
 
 
 def _is_too_large(found: Sequence[DriverRow]) -> bool:

@@ -1,6 +1,6 @@
-"""Memories that name the entities of a question, or an entity next to one of these in the graph.
+"""Memories that name the entities of a query, or an entity next to one of these in the graph.
 
-Up to three statements, so that a question that names nobody pays for one look-up: names are found by their identity
+Up to three statements, so that a query that names nobody pays for one look-up: names are found by their identity
 (casefolded) or as an alias, followed one step along the strongest relations, and then to the memories that name them.
 """
 
@@ -20,7 +20,7 @@ from service.db.engine import Session
 from service.db.search.plan import SearchPlan
 
 MAX_ENTITIES = 50
-"""Entities that one question can mean; several channels may know the same name."""
+"""Entities that one query can mean; several channels may know the same name."""
 
 RELATIONS_EACH_WAY = 5
 """Relations of an entity that are followed, in each direction, the strongest first."""
@@ -70,16 +70,16 @@ WITH linked AS (
 SELECT l.memory_id, array_agg(l.name_key) AS names, array_agg(c.texts) AS texts
 FROM linked l JOIN counted c USING (name_key)
 GROUP BY l.memory_id
-ORDER BY bool_or(l.name_key = ANY (CAST(:question_keys AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm
+ORDER BY bool_or(l.name_key = ANY (CAST(:query_keys AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm
 """
 
 
 @dataclass(frozen=True, slots=True)
 class EntityMatches:
     """`memories`: the entities (by their identity) that each memory names, best first. `text_counts`: how many memories
-    of the scope name an entity. `named_as`: of each entity of the question the words that named it, casefolded.
+    of the scope name an entity. `named_as`: of each entity of the query the words that named it, casefolded.
     `next_strength`: of each entity one step away the strength (0..1) of the relation. `ids`: of the entities of the
-    question."""
+    query."""
 
     memories: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
     text_counts: Mapping[str, float] = field(default_factory=dict)
@@ -103,7 +103,7 @@ async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now:
         **plan.rows.values,
         "entities": [row.id for row in (*known, *next_to)],
         "keys": [row.name_key for row in (*known, *next_to)],
-        "question_keys": list(named_as),
+        "query_keys": list(named_as),
         "arm": plan.arm_limit,
         "links": MAX_LINKS,
     }

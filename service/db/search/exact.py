@@ -2,7 +2,7 @@
 
 Terms are weighed by BM25 over the rows that the search may see; their document frequencies are counted in the same
 statement, so they are right after every update and delete. Vectors are compared by their binary quantisation, and the
-nearest by that exactly. Further arms: the time that the question asks for, tags, and the newest rows to fill up.
+nearest by that exactly. Further arms: the time that the query asks for, tags, and the newest rows to fill up.
 
 The scope is cut by its btree and read once; everything else is a filter, because no GIN index is used under row-level
 security (docs/decisions/003-definer-functions.md). features.py measures the candidates with the same weights.
@@ -28,18 +28,18 @@ from service.domain.bm25 import IDF_SQL
 MIN_CLOSE, CLOSE_SHARE, MAX_CLOSE = 4, 40, 800
 """So many times an arm's size are compared exactly, in larger scopes a fortieth of the rows, up to MAX_CLOSE: of the
 ten nearest in 3,000, 20,000 and 100,000 vectors all were among the first 200, 400 and 800 by binary distance (200
-questions, 384 components)."""
+queries, 384 components)."""
 
 MAX_COMPARED_TERMS: Final = 48
-"""A question of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each
+"""A query of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each
 row took 14 s in a scope of 20,000 rows."""
 
 # The scope is read once, into one row of lists (`scan`): a table of it would be written and read several times. Rows
 # that the conditions hide count as read, so that reading ends after :exact_rows. One sparse product tells whether a row
-# has any term of the question; only such rows are compared with each term.
+# has any term of the query; only such rows are compared with each term.
 CANDIDATES: Final = """
 WITH term AS MATERIALIZED (
-    -- each term of the question as a sparse vector; places begin at 1 when written out, at 0 in the driver
+    -- each term of the query as a sparse vector; places begin at 1 when written out, at 0 in the driver
     SELECT term, ('{{' || term + 1 || ':' || '1}}/{dimensions}')::sparsevec AS vector
     FROM unnest(CAST(:terms AS integer[])) AS given (term)
 ), any_term AS MATERIALIZED (
@@ -158,7 +158,7 @@ UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m
     ORDER BY m.created_at DESC, m.id LIMIT :limit)
 """
 
-# What is read of each row. Without tags in the question, `tagged` is a constant that the planner removes, as it has to
+# What is read of each row. Without tags in the query, `tagged` is a constant that the planner removes, as it has to
 # be for an index-only scan (plans are made for the values, roles.SESSION_SETTINGS).
 ROW: Final = """
     SELECT m.id, {rows} AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
@@ -207,7 +207,7 @@ def values(plan: SearchPlan) -> dict[str, Any]:
         **plan.rows.values,
         "exact_rows": plan.exact_rows,
         "terms": list(plan.terms),
-        "question": HalfVector(plan.vector) if plan.vector is not None else None,
+        "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,
         "asked_at": plan.asked_at,
         "tags": list(plan.tags),
         "min_close": plan.arm_limit * MIN_CLOSE,
@@ -238,5 +238,5 @@ def _statement(scope: str, vector_scope: str, rows: str, generation: int, *, pre
         exact_distance=vectors.exact_distance(),
     )
     return typed(text(shape)).bindparams(
-        bindparam("question", type_=Half()), bindparam("asked_at", type_=DateTime(timezone=True))
+        bindparam("query_vector", type_=Half()), bindparam("asked_at", type_=DateTime(timezone=True))
     )

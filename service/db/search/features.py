@@ -1,7 +1,7 @@
 """The features of each candidate of a search, as columns.
 
 One row per candidate and one column per feature, so that ranking is arithmetic on columns: a few hundred objects with
-twenty fields each cost more than the statement. What only some questions need is selected for those alone.
+twenty fields each cost more than the statement. What only some queries need is selected for those alone.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
 of line, and are too much to hand over for each candidate."""
 
 OPTIONAL: Mapping[str, str] = {
-    "question_cosine": cosine("t.embedding", ":question_vector"),
+    "original_cosine": cosine("t.embedding", ":original_vector"),
     "speaker": "m.speaker",
     "role": "m.role",
     "timestamp": 'm."timestamp"',
@@ -97,8 +97,8 @@ class Features:
 
     BM25 >= 0, cosines -1..1, NaN where there is nothing to measure. `goal_linked`: to an active goal by hand, None
     without one; `goal_cosine`: to the nearest of them. `phrasing`: the texts that hold a question mark, with
-    SHORT_TEXTS the short ones, too. `question_cosine`: to the question's own vector, where another one is searched
-    with. `ended`: when it was over, by either of its ends. `dated`: whether it names a time.
+    SHORT_TEXTS the short ones, too. `original_cosine`: to the vector of the query as it was sent, where another one
+    is searched with. `ended`: when it was over, by either of its ends. `dated`: whether it names a time.
     """
 
     ids: Sequence[UUID]
@@ -109,7 +109,7 @@ class Features:
     goal_linked: Sequence[bool | None] = ()
     goal_cosine: Sequence[float | None] = ()
     phrasing: Sequence[str | None] = ()
-    question_cosine: Sequence[float | None] = ()
+    original_cosine: Sequence[float | None] = ()
     speaker: Sequence[str | None] = ()
     role: Sequence[str | None] = ()
     timestamp: Sequence[datetime] = ()
@@ -124,7 +124,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class TermIdf:
-    """The IDF of each term of a question, over texts and over contexts, by term id."""
+    """The IDF of each term of a query, over texts and over contexts, by term id."""
 
     of_texts: Mapping[int, float]
     of_contexts: Mapping[int, float]
@@ -147,14 +147,14 @@ def statement(
     plan: SearchPlan, ids: Sequence[UUID], idf: TermIdf, wanted: frozenset[str] = frozenset()
 ) -> tuple[TextClause, dict[str, Any]]:
     """The statement and its values, so that tests can EXPLAIN it."""
-    if plan.question_vector is not None:
-        wanted |= {"question_cosine"}
+    if plan.original_vector is not None:
+        wanted |= {"original_cosine"}
     values = {
         **plan.scope.values,
         **plan.rows.values,
         "ids": list(ids),
-        "question": HalfVector(plan.vector) if plan.vector is not None else None,
-        "question_vector": HalfVector(plan.question_vector) if plan.question_vector is not None else None,
+        "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,
+        "original_vector": HalfVector(plan.original_vector) if plan.original_vector is not None else None,
         "text_idf": SparseVector(dict(idf.of_texts), TERM_DIMENSIONS),
         "context_idf": SparseVector(dict(idf.of_contexts), TERM_DIMENSIONS),
         "tags": list(plan.tags),
@@ -177,7 +177,7 @@ def _statement(scope: str, rows: str, generation: int, wanted: frozenset[str]) -
         max_goals=MAX_GOALS,
     )
     sparse = SPARSEVEC(TERM_DIMENSIONS)
-    vectors = [bindparam(name, type_=Half()) for name in ("question", "question_vector") if f":{name}" in shape]
+    vectors = [bindparam(name, type_=Half()) for name in ("query_vector", "original_vector") if f":{name}" in shape]
     return typed(text(shape)).bindparams(
         *vectors, bindparam("text_idf", type_=sparse), bindparam("context_idf", type_=sparse)
     )

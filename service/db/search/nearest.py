@@ -68,7 +68,7 @@ class NearVectors:
         return {
             **self.scope.values,
             **self.rows.values,
-            "question": self.vector,
+            "query_vector": self.vector,
             "limit": self.limit,
             "wide": max(self.limit, min(self.limit * OVERFETCH, MAX_FROM_GRAPH)),
             "exact_rows": self.exact_rows,
@@ -94,4 +94,4 @@ def _statement(scope: str, rows: str, dimension: int, generation: int) -> TextCl
         exact_distance=exact_distance(),
         graph_distance=graph_distance(dimension),
     )
-    return typed(text(filled)).bindparams(bindparam("question", type_=Half()))
+    return typed(text(filled)).bindparams(bindparam("query_vector", type_=Half()))

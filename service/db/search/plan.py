@@ -25,10 +25,10 @@ class SearchPlan:
     up to so many rows of a scope are read one by one. `prefiltered`: scope, vectors and rows are those of a few rows
     whose ids were looked up first (prefilter.py).
 
-    `terms`: ids of the question's terms. `vector`: what is searched with, None without an embedder; `question_vector`:
-    the question's own, where another one is searched with. `asked_at`: middle of the time that the question asks for.
-    `tags`: those a hit should have. `arm_limit`: ids of each arm, at most; `limit`: different ids, at least, or all
-    there are.
+    `terms`: ids of the query's terms. `vector`: what is searched with, None without an embedder; `original_vector`:
+    that of the query as it was sent, where another one is searched with. `asked_at`: middle of the time that the query
+    asks for. `tags`: those a hit should have. `arm_limit`: ids of each arm, at most; `limit`: different ids, at least,
+    or all there are.
     """
 
     scope: Condition
@@ -41,7 +41,7 @@ class SearchPlan:
     prefiltered: bool = False
     terms: Sequence[int] = ()
     vector: NDArray[np.float32] | None = None
-    question_vector: NDArray[np.float32] | None = None
+    original_vector: NDArray[np.float32] | None = None
     asked_at: datetime | None = None
     tags: Sequence[str] = ()
     arm_limit: int = 100

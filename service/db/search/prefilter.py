@@ -1,4 +1,4 @@
-"""The few rows of a large scope that can meet the conditions of a question, looked up by an index.
+"""The few rows of a large scope that can meet the conditions of a query, looked up by an index.
 
 `narrow_ids` looks them up by their filter keys (domain/filter_keys.py) past row-level security, which keeps the
 application from every GIN index (docs/decisions/003-definer-functions.md), and gives ids of the workspace alone. Where

@@ -1,4 +1,4 @@
-"""Document frequencies of terms in large workspaces, and which terms of a question open candidates there.
+"""Document frequencies of terms in large workspaces, and which terms of a query open candidates there.
 
 In a scope of up to `exact_scope_rows` rows the search itself counts terms. Above, table `term_stat` says in how many
 texts, and contexts, of the workspace a term occurred when the job last counted; it knows the more frequent terms only.

@@ -18,7 +18,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set of_channels '''{_global}'''
 \set of_run 'NULL'
 \set of_user '''alice'''
-\set question 'array_fill(0.05::real, ARRAY[384])::halfvec'
+\set query_vector 'array_fill(0.05::real, ARRAY[384])::halfvec'
 \set scan_limit '20000'
 \set tags '''{boat}'''
 \set text_idf '''{12:7.811633490807735,13:3.506401244490661}/1000000000''::sparsevec'
@@ -28,11 +28,11 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
 WITH approximate AS MATERIALIZED (
-    SELECT v.memory_id AS id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
+    SELECT v.memory_id AS id, (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.generation = 1 AND v.kind = 'text'
       AND v.memory_id = ANY (ARRAY(
         SELECT passing.id FROM (
-            SELECT v.memory_id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
+            SELECT v.memory_id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
                 AND v.user_id = :user_id
                 AND v.channel = :channel
                 AND v.generation = 1
@@ -59,7 +59,7 @@ WITH approximate AS MATERIALIZED (
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
         AND (m.t_invalid IS NULL OR m.t_invalid > :now) OFFSET 0) matching LEFT JOIN LATERAL (
-        SELECT (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
+        SELECT (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
         WHERE v.workspace_id = :workspace AND v.memory_id = matching.id AND v.generation = 1
           AND v.kind = 'text'
         OFFSET 0
@@ -70,11 +70,11 @@ WITH approximate AS MATERIALIZED (
     WHERE (SELECT count(*) FROM approximate) >= :enough ORDER BY distance + 0, id LIMIT :arm_limit)
 UNION ALL (SELECT 'fallback', id, distance FROM fallback ORDER BY distance, id)
 
-UNION ALL (SELECT 'context_vector', v.memory_id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
+UNION ALL (SELECT 'context_vector', v.memory_id, (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.generation = 1 AND v.kind = 'context'
       AND v.memory_id = ANY (ARRAY(
         SELECT passing.id FROM (
-            SELECT v.memory_id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
+            SELECT v.memory_id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
                 AND v.user_id = :user_id
                 AND v.channel = :channel
                 AND v.generation = 1

@@ -1,4 +1,4 @@
--- Memories that name the entities of a question (entity_arm.py).
+-- Memories that name the entities of a query (entity_arm.py).
 -- Rendered by tests/db/test_golden.py; `make golden` writes it again.
 
 SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
@@ -8,7 +8,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set keys '''{zenobia}'''
 \set links '5000'
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
-\set question_keys '''{zenobia}'''
+\set query_keys '''{zenobia}'''
 \set user_id '''alice'''
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
@@ -34,4 +34,4 @@ WITH linked AS (
 SELECT l.memory_id, array_agg(l.name_key) AS names, array_agg(c.texts) AS texts
 FROM linked l JOIN counted c USING (name_key)
 GROUP BY l.memory_id
-ORDER BY bool_or(l.name_key = ANY (CAST(:question_keys AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm;
+ORDER BY bool_or(l.name_key = ANY (CAST(:query_keys AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm;

@@ -26,7 +26,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set of_channels '''{_global}'''
 \set of_run 'NULL'
 \set of_user '''alice'''
-\set question 'array_fill(0.05::real, ARRAY[384])::halfvec'
+\set query_vector 'array_fill(0.05::real, ARRAY[384])::halfvec'
 \set since 'NULL'
 \set tags '''{boat}'''
 \set terms '''{11,12}'''
@@ -36,7 +36,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
 WITH term AS MATERIALIZED (
-    -- each term of the question as a sparse vector; places begin at 1 when written out, at 0 in the driver
+    -- each term of the query as a sparse vector; places begin at 1 when written out, at 0 in the driver
     SELECT term, ('{' || term + 1 || ':' || '1}/1000000000')::sparsevec AS vector
     FROM unnest(CAST(:terms AS integer[])) AS given (term)
 ), any_term AS MATERIALIZED (
@@ -125,7 +125,7 @@ frequency AS MATERIALIZED (
 -- Vectors: the nearest by binary distance, read from the scope's btree alone, with as many to spare as rows are hidden,
 -- which makes joining the scope needless and loses none (NOT IN is asked of a hash table, however many these are)
 text_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS bits FROM memory_vector v
+    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v
     WHERE (SELECT is_small FROM counted)
         AND v.workspace_id = :workspace
         AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])
@@ -136,7 +136,7 @@ text_binary AS MATERIALIZED (
     SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
     ORDER BY bits, id LIMIT (SELECT close FROM counted)
 ), context_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS bits FROM memory_vector v
+    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v
     WHERE (SELECT is_small FROM counted)
         AND v.workspace_id = :workspace
         AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])
@@ -150,7 +150,7 @@ text_binary AS MATERIALIZED (
     SELECT v.memory_id AS id FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
       AND v.generation = 1 AND v.kind = 'text'
-    ORDER BY (v.embedding <=> :question) + 0, v.memory_id LIMIT :arm_limit
+    ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit
 )
 
 -- One row per number and per candidate; of each arm the best first
@@ -174,7 +174,7 @@ UNION ALL SELECT 'text_vector', id, NULL, 0, 0 FROM text_vector
 UNION ALL (SELECT 'context_vector', v.memory_id, NULL, 0, 0 FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
       AND v.generation = 1 AND v.kind = 'context'
-    ORDER BY (v.embedding <=> :question) + 0, v.memory_id LIMIT :arm_limit)
+    ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit)
 UNION ALL (SELECT 'time', t.id, NULL, 0, 0
     FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
     WHERE (SELECT is_small FROM counted)

@@ -6,8 +6,8 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set context_idf '''{12:7.6,13:3.3}/1000000000''::sparsevec'
 \set ids '''{00000000-0000-0000-0000-000000000002}'''
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
-\set question 'array_fill(0.05::real, ARRAY[384])::halfvec'
-\set question_vector 'NULL'
+\set original_vector 'NULL'
+\set query_vector 'array_fill(0.05::real, ARRAY[384])::halfvec'
 \set tags '''{boat}'''
 \set text_idf '''{12:7.8,13:3.5}/1000000000''::sparsevec'
 \set user_id '''alice'''
@@ -26,12 +26,12 @@ WITH active_goals AS MATERIALIZED (
 SELECT m.id AS ids,
        -(m.bm25 <#> :text_idf) AS text_lexical,
        -(m.context_bm25 <#> :context_idf) AS context_lexical,
-       1 - (t.embedding <=> :question) AS text_vector,
-       1 - (c.embedding <=> :question) AS context_vector,
+       1 - (t.embedding <=> :query_vector) AS text_vector,
+       1 - (c.embedding <=> :query_vector) AS context_vector,
        goals.is_linked AS goal_linked,
        goals.cosine AS goal_cosine,
        CASE WHEN strpos(m.content, '?') > 0 OR strpos(m.content, '？') > 0 OR strpos(m.content, '؟') > 0 THEN m.content END AS phrasing,
-       1 - (t.embedding <=> :question_vector) AS question_cosine,
+       1 - (t.embedding <=> :original_vector) AS original_cosine,
        m.speaker AS speaker,
        m.role AS role,
        m."timestamp" AS timestamp,

@@ -28,7 +28,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set of_channels '''{_global}'''
 \set of_run 'NULL'
 \set of_user '''alice'''
-\set question 'array_fill(0.05::real, ARRAY[384])::halfvec'
+\set query_vector 'array_fill(0.05::real, ARRAY[384])::halfvec'
 \set scan_limit '20000'
 \set since 'NULL'
 \set tags '''{boat}'''
@@ -50,7 +50,7 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
         memory_filter_keys(:workspace, CAST(:and_any_of_words AS text[]), '{}', CAST(:and_any_of_categories AS text[]),
             '{}', CAST(CAST(:and_any_of_metadata AS text) AS jsonb), false),
         CAST(:max_scanned AS integer)) AS ids), approximate AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.embedding::halfvec(384) <=> CAST(:question AS halfvec(384)) AS distance
+    SELECT v.memory_id AS id, v.embedding::halfvec(384) <=> CAST(:query_vector AS halfvec(384)) AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
     WHERE v.workspace_id = :workspace
         AND v.user_id = :user_id
@@ -65,7 +65,7 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
         AND m.tag_prefixes && CAST(:with_tags AS text[])
         AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false)
         AND ((SELECT ids IS NULL FROM known) OR v.memory_id IN (SELECT unnest(ids) FROM known))
-    ORDER BY v.embedding::halfvec(384) <=> CAST(:question AS halfvec(384)) LIMIT :wide
+    ORDER BY v.embedding::halfvec(384) <=> CAST(:query_vector AS halfvec(384)) LIMIT :wide
 ), fallback AS MATERIALIZED (
     SELECT matching.id, v.distance
     FROM (SELECT m.id FROM memory m
@@ -96,7 +96,7 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
             AND (m.t_invalid IS NULL OR m.t_invalid > :now)
             AND m.tag_prefixes && CAST(:with_tags AS text[])
             AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false) OFFSET 0) matching LEFT JOIN LATERAL (
-        SELECT (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
+        SELECT (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
         WHERE v.workspace_id = :workspace AND v.memory_id = matching.id AND v.generation = 1
           AND v.kind = 'text'
         OFFSET 0

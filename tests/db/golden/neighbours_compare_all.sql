@@ -7,7 +7,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set hash '''0123'''
 \set limit '5'
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
-\set question 'array_fill(0.05::real, ARRAY[384])::halfvec'
+\set query_vector 'array_fill(0.05::real, ARRAY[384])::halfvec'
 \set user_id '''alice'''
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
@@ -32,7 +32,7 @@ WITH counted AS (
      AND m.channel = :channel
      AND NOT m.archived LIMIT 1)
 UNION ALL
-(SELECT 'near', m.id, m.content, m.hash, m.version, (v.embedding <=> :question) + 0
+(SELECT 'near', m.id, m.content, m.hash, m.version, (v.embedding <=> :query_vector) + 0
  FROM memory_vector v CROSS JOIN LATERAL (
      SELECT m.id, m.content, m.hash, m.version FROM memory m
      WHERE m.workspace_id = :workspace
@@ -49,7 +49,7 @@ UNION ALL
      AND v.channel = :channel
      AND v.generation = 1
      AND v.kind = 'text'
- ORDER BY (v.embedding <=> :question) + 0 LIMIT :limit)
+ ORDER BY (v.embedding <=> :query_vector) + 0 LIMIT :limit)
 UNION ALL
 SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance;

@@ -7,7 +7,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set limit '5'
 \set max_close '800'
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
-\set question 'array_fill(0.05::real, ARRAY[384])::halfvec'
+\set query_vector 'array_fill(0.05::real, ARRAY[384])::halfvec'
 \set user_id '''alice'''
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
@@ -21,10 +21,10 @@ WITH counted AS (
         AND v.kind = 'text' LIMIT :exact_rows + 1) AS few
 )
 (SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, near.distance FROM (
-    SELECT v.memory_id AS id, (v.embedding <=> :question) + 0 AS distance FROM memory_vector v
+    SELECT v.memory_id AS id, (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.generation = 1 AND v.kind = 'text' AND v.memory_id = ANY (ARRAY(
         SELECT passing.id FROM (
-            SELECT v.memory_id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:question AS halfvec))) AS bits FROM memory_vector v WHERE (SELECT vectors FROM counted) <= :exact_rows
+            SELECT v.memory_id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE (SELECT vectors FROM counted) <= :exact_rows
                 AND v.workspace_id = :workspace
                 AND v.user_id = :user_id
                 AND v.agent_id IS NULL

@@ -4,7 +4,7 @@
 -- Candidates have one of the terms `any_of`; where `and_any_of` is given, one of those as well, unless fewer than
 -- `min_candidates` have both: of frequent terms only, rows with several are best, and an index finds them. `scan_limit`
 -- bounds the rows read where even the rarest term is frequent: those met first stand for the rest. `query_bm25` holds
--- the weights of all terms of the question; <#> is the negative inner product, so the best comes first.
+-- the weights of all terms of the query; <#> is the negative inner product, so the best comes first.
 --
 -- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the
 -- workspace in its body and returns ids alone; the caller joins them back under the policy. The plan is generic and

@@ -42,7 +42,7 @@ CREATE INDEX ix_memory_vector_run ON memory_vector (workspace_id, run_id, kind)
     INCLUDE (memory_id, generation, channel, user_id, agent_id, binary_embedding)
     WHERE run_id IS NOT NULL;
 
--- m = 24: with pgvector's 16, 3 of 60 questions among 200,000 vectors of near-equal texts found none of their ten
+-- m = 24: with pgvector's 16, 3 of 60 queries among 200,000 vectors of near-equal texts found none of their ten
 -- nearest; 32 gave no more. ef_construction = 200: with 64 whole clusters had no way in (recall@10 .96, now .997).
 CREATE INDEX ix_memory_vector_hnsw_1 ON memory_vector
     USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops) WITH (m = 24, ef_construction = 200)
