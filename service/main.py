@@ -42,8 +42,8 @@ from service.api import (
     writes,
 )
 from service.api.deps import KeyRing
-from service.api.limits import Buckets
 from service.api.middleware import RequestMiddleware
+from service.api.reads import Buckets
 from service.db.idempotency import Replay
 from service.memory.write_behind import ReadLog, UseCounter, in_background
 from service.resources import Resources, open_resources

@@ -25,10 +25,9 @@ from service.api.conversation_models import (
     turn_fields,
 )
 from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, budget, scope_of
-from service.api.limits import LIMITED
 from service.api.memory_models import memory_fields
 from service.api.preconditions import ExpectedOf
-from service.api.reads import NoteOf, ReinforceOf
+from service.api.reads import LIMITED, NoteOf, ReinforceOf
 from service.api.schemas import embedding_vector
 from service.api.store_models import RedactionCount
 from service.api.writes import WriteOf, answer, etag, send

@@ -33,9 +33,8 @@ from service.api.entity_models import (
     MergeEntitiesRequest,
     UpsertEntityRequest,
 )
-from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf, uuid_of
-from service.api.reads import CountsOf, NoteOf
+from service.api.reads import LIMITED, CountsOf, NoteOf
 from service.api.schemas import Channel, embedding_vector
 from service.api.writes import WriteOf, answer, send
 from service.db.graph import entities, entity_search

@@ -25,7 +25,6 @@ from service.api.deps import (
     Writer,
     scope_of,
 )
-from service.api.limits import of_page
 from service.api.memory_models import (
     MemoryHistoryResponse,
     MemoryPage,
@@ -37,12 +36,12 @@ from service.api.memory_models import (
 )
 from service.api.narrowing import Parameters
 from service.api.preconditions import IN_SCOPE, ExpectedOf
-from service.api.reads import CountsOf, NoteOf, ReinforceOf
+from service.api.reads import CountsOf, NoteOf, ReinforceOf, of_page
 from service.api.schemas import expiry
 from service.api.writes import WriteOf, answer, etag, send
 from service.db import scopes
-from service.db.conditions import Condition
 from service.db.memories import history, memories
+from service.db.scopes import Condition
 from service.db.search import visibility
 from service.domain.access import Caller, Right
 from service.domain.kinds import Importance, MemoryType

@@ -1,27 +1,134 @@
-"""Dependencies that record what a read found: in the audit, as the workspace's level says, and as use of memories."""
+"""What searches and other reads share: limits (searches per second and key, items per page, seconds per search), and
+dependencies that record what was found, in the audit and as use of memories.
+
+Each search, recall or context takes a token from its key's bucket; tokens come back at the configured rate, up to the
+burst. Every process has buckets of its own, so a deployment allows the rate times its processes.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
 from fastapi import Depends, Query, Request
 
-from service.api.deps import ResourcesOf, session_of
+from service.api.deps import ResourcesOf, budget, session_of
 from service.db.writes import AuditEntry, thresholds
 from service.domain.access import Caller
 from service.domain.audit import Subject
+from service.domain.clock import elapsed_ms
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.memory import Memory
 from service.domain.procedure import Strategy
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.timeline import TimelineEvent
+from service.errors import ClientGone, DeadlineExceeded, InvalidInput, TooManyRequests
 from service.memory.write_behind import ReadLog, UseCounter
 from service.resources import Resources
-from service.retrieval.stopwatch import elapsed_ms
+
+REMEMBERED_KEYS = 10_000
+
+
+class Buckets:
+    """Tokens left by key, and when they were counted."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left: OrderedDict[UUID, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: UUID, *, per_s: float, burst: int) -> float:
+        """Takes a token; returns 0, or the seconds until there is one."""
+        now = self._clock()
+        left, at = self._left.pop(key, (float(burst), now))
+        left = min(float(burst), left + (now - at) * per_s)
+        taken = left >= 1
+        self._left[key] = (left - 1 if taken else left, now)
+        if len(self._left) > REMEMBERED_KEYS:
+            self._left.popitem(last=False)
+        return 0.0 if taken else (1 - left) / per_s
+
+
+async def searches(request: Request, res: ResourcesOf) -> None:
+    """A dependency that lets a search through or raises TooManyRequests."""
+    caller: Caller = request.state.caller
+    per_s = res.settings.search_rate_per_s
+    if per_s <= 0:
+        return
+    buckets: Buckets = request.app.state.search_buckets
+    wait_s = buckets.take(caller.key_id, per_s=per_s, burst=res.settings.search_burst)
+    if wait_s > 0:
+        raise TooManyRequests("This key searches faster than it may.", retry_after_s=wait_s)
+
+
+LIMITED = [Depends(searches)]
+
+
+def of_page(limit: int, res: Resources, *, given: bool) -> int:
+    """`limit`, which is cut to the largest page; raises InvalidInput when the caller gave more than that."""
+    most = res.settings.max_page_size
+    if given and limit > most:
+        raise InvalidInput(f"limit: at most {most} are given at once.", field="limit")
+    return min(limit, most)
+
+
+DISCONNECT_CHECK_S = 0.25
+"""From then on a search checks whether its client is still connected; quick searches pay nothing for it."""
+
+
+class _DisconnectWatch:
+    """Ends a search whose client has disconnected, or it would keep other clients waiting."""
+
+    def __init__(self, request: Request, limit: asyncio.Timeout) -> None:
+        self.disconnected = False
+        self._request, self._limit = request, limit
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(DISCONNECT_CHECK_S, self._start)
+
+    def _start(self) -> None:
+        self._task = asyncio.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self.disconnected = True
+        self._limit.reschedule(asyncio.get_running_loop().time())
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+
+@asynccontextmanager
+async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
+    """`budget` with the deadline of a search: models are left out once their share of the time is used up. Raises
+    DeadlineExceeded after the deadline and ClientGone when the client has disconnected; the running statement is
+    cancelled."""
+    deadline_s = res.settings.search_deadline_s
+    with budget(res, within_s=deadline_s):
+        try:
+            async with asyncio.timeout(deadline_s) as limit:
+                watch = _DisconnectWatch(request, limit)
+                try:
+                    yield
+                finally:
+                    watch.stop()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if watch.disconnected:
+                raise ClientGone("The client left before the search was done.") from None
+            detail = f"The search was not done within {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was given up."
+            raise DeadlineExceeded(detail, retry_after_s=1.0) from None
+
+
+# -- recording of what was found ---------------------------------------------------------------------------------------
 
 LEVELS = frozenset({"reads", "verbose"})
 

@@ -10,17 +10,16 @@ from fastapi import APIRouter, Request
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, scope_of
-from service.api.limits import LIMITED, in_time
-from service.api.reads import NoteOf, ReinforceOf
+from service.api.reads import LIMITED, NoteOf, ReinforceOf, in_time
 from service.api.recall_models import RecallRequest, RecallResponse, recall_response
 from service.domain.bundle import RecallQuery, Shares
+from service.domain.clock import elapsed_ms
 from service.domain.ranking import over
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.pipeline.pii import clean_words
 from service.resources import Resources
 from service.retrieval.recall import recall
-from service.retrieval.stopwatch import elapsed_ms
 
 router = APIRouter(prefix="/v1/recall", tags=["recall"])
 

@@ -14,11 +14,10 @@ from pydantic import ConfigDict, Field, model_validator
 from service.api import errors, narrowing, ranking
 from service.api.connected import ConnectedMemoryItem, connected_to_hits
 from service.api.deps import AgentId, ChannelName, Reader, ResourcesOf, RunId, UserId, scope_of
-from service.api.limits import LIMITED, in_time, of_page
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.narrowing import Comma, NarrowingFields, Parameters, Several, Words, body_of, split
 from service.api.ranking import RankingFields, RankingParameters, SearchMetrics
-from service.api.reads import AuditRead, NoteOf, Reinforce, ReinforceOf
+from service.api.reads import LIMITED, AuditRead, NoteOf, Reinforce, ReinforceOf, in_time, of_page
 from service.api.schemas import SCOPE_SCHEMA, Id, ResponseModel, Time, Unit
 from service.domain.access import Caller
 from service.domain.memory import Hit, ScoreTerm

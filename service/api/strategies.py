@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Response
 
 from service.api import cursors, errors
 from service.api.deps import Deleter, Reader, ResourcesOf, ScopeOf, Writer, scope_of
-from service.api.limits import LIMITED
 from service.api.preconditions import ExpectedOf, in_scope, uuid_of
 from service.api.procedure_models import (
     LearnStrategyRequest,
@@ -22,7 +21,7 @@ from service.api.procedure_models import (
     strategy_details_response,
     strategy_search_hit,
 )
-from service.api.reads import NoteOf
+from service.api.reads import LIMITED, NoteOf
 from service.api.schemas import Channel, DeletedCountResponse
 from service.api.writes import WriteOf, answer, deleted, send
 from service.db.cognition import strategies

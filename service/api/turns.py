@@ -11,8 +11,7 @@ from fastapi import APIRouter, Query, Request
 from service.api import errors
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
 from service.api.deps import Reader, ResourcesOf, ScopeOf
-from service.api.limits import LIMITED, in_time
-from service.api.reads import NoteOf
+from service.api.reads import LIMITED, NoteOf, in_time
 from service.api.schemas import Channel
 from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter

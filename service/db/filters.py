@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from service.db.conditions import Condition
+from service.db.scopes import Condition
 from service.domain.filters import ISO_TIME, AllOf, AnyOf, Check, Field, Filter, Not, iso_time, kept
 
 COLUMNS: Final[Mapping[str, str]] = {

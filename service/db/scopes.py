@@ -1,20 +1,70 @@
-"""A scope as SQL conditions, and its lock.
+"""SQL conditions, the scopes among them, and the lock of a scope.
 
-Two readings: `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which is what
-writes and deduplication compare with. The workspace stands as an explicit predicate beside the policy, so that a
-partition is chosen early.
+A condition is a piece of a WHERE clause: its text and its values. Statements on the hot path are put together from such
+pieces and kept per shape: building them from expressions each time cost more than running them. The names of the values
+are fixed, so equal pieces in one statement share them.
+
+A scope is read in two ways: `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which
+is what writes and deduplication compare with. The workspace stands as an explicit predicate beside the policy, so that
+a partition is chosen early.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakValueDictionary
 
-from service.db.conditions import Condition
+from sqlalchemy import DateTime, TextClause, Uuid, bindparam, text
+from sqlalchemy.types import TypeEngine
+
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.errors import StoreUnavailable
+
+TYPES: Mapping[str, TypeEngine[Any]] = {
+    "now": DateTime(timezone=True),
+    "window_start": DateTime(timezone=True),
+    "window_end": DateTime(timezone=True),
+    "valid_at": DateTime(timezone=True),
+    "since": DateTime(timezone=True),
+    "until": DateTime(timezone=True),
+    "workspace": Uuid(),
+}
+"""Where the driver would guess wrong from the value: a bare datetime would be taken without its zone."""
+
+NUMBERED_TIMES = re.compile(r":((?:filter|bound)_time_\w+)\b")
+"""The times of a filter and of bounds: as many as there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`sql` with named parameters, and their values."""
+
+    sql: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(f"{self.sql} AND {other.sql}", {**self.values, **other.values})
+
+    @property
+    def clause(self) -> TextClause:
+        """The same for a Core statement."""
+        return typed(text(self.sql)).bindparams(**self.values)
+
+
+def typed(statement: TextClause) -> TextClause:
+    """The statement with the types of those parameters that need one."""
+    named = statement.text
+    kinds = {name: kind for name, kind in TYPES.items() if f":{name}" in named}
+    kinds |= dict.fromkeys(NUMBERED_TIMES.findall(named), TYPES["now"])
+    return statement.bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))
+
+
+# -- the conditions of a scope -----------------------------------------------------------------------------------------
 
 
 def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from service.db.conditions import Condition
 from service.db.engine import Session
+from service.db.scopes import Condition
 from service.db.search import features, visibility
 from service.db.search.features import Features
 from service.db.search.plan import SearchPlan

@@ -14,6 +14,7 @@ from service.db.episodes.turns import TurnFilter
 from service.db.search import recall_context
 from service.db.tenants import users
 from service.domain.bundle import Bundle, EntityItem, RecallQuery
+from service.domain.clock import Stopwatch
 from service.domain.conversation import Turn, TurnHit
 from service.domain.goal import Goal
 from service.domain.memory import Hit
@@ -25,7 +26,6 @@ from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import search, strategy_ranking, techniques, turn_search
 from service.retrieval.recall_bundle import RecallResults, TurnPlace, bundle
-from service.retrieval.stopwatch import Stopwatch
 
 MAX_GOALS = 20
 MAX_STRATEGIES = 5

@@ -16,13 +16,13 @@ from prometheus_client import Counter
 from pydantic import BaseModel
 
 from service.curator import model_calls
+from service.domain.clock import elapsed_ms
 from service.domain.query import Query, TechniqueUse
 from service.errors import ProviderError, RerankError
 from service.providers.budget import overall_remaining_s
 from service.resources import Resources
 from service.retrieval import fusion, prompts
 from service.retrieval.fusion import Ranked
-from service.retrieval.stopwatch import elapsed_ms
 
 MAX_FOR_LLM = 20
 """Hits that a language model is shown: it judges longer lists worse, and slowly."""

@@ -26,6 +26,7 @@ from service.db.search.entity_arm import EntityMatches
 from service.db.search.features import Features, TermIdf
 from service.db.search.plan import Candidates, SearchPlan
 from service.domain import bm25, column_ranges, filter_keys
+from service.domain.clock import Stopwatch
 from service.domain.memory import Hit, Memory, ScoreTerm
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, VectorPath
 from service.domain.text import CleanText
@@ -35,7 +36,6 @@ from service.retrieval import explanation, fusion, query_parsing, rerank, signal
 from service.retrieval.fusion import Ranked
 from service.retrieval.query_parsing import ParsedQuery
 from service.retrieval.signals import QueryContext
-from service.retrieval.stopwatch import Stopwatch
 
 MIN_ARM_LIMIT: Final = 100
 """Candidates of each arm, at least; an arm hands in twice what is asked for."""

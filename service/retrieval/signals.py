@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -17,7 +18,8 @@ from service.domain import bm25
 from service.domain.query import Query
 from service.domain.ranking import Ranking, Weights
 from service.domain.temporal import Mention
-from service.retrieval import matching, phrasing_signals, query_parsing
+from service.language.context import first_person, question_share
+from service.retrieval import matching, query_parsing
 from service.retrieval.fusion import Column, Columns, FusionContext
 from service.retrieval.query_parsing import ParsedQuery
 
@@ -184,8 +186,8 @@ def of(found: Features, context: QueryContext) -> Columns:
         "text_vector": found.text_vector,
         "context_vector": _filled(found.context_vector, found.text_vector),
         "speaker": _speaker(found, context.parsed),
-        "declarative": 1.0 - phrasing_signals.asking(found.ids, found.phrasing),
-        "first_person": phrasing_signals.first_person(found.ids, found.phrasing)
+        "declarative": 1.0 - asking_share(found.ids, found.phrasing),
+        "first_person": first_person_share(found.ids, found.phrasing)
         if context.parsed.speakers
         else np.zeros(len(found.ids)),
         "time": _timely(found, context),
@@ -311,3 +313,53 @@ def _mention(kept: Mapping[str, object]) -> Mention:
         datetime.fromisoformat(begins) if isinstance(begins, str) else None,
         datetime.fromisoformat(ends) if isinstance(ends, str) else None,
     )
+
+
+# -- what the phrasing of a text says, whatever it is about ------------------------------------------------------------
+
+MAX_REMEMBERED: Final = 50_000
+"""Texts that each measure remembers, some 10 MB."""
+
+UNKNOWN_FIRST_PERSON: Final = 0.5
+"""Assumed of a text that is too long to be examined: it speaks of many things."""
+
+MAX_FIRST_PERSON_CHARS: Final = 2_000
+"""A longer text is not examined for first-person speech."""
+
+
+class _Remembered:
+    """A measure of texts, 0..1, remembered for up to MAX_REMEMBERED of them."""
+
+    def __init__(self, measure: Callable[[str], float]) -> None:
+        self._measure = measure
+        self._values: dict[tuple[UUID, int], float] = {}
+
+    def of(self, memory_id: UUID, text: str) -> float:
+        key = (memory_id, hash(text))
+        value = self._values.get(key)
+        if value is None:
+            if len(self._values) >= MAX_REMEMBERED:
+                self._values.clear()
+            value = self._values[key] = self._measure(text)
+        return value
+
+
+_asking, _first_person = _Remembered(question_share), _Remembered(first_person)
+
+
+def asking_share(ids: Sequence[UUID], texts: Sequence[str | None]) -> Column:
+    """Returns the share of each text that asks, 0..1; 0 where there is no text."""
+    possible = [text if text and ("?" in text or not text.isascii()) else None for text in texts]
+    return _column(_asking, ids, possible, 0.0)
+
+
+def first_person_share(ids: Sequence[UUID], texts: Sequence[str | None]) -> Column:
+    """Returns how much each text speaks of its speaker, 0..1; UNKNOWN_FIRST_PERSON where there is no text, or a long
+    one."""
+    short = [text if text and len(text) <= MAX_FIRST_PERSON_CHARS else None for text in texts]
+    return _column(_first_person, ids, short, UNKNOWN_FIRST_PERSON)
+
+
+def _column(measure: _Remembered, ids: Sequence[UUID], texts: Sequence[str | None], unknown: float) -> Column:
+    values = [unknown if text is None else measure.of(each, text) for each, text in zip(ids, texts, strict=True)]
+    return np.array(values, dtype=np.float64)

@@ -25,6 +25,7 @@ from pydantic import BaseModel
 
 from service.curator import model_calls
 from service.domain import filters
+from service.domain.clock import elapsed_ms
 from service.domain.filters import Filter
 from service.domain.kinds import MemoryType
 from service.domain.query import EVER, Query, TechniqueUse, Window
@@ -38,7 +39,6 @@ from service.providers.json_reply import parse_reply
 from service.providers.protocols import LlmRequest, Vector
 from service.resources import Resources
 from service.retrieval import prompts
-from service.retrieval.stopwatch import elapsed_ms
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000

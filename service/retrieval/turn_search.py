@@ -24,7 +24,7 @@ from service.language import lexemes
 from service.providers.budget import overall_remaining_s
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, matching, phrasing_signals, query_parsing
+from service.retrieval import fusion, matching, query_parsing, signals
 from service.retrieval.fusion import FusionContext, Ranked, Signals
 from service.retrieval.query_parsing import ParsedQuery
 
@@ -93,9 +93,9 @@ def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list
     rarity = {term: fusion.rarity(total, frequencies.get(number, 0.0)) for term, number in prepared.terms.items()}
     ids, texts = [each.id for each in found.candidates], [each.text for each in found.candidates]
     times = matching.time_match(parsed.time, [each.timestamp for each in found.candidates])
-    asking = phrasing_signals.asking(ids, texts)
-    first_person = phrasing_signals.first_person(ids, texts if parsed.speakers else [None] * len(ids))
-    signals = [
+    asking = signals.asking_share(ids, texts)
+    first_person = signals.first_person_share(ids, texts if parsed.speakers else [None] * len(ids))
+    measured = [
         Signals(
             key=each.id,
             text_lexical=each.text_lexical,
@@ -113,7 +113,7 @@ def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list
         for at, each in enumerate(found.candidates)
     ]
     best = math.fsum(bm25.idf(total, frequencies.get(number, 0.0)) for number in prepared.terms.values())
-    return fusion.fuse(signals, FusionContext(best, best, parsed.only_time, unused=_unasked(parsed)), limit=limit)
+    return fusion.fuse(measured, FusionContext(best, best, parsed.only_time, unused=_unasked(parsed)), limit=limit)
 
 
 def _unasked(parsed: ParsedQuery) -> frozenset[str]:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.api.limits import REMEMBERED_KEYS, Buckets
+from service.api.reads import REMEMBERED_KEYS, Buckets
 from service.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.api.helpers import store

@@ -21,8 +21,8 @@ from httpx2 import AsyncClient
 from sqlalchemy import text
 
 from service.db import scopes
-from service.db.conditions import typed
 from service.db.engine import Database
+from service.db.scopes import typed
 from service.db.search import prefilter, visibility
 from service.db.search.plan import SearchPlan
 from service.domain import column_ranges, filter_keys, filters

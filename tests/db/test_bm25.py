@@ -15,8 +15,8 @@ from pgvector import SparseVector
 from sqlalchemy import text
 
 from service.db import scopes
-from service.db.conditions import Condition
 from service.db.engine import Database, driver
+from service.db.scopes import Condition
 from service.db.search import exact
 from service.db.search.plan import SearchPlan
 from service.db.tables import TERM_DIMENSIONS

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import text
 
 from service.db import scopes
-from service.db.conditions import typed
 from service.db.engine import Database
 from service.db.filters import COLUMNS, any_case, compiled
+from service.db.scopes import typed
 from service.db.search import visibility
 from service.domain import filters
 from service.domain.draft import EmbeddingStatus

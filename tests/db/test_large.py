@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 
 from service.db import direct, scopes
-from service.db.conditions import Condition, typed
 from service.db.engine import Database, Session, driver
+from service.db.scopes import Condition, typed
 from service.db.search import (
     approximate,
     candidates,

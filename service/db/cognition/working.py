@@ -15,8 +15,8 @@ from uuid import UUID
 
 from sqlalchemy import DateTime, bindparam, text
 
-from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.scopes import typed
 from service.domain.scope import Scope
 from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 

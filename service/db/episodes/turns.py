@@ -20,9 +20,9 @@ from sqlalchemy.orm import aliased
 from uuid_utils.compat import uuid7
 
 from service.db import scopes
-from service.db.conditions import Condition
 from service.db.direct import NewRows
 from service.db.engine import Session
+from service.db.scopes import Condition
 from service.db.tables import TERM_DIMENSIONS, TurnRow, TurnVectorRow
 from service.db.vectors import Half
 from service.domain.conversation import Turn

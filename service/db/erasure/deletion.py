@@ -18,11 +18,11 @@ from sqlalchemy import ColumnElement, and_, func, select, text, true
 
 from service.db import scopes
 from service.db.cognition import goals, invocations, strategies, working
-from service.db.conditions import typed
 from service.db.engine import Session
 from service.db.episodes import contexts
 from service.db.graph import entity_links, entity_relations
 from service.db.memories.history import BEFORE, TEXT_VECTOR
+from service.db.scopes import typed
 from service.db.tables import MemoryRow
 from service.domain.scope import Scope
 

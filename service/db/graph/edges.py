@@ -18,8 +18,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.db import direct
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.scopes import Condition, typed
 from service.db.tables import MemoryEdgeRow
 from service.domain.relation import Relation, RelationType, Walk, WalkStep
 from service.domain.scope import Scope

@@ -17,9 +17,9 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
+from service.db.scopes import Condition, typed
 from service.db.tables import EntityRow, EntityVectorRow
 from service.db.vectors import Half
 from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key

@@ -18,8 +18,8 @@ from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
 from service.db import direct
-from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.scopes import typed
 from service.domain.entity import EntityRelation
 
 COLUMNS = """{a}.id, {a}.source_id, {a}.rel_type, {a}.label, {a}.target_id, {a}.strength, {a}.confidence,

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from service.db.conditions import Condition
 from service.db.engine import Session
 from service.db.graph.entities import ROW, EntityScope, entity_of
+from service.db.scopes import Condition
 from service.db.vectors import Half, cosine, exact_distance
 from service.domain.entity import Entity, key
 

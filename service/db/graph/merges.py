@@ -16,8 +16,8 @@ from uuid import UUID
 from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
-from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.scopes import typed
 
 # Two merges of entities with an edge between them would each see half of the other's changes.
 LOCK_MERGES = text("SELECT pg_advisory_xact_lock(hashtextextended('merge|' || CAST(:name AS text), 0))")

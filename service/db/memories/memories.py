@@ -17,8 +17,8 @@ from sqlalchemy import DateTime, Double, TextClause, bindparam, text
 from sqlalchemy.types import TypeEngine
 
 from service.db import direct
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.scopes import Condition, typed
 from service.db.search import visibility
 from service.db.tables import MemoryRow
 from service.domain.draft import EmbeddingStatus

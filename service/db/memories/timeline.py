@@ -15,9 +15,9 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.db import scopes
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.memories.memories import MOMENT
+from service.db.scopes import Condition, typed
 from service.db.search import visibility
 from service.domain.query import Window
 from service.domain.scope import Scope

@@ -22,8 +22,8 @@ from sqlalchemy import DateTime, Text, TextClause, bindparam, text
 from sqlalchemy.types import ARRAY
 
 from service.db import direct, vectors
-from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.scopes import typed
 from service.db.search import prefilter, term_statistics
 from service.db.search.exact import MAX_CLOSE
 from service.db.search.plan import Candidates, SearchPlan

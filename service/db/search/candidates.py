@@ -17,8 +17,8 @@ from typing import Final
 from sqlalchemy import TextClause, text
 
 from service.db import direct
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.scopes import Condition, typed
 from service.db.search import approximate, exact, prefilter
 from service.db.search.plan import Candidates, SearchPlan
 

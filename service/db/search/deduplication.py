@@ -12,9 +12,9 @@ from uuid import UUID
 from sqlalchemy import TextClause, bindparam, select, text
 
 from service.db import direct, filters, scopes
-from service.db.conditions import Condition, typed
 from service.db.direct import DriverRow
 from service.db.engine import Session, use_custom_plans
+from service.db.scopes import Condition, typed
 from service.db.search import nearest, visibility
 from service.db.search.approximate import nearest_passing
 from service.db.search.exact import MAX_CLOSE, MIN_CLOSE

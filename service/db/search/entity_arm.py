@@ -15,8 +15,8 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.db import direct
-from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.scopes import typed
 from service.db.search.plan import SearchPlan
 
 MAX_ENTITIES = 50

@@ -18,8 +18,8 @@ from pgvector import HalfVector
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
 from service.db import direct, vectors
-from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.scopes import typed
 from service.db.search.plan import Candidates, SearchPlan
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half

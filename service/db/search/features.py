@@ -20,8 +20,8 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import TextClause, bindparam, text
 
 from service.db import direct
-from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.scopes import typed
 from service.db.search.plan import SearchPlan
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half, cosine

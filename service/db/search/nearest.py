@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import TextClause, bindparam, text
 
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.scopes import Condition, typed
 from service.db.vectors import Half, exact_distance, graph_distance
 
 OVERFETCH = 4

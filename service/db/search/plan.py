@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from service.db.conditions import Condition
+from service.db.scopes import Condition
 from service.domain.column_ranges import ColumnRange
 from service.domain.filter_keys import NO_FILTER_KEYS, FilterKeys
 from service.domain.query import VectorPath

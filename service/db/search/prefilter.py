@@ -17,8 +17,8 @@ from typing import Any, Final
 from sqlalchemy import TextClause, text
 
 from service.db import direct
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.scopes import Condition, typed
 from service.db.search.plan import SearchPlan
 from service.domain import column_ranges
 from service.domain.column_ranges import ColumnRange

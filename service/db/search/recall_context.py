@@ -8,11 +8,11 @@ from uuid import UUID
 
 from sqlalchemy import and_, or_, text
 
-from service.db.conditions import typed
 from service.db.engine import Session
 from service.db.episodes import turns
 from service.db.graph import entities
 from service.db.graph.entities import EntityScope
+from service.db.scopes import typed
 from service.db.tables import TurnRow
 from service.domain.bundle import BundleRelation
 from service.domain.conversation import Turn

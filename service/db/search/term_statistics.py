@@ -16,8 +16,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from service.db import direct
-from service.db.conditions import typed
 from service.db.engine import Session
+from service.db.scopes import typed
 
 MIN_TEXTS: Final = 5
 """A term in fewer texts has no row: most terms are such, and they tell who wrote them."""

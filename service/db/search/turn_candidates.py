@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import DateTime, Row, TextClause, bindparam, text
 
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
 from service.db.episodes.turns import TurnFilter
+from service.db.scopes import Condition, typed
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half, cosine, graph_distance
 from service.domain.bm25 import IDF_SQL

@@ -12,8 +12,8 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.db import filters
-from service.db.conditions import Condition, typed
 from service.db.engine import Session
+from service.db.scopes import Condition, typed
 from service.domain.query import Narrow, Query, Validity, Window
 
 
