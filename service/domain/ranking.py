@@ -1,7 +1,7 @@
 """How hits are ranked: weights of signals, factors, techniques, and the rest that a caller may set.
 
 Defaults stand here; the deployment's settings, the workspace's and the request override them in this order, field by
-field. docs/retrieval.md says what each was measured to give.
+field. docs/ranking.md says what each was measured to give.
 """
 
 from __future__ import annotations
