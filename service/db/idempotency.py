@@ -79,7 +79,7 @@ async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope
         raise Replay(answer)
 
 
-async def keep(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
+async def store_answer(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
     """Stores the answer, in the transaction that writes the data it is about."""
     await session.execute(
         update(IdempotencyRow)

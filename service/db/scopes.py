@@ -131,7 +131,7 @@ class ScopeLocks:
         self._timeout_s = timeout_s
 
     @asynccontextmanager
-    async def turn(self, scope: Scope) -> AsyncIterator[None]:
+    async def hold(self, scope: Scope) -> AsyncIterator[None]:
         """Holds the scope's lock in this process; StoreUnavailable when it does not come in time."""
         lock = self._locks.setdefault(scope.lock_name, asyncio.Lock())
         try:

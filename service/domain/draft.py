@@ -78,7 +78,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """Which turn of a conversation a text is. `index` is given under the scope lock, so it is None until written."""
+    """Who said a text in a conversation, and when."""
 
     role: str
     speaker: str | None = None
@@ -157,7 +157,7 @@ class NewMemory:
     weights: Mapping[int, float] | None = None  # BM25, by term id; None: still to be worked out
     near: tuple[tuple[UUID, float], ...] | None = None  # the nearest memories, similarity; None: not looked for
     fact: Fact | None = None
-    blocked: bool = True  # a row that no longer counts may hold this text's place in deduplication
+    expired_duplicate_possible: bool = True  # an expired row may still hold this hash in uq_memory_dedup
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Draft:
     vector: NDArray[np.float32] | None = None
     embedding_status: EmbeddingStatus = EmbeddingStatus.QUEUED
     seen: tuple[Neighbour, ...] = ()  # dedup
-    blocked: bool = True  # a row that no longer counts may stand where this text is to stand; False: seen in the lock
+    expired_duplicate_possible: bool = True  # False: looked for under the scope lock, and none was there
     dedup: Dedup | None = None
     evidence: Evidence | None = None
     merged: MergedText | None = None
@@ -252,6 +252,7 @@ class Draft:
             takes_part_in_dedup=self.options.dedup,
             near=self._near(),
             fact=self.fact,
-            blocked=self.blocked or self.merged is not None,  # it was looked for by the draft's own text
+            # it was looked for by the draft's own text
+            expired_duplicate_possible=self.expired_duplicate_possible or self.merged is not None,
             weights=self.term_weights.weights if self.term_weights and self.term_weights.text == text else None,
         )

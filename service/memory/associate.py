@@ -16,7 +16,7 @@ from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import InvalidInput, NotFound, PiiRejected
 from service.language import pii
-from service.memory.transactions import check, keep, missing, note, plain_transaction
+from service.memory.transactions import append_audit, check, missing, plain_transaction, store_answer
 from service.resources import Resources
 
 
@@ -34,8 +34,10 @@ async def associate(
         await _check(session, workspace_id, clean.source_id, expected)
         found = await edges.put(session, workspace_id, clean)
         ids = [clean.source_id, clean.target_id]
-        await note(session, "associate", source, ids, request, res, type=str(clean.type), strength=clean.strength)
-        await keep(session, workspace_id, found, request)
+        await append_audit(
+            session, "associate", source, ids, request, res, type=str(clean.type), strength=clean.strength
+        )
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -91,6 +93,6 @@ async def dissociate(
         removed = await edges.remove(session, workspace_id, source_id, target_id, kind)
         if removed:
             ids = [source_id, target_id]
-            await note(session, "dissociate", ends[source_id], ids, request, res, type=kind and str(kind))
-        await keep(session, workspace_id, removed, request)
+            await append_audit(session, "dissociate", ends[source_id], ids, request, res, type=kind and str(kind))
+        await store_answer(session, workspace_id, removed, request)
     return removed

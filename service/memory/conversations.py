@@ -19,7 +19,7 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import InvalidInput, PreconditionFailed
-from service.memory.transactions import keep, note, write_transaction
+from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.memory.turns import missing
 from service.pipeline import pii
 from service.resources import Resources
@@ -50,9 +50,11 @@ async def open_conversation(
         found = created or await conversations.of_scope(session, scope)
         assert found is not None, "the one that was in the way is visible under the scope lock"
         if created is not None:
-            await note(session, "open", scope, [found.id], request, res, kind="episodic", conversation_id=found.id)
+            await append_audit(
+                session, "open", scope, [found.id], request, res, kind="episodic", conversation_id=found.id
+            )
         opened = OpenedConversation(found, created is not None)
-        await keep(session, scope.workspace_id, opened, request)
+        await store_answer(session, scope.workspace_id, opened, request)
     return opened
 
 
@@ -97,10 +99,10 @@ async def change(
         values = _columns(old, clean, now)
         found = await conversations.change(session, workspace_id, old.id, values, now=now) if values else old
         fields = sorted(values)
-        await note(
+        await append_audit(
             session, "update", scope, [old.id], request, res, kind="episodic", conversation_id=old.id, fields=fields
         )
-        await keep(session, workspace_id, found, request)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 

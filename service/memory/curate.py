@@ -38,7 +38,7 @@ from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
 from service.memory import apply, deferred, turns, write
 from service.memory.record import ConversationDraft
 from service.memory.store import DECISIONS
-from service.memory.transactions import Stale, keep, write_transaction
+from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import pii, size
 from service.pipeline.profiles import FACT, run_all
 from service.resources import Resources
@@ -310,7 +310,9 @@ async def _write(
                 each = await _decided_inside(session, each, res)
             assert each.decision is not None
             first = not outcomes
-            draft = each.draft if first else replace(each.draft, blocked=True)  # by what stands there since
+            draft = (
+                each.draft if first else replace(each.draft, expired_duplicate_possible=True)
+            )  # by what stands there since
             done = await apply.carry_out(session, draft, each.decision, each.merged, places[0], res, batch, first=first)
             outcomes.extend(done)
             touched |= {one.memory_id for one in done if one.event != "NONE"}
@@ -331,7 +333,7 @@ async def _write(
             batch.add(caches.deferred_answers(scope.workspace_id))
         await batch.flush()
         await sources.link(session, scope, unsure)
-        await keep(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
+        await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)
 
 
@@ -343,7 +345,7 @@ async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, 
     found = await _nearest(session, each.draft, res)
     seen = {row.id: row.version for row in each.draft.seen}
     if {row.id: row.version for row in found.neighbours} == seen:
-        return replace(each, draft=replace(each.draft, blocked=found.blocked))
+        return replace(each, draft=replace(each.draft, expired_duplicate_possible=found.expired_duplicate_possible))
     if not decide_inside:
         raise Stale
     return _by_rules(each, found.neighbours)
@@ -418,7 +420,7 @@ async def _kept_for_later(
         await queue.enqueue(session, scope.workspace_id, [job])
         warnings = (*warnings, f"no_facts: {why}.")
         result = StoreResult((), warnings)
-        await keep(session, scope.workspace_id, result, request)
+        await store_answer(session, scope.workspace_id, result, request)
     return result
 
 

@@ -25,7 +25,7 @@ from service.domain.kinds import Importance, MemoryType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.memory.record import ConversationDraft
-from service.memory.transactions import keep, write_transaction
+from service.memory.transactions import store_answer, write_transaction
 from service.pipeline import pii, size
 from service.resources import Resources
 
@@ -45,7 +45,7 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
         payload = to_json(replace(conversation, drafts=redacted), instruction)
         await operations.add(session, scope.workspace_id, operation_id, KIND, payload)
         await queue.enqueue(session, scope.workspace_id, [job])
-        await keep(session, scope.workspace_id, operation_id, request)
+        await store_answer(session, scope.workspace_id, operation_id, request)
     return operation_id
 
 

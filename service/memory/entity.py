@@ -21,7 +21,7 @@ from service.errors import Conflict, InvalidInput, NotFound, PiiRejected, Precon
 from service.language import pii
 from service.language.relation_labels import normalise
 from service.memory import late_vectors
-from service.memory.transactions import keep, note, plain_transaction
+from service.memory.transactions import append_audit, plain_transaction, store_answer
 from service.pipeline.pii import clean_words
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -60,8 +60,8 @@ async def upsert(
             await late_vectors.embed_later(session, owner.workspace_id, late_vectors.ENTITIES)
         found = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert found is not None, "it is locked"
-        await note(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
-        await keep(session, owner.workspace_id, (found, is_new), request)
+        await append_audit(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
+        await store_answer(session, owner.workspace_id, (found, is_new), request)
     return found, is_new
 
 
@@ -131,8 +131,8 @@ async def remove(
         if expected is not None and not expected.meets(versions[entity_id]):
             raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
         await entities.remove(session, workspace_id, [entity_id])
-        await note(session, "delete_entity", _scope(stored, workspace_id), [entity_id], request, res)
-        await keep(session, workspace_id, stored, request)
+        await append_audit(session, "delete_entity", _scope(stored, workspace_id), [entity_id], request, res)
+        await store_answer(session, workspace_id, stored, request)
     return stored
 
 
@@ -160,8 +160,8 @@ async def relate(
         found = await entity_relations.put(session, workspace_id, clean, now=res.clock())
         scope = Scope(workspace_id, next(iter(users), None))
         ids = [clean.source_id, clean.target_id]
-        await note(session, "relate_entities", scope, ids, request, res, strength=clean.strength)
-        await keep(session, workspace_id, found, request)
+        await append_audit(session, "relate_entities", scope, ids, request, res, strength=clean.strength)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -178,8 +178,8 @@ async def unrelate(
         removed = await entity_relations.remove(session, workspace_id, source_id, target_id, kind)
         if removed:
             scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
-            await note(session, "unrelate_entities", scope, [source_id, target_id], request, res)
-        await keep(session, workspace_id, removed, request)
+            await append_audit(session, "unrelate_entities", scope, [source_id, target_id], request, res)
+        await store_answer(session, workspace_id, removed, request)
     return removed
 
 
@@ -216,8 +216,8 @@ async def merge(
         done = await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())
         found = await _merged(session, workspace_id, done, [survivor])
         scope = _scope(both[survivor], workspace_id)
-        await note(session, "merge_entities", scope, [absorbed, survivor], request, res, merge_id=str(done))
-        await keep(session, workspace_id, found, request)
+        await append_audit(session, "merge_entities", scope, [absorbed, survivor], request, res, merge_id=str(done))
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -243,9 +243,9 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
             there = await entities.get(session, EntityScope(workspace_id, None), done.entity_id)
             assert there is not None, "it is locked"
             scope = _scope(there, workspace_id)
-            await note(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
+            await append_audit(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
         found = await _merged(session, workspace_id, merge_id, ids)
-        await keep(session, workspace_id, found, request)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 

@@ -26,12 +26,12 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memory.transactions import (
+    append_audit,
     check,
-    keep,
     missing,
-    note,
     plain_transaction,
     start_operation,
+    store_answer,
     write_transaction,
 )
 from service.resources import Resources
@@ -73,8 +73,8 @@ async def forget(
         deleted = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
         found = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
         if deleted:
-            await note(session, "delete", memory.scope, deleted, request, res)
-        await keep(session, workspace_id, found, request)
+            await append_audit(session, "delete", memory.scope, deleted, request, res)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -85,7 +85,7 @@ async def _deleted_before(
         if not await deletion.deleted_before(session, workspace_id, [memory_id]):
             raise missing()
         found = ForgottenMemory(memory_id, already_deleted=True)
-        await keep(session, workspace_id, found, request)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -100,9 +100,9 @@ async def forget_many(
             deleted.update(await deletion.delete_memories(session, workspace_id, part, generation=res.generation))
         before = await deletion.deleted_before(session, workspace_id, [each for each in ids if each not in deleted])
         if deleted:
-            await note(session, "delete", Scope(workspace_id), sorted(deleted), request, res)
+            await append_audit(session, "delete", Scope(workspace_id), sorted(deleted), request, res)
         found = [ForgottenMemory(each, each in deleted, each in before) for each in ids]
-        await keep(session, workspace_id, found, request)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -123,7 +123,7 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
                 await _delete_at_once(session, Extent(extent.scope, extent.channel, newest), res, request)
             )
         await deletion.delete_conversations(session, extent.scope, extent.channel)
-        await keep(session, workspace_id, found, request)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -134,7 +134,7 @@ async def _delete_at_once(session: Session, extent: Extent, res: Resources, requ
         deleted += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
     await _delete_unnamed_entities(session, extent, res)
     if deleted:
-        await note(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
+        await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
     return len(deleted)
 
 
@@ -157,7 +157,7 @@ async def forget_next_batch(
         if deleted:
             await _count(session, workspace_id, operation.id, len(deleted))
             request = WriteContext(f"operation:{operation.id}")
-            await note(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
+            await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
         if not ids:
             await _delete_unnamed_entities(session, extent, res)
     return ids[-1] if ids else None
@@ -180,8 +180,8 @@ async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteCont
             while await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
                 pass
             found = ForgottenScope(count)
-        await note(session, "reset", Scope(workspace_id), [], request, res, memories=count)
-        await keep(session, workspace_id, found, request)
+        await append_audit(session, "reset", Scope(workspace_id), [], request, res, memories=count)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -257,7 +257,7 @@ async def _remove_expired(workspace_id: UUID, ids: list[UUID], res: Resources) -
         settings = res.of_workspace(dict((await workspace(session, workspace_id)).settings))
         deleted = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
         if deleted:
-            await note(
+            await append_audit(
                 session,
                 "delete",
                 Scope(workspace_id),

@@ -26,7 +26,7 @@ from service.domain.scope import Scope
 from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
 from service.memory import late_vectors
 from service.memory.late_vectors import embed_now
-from service.memory.transactions import keep, note, plain_transaction
+from service.memory.transactions import append_audit, plain_transaction, store_answer
 from service.pipeline import pii
 from service.resources import Resources
 
@@ -186,7 +186,7 @@ async def untie_memory(
         untied = int(await goals.untie_memory(session, workspace_id, goal_id, memory_id))
         if untied:
             await _audit(session, "goal_untie", goal, res, request)
-        await keep(session, workspace_id, untied, request)
+        await store_answer(session, workspace_id, untied, request)
         return untied
 
 
@@ -199,7 +199,7 @@ async def remove_goal(
         goal = await _lock(session, workspace_id, goal_id, expected)
         await goals.remove(session, workspace_id, goal_id)
         await _audit(session, "goal_delete", goal, res, request)
-        await keep(session, workspace_id, 1, request)
+        await store_answer(session, workspace_id, 1, request)
         return 1
 
 
@@ -276,14 +276,14 @@ async def _record(
 
 async def _answer(session: Session, goal: Goal, request: WriteContext) -> GoalDetails:
     found = await goals.details(session, goal.scope.workspace_id, goal)
-    await keep(session, goal.scope.workspace_id, found, request)
+    await store_answer(session, goal.scope.workspace_id, found, request)
     return found
 
 
 async def _audit(
     session: Session, operation: Operation, goal: Goal, res: Resources, request: WriteContext, **metadata: Any
 ) -> None:
-    await note(session, operation, goal.scope, [goal.id], request, res, kind="goal", **metadata)
+    await append_audit(session, operation, goal.scope, [goal.id], request, res, kind="goal", **metadata)
 
 
 def _json(value: Any) -> Any:

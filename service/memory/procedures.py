@@ -26,7 +26,7 @@ from service.domain.text import Redaction
 from service.errors import NotFound, PreconditionFailed
 from service.memory import late_vectors
 from service.memory.late_vectors import embed_now
-from service.memory.transactions import keep, note, plain_transaction
+from service.memory.transactions import append_audit, plain_transaction, store_answer
 from service.pipeline import pii
 from service.pipeline.dedup import is_same
 from service.providers.protocols import Vector
@@ -51,7 +51,7 @@ async def record(given: Invocation, res: Resources, request: WriteContext) -> In
             clean = replace(clean, turn_index=index)
         row_id, recorded_at = await invocations.add(session, clean)
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
-        await keep(session, workspace_id, recorded, request)
+        await store_answer(session, workspace_id, recorded, request)
     return recorded
 
 
@@ -121,8 +121,8 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
         assert stored is not None, "it was just written, or found under the lock"
         learned = LearnedStrategy(stored, equal is None)
         operation: Operation = "strategy_add" if learned.is_new else "strategy_reinforce"
-        await note(session, operation, scope, [learned_id], request, res, kind="procedural")
-        await keep(session, workspace_id, learned, request)
+        await append_audit(session, operation, scope, [learned_id], request, res, kind="procedural")
+        await store_answer(session, workspace_id, learned, request)
     return learned
 
 
@@ -188,8 +188,10 @@ async def reinforce(
             await strategies.link(session, workspace_id, strategy_id, conversation_id, success=success)
             stored = replace(stored, conversations={**stored.conversations, conversation_id: success})
         ids = [strategy_id]
-        await note(session, "strategy_reinforce", stored.scope, ids, request, res, kind="procedural", success=success)
-        await keep(session, workspace_id, stored, request)
+        await append_audit(
+            session, "strategy_reinforce", stored.scope, ids, request, res, kind="procedural", success=success
+        )
+        await store_answer(session, workspace_id, stored, request)
     return stored
 
 
@@ -204,8 +206,8 @@ async def remove(
         if expected is not None and not expected.meets(there.version):
             raise PreconditionFailed("The strategy has changed since: read it again.", field="If-Match")
         await strategies.remove(session, workspace_id, strategy_id)
-        await note(session, "strategy_delete", there.scope, [strategy_id], request, res, kind="procedural")
-        await keep(session, workspace_id, 1, request)
+        await append_audit(session, "strategy_delete", there.scope, [strategy_id], request, res, kind="procedural")
+        await store_answer(session, workspace_id, 1, request)
     return 1
 
 

@@ -13,7 +13,7 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import NotFound, PreconditionFailed
-from service.memory.transactions import keep, note, write_transaction
+from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.pipeline import pii
 from service.resources import Resources
 
@@ -72,9 +72,9 @@ async def _write(
             raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
         traits = _merged(old.traits, parts) if old and merge else Traits(**parts)
         found = await users.put_profile(session, workspace_id, user_id, traits, now=res.clock())
-        await note(session, "update" if old else "store", scope, [], request, res, kind="profile")
+        await append_audit(session, "update" if old else "store", scope, [], request, res, kind="profile")
         outcome = ProfileOutcome(found, old is None)
-        await keep(session, workspace_id, outcome, request)
+        await store_answer(session, workspace_id, outcome, request)
     return outcome
 
 

@@ -29,7 +29,7 @@ from service.domain.revision import Expected
 from service.domain.scope import GLOBAL_CHANNEL
 from service.errors import Conflict
 from service.memory import write
-from service.memory.transactions import check, keep, missing, note, write_transaction
+from service.memory.transactions import append_audit, check, missing, store_answer, write_transaction
 from service.pipeline import pii
 from service.resources import Resources
 
@@ -72,7 +72,7 @@ async def promote(
         if found is None:
             found = PromotedMemory(await _copy(session, original, res), memory_id, is_new=True)
             await _note(session, original, found.memory, because, request, res)
-        await keep(session, workspace_id, found, request)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -114,4 +114,6 @@ async def _note(
     confidence = original.kind.confidence if original.fact_confidence is None else original.fact_confidence
     promotion = Promotion(original.scope.channel, confidence, original.access_count, seen)
     ids = [original.id, copy.id]
-    await note(session, "promote", original.scope, ids, request, res, promotion=promotion, reason=reason, by="request")
+    await append_audit(
+        session, "promote", original.scope, ids, request, res, promotion=promotion, reason=reason, by="request"
+    )

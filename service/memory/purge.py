@@ -22,7 +22,7 @@ from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.memory.transactions import check, keep, missing, note, write_transaction
+from service.memory.transactions import append_audit, check, missing, store_answer, write_transaction
 from service.resources import Resources
 
 PROMISE = (
@@ -100,6 +100,8 @@ async def _receipt(
     if may:
         await queue.enqueue(session, workspace_id, [NewJob("vacuum")])
     receipt = PurgeReceipt(counts, digest, res.clock(), "queued" if may else "not_permitted")
-    await note(session, "purge", Scope(workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest)
-    await keep(session, workspace_id, receipt, request)
+    await append_audit(
+        session, "purge", Scope(workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest
+    )
+    await store_answer(session, workspace_id, receipt, request)
     return receipt

@@ -29,7 +29,7 @@ from service.domain.scope import Scope
 from service.language.context import PRECEDING
 from service.memory import turns, write
 from service.memory.store import DECISIONS
-from service.memory.transactions import Stale, keep, write_transaction
+from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline.embed import surround
 from service.pipeline.profiles import RECORD, run_all
 from service.resources import Resources
@@ -100,7 +100,7 @@ async def _write(
         ]
         await sources.link(session, scope, links)
         await write.audit(session, scope, outcomes, request, res)
-        await keep(session, scope.workspace_id, StoreResult(tuple(outcomes)), request)
+        await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes)), request)
     return outcomes
 
 

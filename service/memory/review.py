@@ -31,7 +31,7 @@ from service.domain.revision import Expected
 from service.domain.text import CleanText
 from service.errors import Conflict, NotFound
 from service.memory import write
-from service.memory.transactions import check, keep, note, write_transaction
+from service.memory.transactions import append_audit, check, store_answer, write_transaction
 from service.resources import Resources
 
 GONE = "The memory that waited is gone."
@@ -135,10 +135,10 @@ async def _resolve_pending(
         else:
             await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation)
         ids = [now.memory_id, *(change.target_id for change in now.changes)]
-        await note(session, OPERATION[wanted], pending.scope, ids, request, res, review_id=str(review_id))
+        await append_audit(session, OPERATION[wanted], pending.scope, ids, request, res, review_id=str(review_id))
         after = replace(now, state=wanted, resolved_at=res.clock())
         answer = (await with_memories(session, workspace_id, [after]))[0]
-        await keep(session, workspace_id, answer, request)
+        await store_answer(session, workspace_id, answer, request)
     return answer
 
 

@@ -24,7 +24,7 @@ from service.domain.text import content_hash
 from service.errors import InvalidInput
 from service.language import kinds
 from service.memory import write
-from service.memory.transactions import check, keep, missing, note, write_transaction
+from service.memory.transactions import append_audit, check, missing, store_answer, write_transaction
 from service.pipeline import pii
 from service.pipeline.profiles import REVISED, run
 from service.resources import Resources
@@ -58,9 +58,9 @@ async def revise(
             await _write(session, old, revision, draft, values, res)
             text = values.get("content", old.text)
             await write.record(session, old.scope, memory_id, old.text, text, was)
-            await note(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
+            await append_audit(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
             found = await memories.get(session, workspace_id, memory_id) or old
-        await keep(session, workspace_id, found, request)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 
@@ -88,9 +88,9 @@ async def restore(
                 session, workspace_id, memory_id, {"relevance": 1.0, "last_accessed": now, "stale_at": None}
             )
             await write.record(session, found.scope, memory_id, found.text, found.text, was)
-            await note(session, "restore", found.scope, [memory_id], request, res)
+            await append_audit(session, "restore", found.scope, [memory_id], request, res)
             found = await memories.get(session, workspace_id, memory_id) or found
-        await keep(session, workspace_id, found, request)
+        await store_answer(session, workspace_id, found, request)
     return found
 
 

@@ -23,7 +23,7 @@ from service.domain.memory import ACTION_OF, Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.errors import Conflict
 from service.memory import write
-from service.memory.transactions import Stale, keep, write_transaction
+from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import dedup
 from service.pipeline.profiles import ANNOTATED, CONTENT, DECIDED_AGAIN, run
 from service.resources import Resources
@@ -54,7 +54,7 @@ async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_
             draft = await _confirm(session, draft, res)
         outcome = await _apply(session, await _with_chosen_id(session, draft), res)
         await write.audit(session, draft.scope, [outcome], request, res)
-        await keep(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
+        await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
     return outcome
 
 
@@ -77,7 +77,7 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     for each in there:
         if each.similarity >= res.settings.dedup_near and seen.get(each.id) != each.version:
             raise Stale
-    return replace(draft, blocked=found.blocked)
+    return replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
 
 
 async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:

@@ -32,7 +32,7 @@ async def write_transaction(scope: Scope, res: Resources, request: WriteContext)
     Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
     """
     async with (
-        res.locks.turn(scope),
+        res.locks.hold(scope),
         res.db.begin(scope.workspace_id, scopes.lock(scope), generic_plans=True) as session,
     ):
         if request.idempotency:
@@ -52,11 +52,11 @@ async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteCo
     res.wakeup.notify()
 
 
-async def keep(session: Session, workspace_id: UUID, result: Any, request: WriteContext) -> None:
+async def store_answer(session: Session, workspace_id: UUID, result: Any, request: WriteContext) -> None:
     """Stores what the request will be answered with, in the transaction of the write, so that a retry gets the same.
     `result`: what the verb returns."""
     if request.idempotency and request.serialize:
-        await idempotency.keep(session, workspace_id, request.idempotency, request.serialize(result))
+        await idempotency.store_answer(session, workspace_id, request.idempotency, request.serialize(result))
 
 
 async def start_operation(
@@ -73,7 +73,7 @@ async def start_operation(
     return operation_id
 
 
-async def note(
+async def append_audit(
     session: Session,
     operation: Operation,
     scope: Scope,

@@ -27,7 +27,7 @@ from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
 from service.errors import Conflict, NotFound
 from service.language.tokens import estimate
 from service.memory.late_vectors import MAX_ATTEMPTS, embed_now
-from service.memory.transactions import keep, note, write_transaction
+from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.memory.working import limits_of
 from service.pipeline import pii
 from service.pipeline.embed import unit
@@ -92,7 +92,7 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
         repeated = await _repeated(session, locked, new, given)
         turn = repeated or await _insert(session, locked, new, given.index, res, request)
         outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
-        await keep(session, workspace_id, outcome, request)
+        await store_answer(session, workspace_id, outcome, request)
     return outcome
 
 
@@ -106,7 +106,9 @@ async def _insert(
     stored = await conversations.insert_turn(session, conversation, new, place, generation=res.generation)
     await embed_later(session, workspace_id, conversation.id, [new])
     ids = [stored.id]
-    await note(session, "store_turn", scope, ids, request, res, kind="episodic", conversation_id=conversation.id)
+    await append_audit(
+        session, "store_turn", scope, ids, request, res, kind="episodic", conversation_id=conversation.id
+    )
     await _copy_to_working_memory(session, conversation, new, stored, res)
     return (await turns.get_many(session, workspace_id, ids))[stored.id]
 

@@ -26,7 +26,7 @@ from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict, NotFound
 from service.memory import write
-from service.memory.transactions import keep, note, write_transaction
+from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.resources import Resources
 
 ERASED = "The memory was erased since; what is erased cannot be brought back."
@@ -61,11 +61,11 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
         if open_ones:
             await _take_back(session, workspace_id, open_ones, res)
             ids = sorted({each.memory_id for each in open_ones if each.memory_id})
-            await note(session, "undo", found.scope, ids, request, res, decision_id=str(decision_id))
+            await append_audit(session, "undo", found.scope, ids, request, res, decision_id=str(decision_id))
         elif not ours:
             raise Conflict(NOTHING if found.event is not None else NO_RECORD, field="id")
         answer = await _answer(session, workspace_id, decision_id, ours)
-        await keep(session, workspace_id, answer, request)
+        await store_answer(session, workspace_id, answer, request)
     return answer
 
 

@@ -36,8 +36,8 @@ OPERATION: Mapping[Action, Operation] = {
     Action.DELETE: "delete",
 }
 
-EMBED_FIRST = 10
-"""Priority of jobs that make a memory findable over those that embellish it."""
+EMBED_PRIORITY = -10
+"""Lower runs sooner: a memory is embedded, and so found by its meaning, before it is enriched."""
 
 
 class Gone(Conflict):
@@ -54,7 +54,8 @@ async def add(
 ) -> None:
     """New memories with everything that belongs to them but the audit, which verbs write once per request.
 
-    With `batch` the rows join it: the caller flushes it before it reads any of them.
+    `ruling_id` groups the edits of one decision, which are undone together (here and below). With `batch` the rows join
+    it: the caller flushes it before it reads any of them.
     """
     if not placed:
         return
@@ -65,7 +66,7 @@ async def add(
         for each in placed
         if each.memory.evidence
     ]
-    if hashes := [new.hash for new in news if new.blocked and new.takes_part_in_dedup]:
+    if hashes := [new.hash for new in news if new.expired_duplicate_possible and new.takes_part_in_dedup]:
         await writes.release_expired(session, workspace_id, hashes, now=now)
     rows = (
         *writes.memory_rows(placed, generation=res.generation, now=now),
@@ -192,7 +193,7 @@ def follow_up(
     attempts = res.settings.job_max_attempts
     jobs = [NewJob("enrich", memory_id=memory_id, max_attempts=attempts, payload=payload)] if enrich else []
     if embed:
-        jobs.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=-EMBED_FIRST))
+        jobs.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=EMBED_PRIORITY))
     return jobs
 
 

@@ -1,1 +1,1 @@
-"""What happens to a text before it is written; profiles.py has the order."""
+"""The stages of a text before it is written; profiles.py has their order."""

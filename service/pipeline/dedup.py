@@ -1,8 +1,8 @@
-"""Deduplication: whether a text is known already, and what becomes of one that is near to something known.
+"""Deduplication: drops a text that is known already, and decides about one that is similar to a known one.
 
 An equal text is a duplicate at once. Otherwise the nearest live memories of exactly the same scope and channel are
-compared: from 0.98 on a duplicate, from 0.70 on a matter for a decision, below new. Two texts that differ in a number,
-a date, a negation or a name are never dropped by the short-cut: they go to the decision, however near they lie
+compared: a similarity of 0.98 or more makes a duplicate, 0.70 or more takes a decision, less is new. Two texts that
+differ in a number, a date, a negation or a name always take a decision, however similar they are
 (docs/decisions/011-similarity.md).
 """
 
@@ -26,7 +26,7 @@ NEW = Dedup(DedupAction.STORED_NEW)
 
 
 async def compare(draft: Draft, res: Resources) -> Draft:
-    """The draft with the neighbours it saw; with the result where none of them needs a decision."""
+    """The draft with the neighbours it saw; with the result if it takes no decision."""
     if not draft.options.dedup:
         return replace(draft, dedup=NEW)
     async with res.db.read(draft.scope.workspace_id, generic_plans=True) as session:
@@ -40,8 +40,10 @@ async def compare(draft: Draft, res: Resources) -> Draft:
         )
     seen = found.neighbours
     settings = res.settings
-    sorted_out = res.threads.run_if_long(draft.clean, sort_out, draft, seen, settings.dedup_exact, settings.dedup_near)
-    return replace(draft, seen=seen, dedup=await sorted_out)
+    dedup = await res.threads.run_if_long(
+        draft.clean, without_decision, draft, seen, settings.dedup_exact, settings.dedup_near
+    )
+    return replace(draft, seen=seen, dedup=dedup)
 
 
 async def defer_to_write(draft: Draft, res: Resources) -> Draft:
@@ -49,8 +51,8 @@ async def defer_to_write(draft: Draft, res: Resources) -> Draft:
     return replace(draft, dedup=NEW)
 
 
-def sort_out(draft: Draft, seen: Sequence[Neighbour], exact: float, near: float) -> Dedup | None:
-    """The result, or None when it takes a decision. `seen`: nearest first."""
+def without_decision(draft: Draft, seen: Sequence[Neighbour], exact: float, near: float) -> Dedup | None:
+    """The result that similarity alone gives, or None when it takes a decision. `seen`: nearest first."""
     equal = next((each for each in seen if each.hash == draft.hash), None)
     if equal is not None:
         return Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0)
@@ -63,7 +65,7 @@ def sort_out(draft: Draft, seen: Sequence[Neighbour], exact: float, near: float)
 
 
 def is_same(new: str, old: str) -> bool:
-    """The guard on the short-cut: no contrast, and the same set of stemmed content words."""
+    """Whether two similar texts say the same: no contrast, and the same set of stemmed content words."""
     return contrast.differs(new, old) is None and contrast.same_content_words(new, old)
 
 
@@ -73,7 +75,7 @@ async def decide(draft: Draft, res: Resources) -> Draft:
         return draft
     shown = [each for each in draft.seen if each.similarity >= res.settings.dedup_near]
     decision = await between(draft.clean, shown, draft.scope.workspace_id, res, llm=draft.options.use_llm)
-    decided, written = apply(draft, decision), decision.edits[0].text
+    decided, written = with_decision(draft, decision), decision.edits[0].text
     if written is None or written == draft.clean or decided.is_duplicate:
         return decided
     try:
@@ -81,7 +83,7 @@ async def decide(draft: Draft, res: Resources) -> Draft:
         vector = (await res.embedder.embed(draft.scope.workspace_id, [text]))[0]
     except (EmbeddingError, PiiRejected):
         kept = "merge_failed: the merged text could not be embedded, both texts were kept."
-        both = apply(draft, replace(decision, edits=(Edit(Action.ADD),)))
+        both = with_decision(draft, replace(decision, edits=(Edit(Action.ADD),)))
         return replace(both, warnings=(*draft.warnings, kept))
     return replace(decided, merged=MergedText(text, content_hash(text), vector))
 
@@ -89,24 +91,24 @@ async def decide(draft: Draft, res: Resources) -> Draft:
 def decide_by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Draft:
     """The draft as the rules decide it next to `seen`; pure, so it also runs inside the scope lock."""
     fresh = replace(draft, seen=seen, merged=None, evidence=None)
-    found = sort_out(fresh, seen, limits.dedup_exact, limits.dedup_near)
+    found = without_decision(fresh, seen, limits.dedup_exact, limits.dedup_near)
     if found is not None:
         return replace(fresh, dedup=found)
     decision = by_rules(fresh.clean, [each for each in seen if each.similarity >= limits.dedup_near])
-    decided, written = apply(fresh, decision), decision.edits[0].text
+    decided, written = with_decision(fresh, decision), decision.edits[0].text
     if written is None or written == fresh.clean:
         return decided
     return replace(decided, merged=MergedText(written, content_hash(written), None))
 
 
-def apply(draft: Draft, decision: Decision) -> Draft:
+def with_decision(draft: Draft, decision: Decision) -> Draft:
     """The draft under a decision of one edit."""
     (edit,) = decision.edits
     target = edit.target
     if target is None:
         nearest = draft.seen[0].similarity if draft.seen else None
         return replace(draft, evidence=decision.evidence, dedup=Dedup(DedupAction.STORED_NEW, None, nearest))
-    # an update that would change nothing is none: it would only make other writers decide again
+    # an update that changes nothing would only make other writers decide again
     same = edit.action is Action.NONE or edit.text == target.text
     action = DedupAction.DUPLICATE_EXACT if same else DedupAction.UPDATED_EXISTING
     return replace(draft, evidence=decision.evidence, dedup=Dedup(action, target.id, target.similarity))

@@ -1,7 +1,7 @@
-"""Which stages a text passes, in which order, before it is written.
+"""The stages that a text passes before it is written, in their order.
 
 A profile is a tuple of stages, a stage is a function from draft to draft. `run` takes one draft through a profile,
-`run_all` the drafts of a conversation. The type comes late because nothing but the term weights needs it.
+`run_all` the drafts of a conversation.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ CONTENT: tuple[Stage, ...] = (
 """One text that is to become one memory."""
 
 DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
-"""What is repeated when the neighbours changed between the decision and the lock."""
+"""Repeated when the neighbours changed between the decision and the lock."""
 
 ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask_model) :]
-"""What is left to do for a text that was taken for a duplicate too early."""
+"""For a text whose duplicate was deleted meanwhile: `run` had stopped before these stages."""
 
 RECORD: tuple[Stage, ...] = (
     size.check,
@@ -62,7 +62,7 @@ FACT: tuple[Stage, ...] = (
     annotate.classify,
     annotate.weigh_terms,
 )
-"""A fact of a conversation, redacted already; what becomes of it is decided afterwards."""
+"""A fact of a conversation, redacted already; it is compared and decided on afterwards."""
 
 REVISED: tuple[Stage, ...] = (
     size.check,
@@ -73,7 +73,7 @@ REVISED: tuple[Stage, ...] = (
     annotate.classify,
     annotate.weigh_terms,
 )
-"""A text in the place of an older one: importance is what it was, and it is not compared with others."""
+"""A new text for an existing memory: its importance stays, and it is not compared with other memories."""
 
 TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
 """Stages that take all drafts in one call."""

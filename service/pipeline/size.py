@@ -44,14 +44,14 @@ async def summarise(draft: Draft, res: Resources) -> Draft:
     if not draft.options.summarise or len(draft.clean) <= res.settings.content_soft_limit:
         return draft
     if res.llm is None or not draft.options.use_llm:
-        return _kept(draft, "no language model is configured")
+        return _not_summarised(draft, "no language model is configured")
     try:
         reply = await model_calls.complete(res, draft.scope.workspace_id, prompts.summarise(draft.clean))
     except LlmError:
-        return _kept(draft, "the language model failed")
+        return _not_summarised(draft, "the language model failed")
     short, redactions = await clean(reply.text.strip(), "content", res)
     if not 0 < len(short) < len(draft.clean):
-        return _kept(draft, "the language model gave nothing shorter")
+        return _not_summarised(draft, "the language model gave nothing shorter")
     return replace(
         draft,
         text=CleanText(short),
@@ -60,5 +60,5 @@ async def summarise(draft: Draft, res: Resources) -> Draft:
     )
 
 
-def _kept(draft: Draft, why: str) -> Draft:
+def _not_summarised(draft: Draft, why: str) -> Draft:
     return replace(draft, warnings=(*draft.warnings, f"not_summarised: {why}."))

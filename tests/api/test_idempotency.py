@@ -117,7 +117,7 @@ async def test_a_failed_commit_is_not_kept(
 
     before = await tables.counts(tenant.workspace_id, leave_out=["embedding_cache"])
     with monkeypatch.context() as patched:
-        patched.setattr("service.db.idempotency.keep", broken)
+        patched.setattr("service.db.idempotency.store_answer", broken)
         assert (await put(client, "k")).status_code == 500
     assert await tables.counts(tenant.workspace_id, leave_out=["embedding_cache"]) == before
     assert (await put(client, "k")).status_code == 201

@@ -29,11 +29,11 @@ from service.domain.text import CleanText
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The row with the same hash, if any, else the nearest by vector. `blocked`: a row with this text that no longer
-    counts may still hold its place in uq_memory_dedup; False only where it was looked for."""
+    """The row with the same hash, if any, else the nearest by vector. `expired_duplicate_possible`: an expired
+    row may still hold this hash in uq_memory_dedup; False only where it was looked for."""
 
     neighbours: tuple[Neighbour, ...]
-    blocked: bool = True
+    expired_duplicate_possible: bool = True
 
 
 async def find_neighbours(
@@ -63,18 +63,18 @@ async def find_neighbours(
     found = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
     equals = [row for row in found if row.arm == "equal"]
     if equals:
-        return Neighbours(tuple(_neighbour(row, 1.0) for row in equals), blocked=False)
-    blocked = any(row.arm == "expired" for row in found)
+        return Neighbours(tuple(_neighbour(row, 1.0) for row in equals), expired_duplicate_possible=False)
+    expired = any(row.arm == "expired" for row in found)
     if _is_too_large(found) and close < exact_rows:
         found = await direct.fetch(session, compare_close(parts), values)
     if not _is_too_large(found):
         near = (row for row in found if row.arm == "near")
-        return Neighbours(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), blocked)
+        return Neighbours(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), expired)
     await use_custom_plans(session)
     cosines = dict(await nearest.find(session, wanted))
     texts = await _texts(session, draft.scope.workspace_id, list(cosines))
     return Neighbours(
-        tuple(_neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts), blocked
+        tuple(_neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts), expired
     )
 
 
