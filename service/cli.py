@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from service.launch import leash
+from service.launch import parent_death
 from service.launch.problems import LaunchError
 from service.settings import Settings, SettingsError
 
@@ -39,7 +39,7 @@ def run(
     from service.launch import run
 
     if parent:
-        leash.arm(signal.SIGTERM, parent)
+        parent_death.arm(signal.SIGTERM, parent)
     with errors_in_a_sentence():
         raise typer.Exit(run.run(settings(), reload=reload))
 

@@ -1,8 +1,8 @@
 """Work before the first request, so that it need not pay for it.
 
 A new connection of the pool knows no table: its first search took twice as long as the second. So the usual number of
-connections is opened at the start, and each makes a search that finds nothing, by the very code of any other. None of
-this is needed: what fails is logged, and the first requests are slower.
+connections is opened at the start, and each makes a search that finds nothing, by the same code as any other. What
+fails here is logged; then the first requests are slower.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ async def _try_out(res: Resources, app: FastAPI) -> None:
 
 async def connections(res: Resources, count: int) -> None:
     """Opens `count` connections at once, and searches on each of them in a workspace without any rows."""
-    still = replace(
+    offline = replace(
         res, embedder=CachedEmbedder(_ZeroEmbedder(res.embedder.dimension), entries=0), llm=None, reranker=None
     )
     query = Query(Scope(NIL_WORKSPACE, user_id="nobody"), QUERY_TEXT, 10)
-    ready = await search.prepare(query, still, {})
+    ready = await search.prepare(query, offline, {})
     all_open = asyncio.Barrier(count)
 
     async def one() -> None:
         async with res.db.snapshot(NIL_WORKSPACE) as session:
-            await search.read(session, ready, still)
+            await search.read(session, ready, offline)
             await all_open.wait()  # given back sooner, the next one would take it instead of opening another
 
     async with asyncio.TaskGroup() as group:
@@ -92,9 +92,9 @@ async def connections(res: Resources, count: int) -> None:
 def routes(app: FastAPI, path: str) -> None:
     """Lets the routes up to that of POST `path` work out what they take: else each does it when the first request comes
     by it, some 5 ms."""
-    asked = {"type": "http", "method": "POST", "path": path, "root_path": "", "headers": []}
+    wanted = {"type": "http", "method": "POST", "path": path, "root_path": "", "headers": []}
     for route in app.routes:
-        if route.matches(asked)[0] is Match.FULL:
+        if route.matches(wanted)[0] is Match.FULL:
             return
 
 

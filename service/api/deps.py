@@ -1,4 +1,4 @@
-"""What a route takes from its request: the caller and its rights, resources, scope, and a budget for models."""
+"""Dependencies of routes: the caller and its rights, resources, scope, and a budget for models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to every request before its route.
+"""Runs before the route of every request.
 
 One ASGI middleware: it gives a request id, drops a trailing slash (a redirect would lose the body), limits the body,
 refuses what JSON or Postgres cannot hold (NUL, lone surrogates, NaN and infinities, duplicate keys, deep nesting; see

@@ -1,4 +1,4 @@
-"""What must hold before one record is read or changed: a well-formed id, the scope that was named, If-Match."""
+"""Checks before one record is read or changed: a well-formed id, the scope that was named, If-Match."""
 
 from __future__ import annotations
 

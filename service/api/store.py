@@ -101,16 +101,22 @@ async def store_memory(
 async def _stored(
     body: StoreRequest, caller: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
 ) -> StoredAnswer:
-    """The answer of the verb that the body wants: store for `content`, curate or record for `messages`."""
+    """The answer of the verb that the body wants: store for `content`, curate or record for `messages`.
+
+    With an Idempotency-Key the verb stores the same answer in its transaction: it gets the serializer for that.
+    """
     if body.messages is None:
         serialize = StoreSerializer(body, spending)
         draft = _text_draft(body, caller, res, later=later)
-        return serialize(StoreResult((await store(draft, res, write.answered_by(serialize)),)))
+        outcome = await store(draft, res, write.answered_by(serialize))
+        return serialize(StoreResult((outcome,)))
     conversation, warnings = await _conversation(body, caller, res)
     serialize = StoreSerializer(body, spending, warnings)
+    context = write.answered_by(serialize)
     if body.infer:
-        return serialize(await curate(conversation, res, write.answered_by(serialize)))
-    return serialize(StoreResult(tuple(await record(conversation, res, write.answered_by(serialize)))))
+        return serialize(await curate(conversation, res, context))
+    outcomes = await record(conversation, res, context)
+    return serialize(StoreResult(tuple(outcomes)))
 
 
 @router.post(
@@ -130,10 +136,10 @@ async def store_memories(
             f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
             field="items",
         )
-    turn = asyncio.Semaphore(BATCH_AT_ONCE)
+    slots = asyncio.Semaphore(BATCH_AT_ONCE)
 
     async def item(index: int, one: StoreRequest) -> StoreBatchItem:
-        async with turn:
+        async with slots:
             return await _item(index, one, caller, res, of_item(write, index), spending)
 
     with budget(res) as spending, caches.deferred():
@@ -275,7 +281,7 @@ def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerF
 
 
 class StoreSerializer:
-    """Makes the answer of a store request. The answer that is stored and the one that is sent tell the same time."""
+    """Makes the answer of a store request: the stored one and the one that is sent are the same, also in timings_ms."""
 
     def __init__(self, body: StoreRequest, spending: Budget, warnings: Sequence[str] = ()) -> None:
         self._body = body

@@ -1,6 +1,6 @@
 """Checks of a model's answer about a fact and a memory, by comparing the texts.
 
-What cannot be checked is left to the model: that a vegan no longer likes steak, it knows and we do not.
+What cannot be checked is left to the model: it may know that a vegan no longer likes steak, the rules do not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ OWN_CHARS = 500
 
 
 def is_grounded(text: str, fact: str, memory: str) -> bool:
-    """Whether a written text speaks of the fact, or of the memory it replaces ("" for none), and is no flood."""
+    """Whether a written text speaks of the fact, or of the memory it replaces ("" for none), and is not
+    too long."""
     if len(text) > len(fact) + len(memory) + OWN_CHARS:
         return False
     known = content_words(fact) | content_words(memory)
@@ -25,7 +26,8 @@ def is_grounded(text: str, fact: str, memory: str) -> bool:
 
 
 def overwrites(text: str, fact: str, memory: str) -> bool:
-    """Whether an update leaves nothing of a memory about something else: "moved to Porto" is no newer "owns a dog"."""
+    """Whether an update leaves nothing of a memory about something else: "moved to Porto" does not
+    replace "owns a dog"."""
     return apart(fact, memory) and not content_words(text) & content_words(memory)
 
 

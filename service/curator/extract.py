@@ -52,13 +52,13 @@ class Extracted:
 
 
 async def from_messages(
-    said: Sequence[SourceMessage], workspace_id: UUID, res: Resources, *, llm: bool, instruction: str | None
+    messages: Sequence[SourceMessage], workspace_id: UUID, res: Resources, *, llm: bool, instruction: str | None
 ) -> Extracted:
     """The facts; raises LlmError when there is a model and it fails: the caller keeps the raw messages for later."""
     if not llm or res.llm is None:
-        return by_rules(said)
+        return by_rules(messages)
     custom = instruction or res.settings.custom_prompts.fact_extraction
-    prompt = prompts.extract([(each.role, each.text) for each in said], custom)
+    prompt = prompts.extract([(each.role, each.text) for each in messages], custom)
     seen: dict[str, ReadOut | None] = {}  # the answer is read to be kept, and then to be used
 
     def usable(reply: LlmReply) -> bool:
@@ -66,7 +66,7 @@ async def from_messages(
         return seen[reply.text] is not None
 
     reply = await model_calls.complete(res, workspace_id, prompt, usable)
-    brief = max(len(reply.text), sum(len(each.text) for each in said)) <= BRIEF
+    brief = max(len(reply.text), sum(len(each.text) for each in messages)) <= BRIEF
     if reply.text in seen:
         read_out = seen[reply.text]
     else:
@@ -74,15 +74,15 @@ async def from_messages(
     if read_out is None:
         raise LlmError("The language model's answer could not be read.")
     stated = [fact for fact in read_out.facts if not talk.ordered(fact.text)]
-    warnings = _odd(read_out, reply, len(stated))
+    warnings = _reply_warnings(read_out, reply, len(stated))
     why = None if stated else "the language model found nothing worth keeping"
     kept = stated[:MAX_FACTS]
-    facts = sourcing.placed(kept, said) if brief else await res.threads.run(sourcing.placed, kept, said)
+    facts = sourcing.placed(kept, messages) if brief else await res.threads.run(sourcing.placed, kept, messages)
     return Extracted(facts, reply.model or res.llm.model, warnings, why)
 
 
-def _odd(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
-    """What was strange about an answer that can be used all the same."""
+def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
+    """What is wrong with an answer that can be used nevertheless."""
     warnings = []
     if reply.truncated:
         warnings.append("llm_truncated: the model's answer was cut off.")
@@ -95,9 +95,9 @@ def _odd(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def by_rules(said: Sequence[SourceMessage]) -> Extracted:
+def by_rules(messages: Sequence[SourceMessage]) -> Extracted:
     """The offline extraction."""
-    messages = [facts.Message(each.role, each.text, each.name) for each in said]
+    read_by_rules = [facts.Message(each.role, each.text, each.name) for each in messages]
     found = tuple(
         Fact(
             text=CleanText(each.text),
@@ -108,16 +108,16 @@ def by_rules(said: Sequence[SourceMessage]) -> Extracted:
             start=each.start,
             end=each.end,
         )
-        for each in facts.extract(messages)
+        for each in facts.extract(read_by_rules)
     )
-    if any(each.by_assistant for each in said):  # the user confirms a claim in the assistant's words
-        found = sourcing.placed(found, said)
-    why = None if found else _why_none(said)
+    if any(each.by_assistant for each in messages):  # the user confirms a claim in the assistant's words
+        found = sourcing.placed(found, messages)
+    why = None if found else _why_none(messages)
     return Extracted(found, "rules:1", (), why)
 
 
-def _why_none(said: Sequence[SourceMessage]) -> str:
-    if any(not each.by_assistant and not is_english(each.text) for each in said):
+def _why_none(messages: Sequence[SourceMessage]) -> str:
+    if any(not each.by_assistant and not is_english(each.text) for each in messages):
         return "the rules read English only; facts of another language need a language model"
     return "no message states anything about the user; greetings, questions and small talk do not"
 

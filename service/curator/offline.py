@@ -1,4 +1,4 @@
-"""What becomes of one fact next to the closest memories, decided without a model.
+"""Decides without a model what becomes of one fact next to the closest memories.
 
 Facts are read back out of the stored texts and compared attribute by attribute; what has no attribute is left to the
 words (`rules`). The answer is the same shape a model gives: several actions are possible for one fact.

@@ -1,4 +1,4 @@
-"""What one new fact does to the nearest memories.
+"""Decides what one new fact does to the nearest memories.
 
 ADD, UPDATE, DELETE, NONE, several at once if need be. The model's answer is checked before it counts: memories that
 were not shown are not touched, and no answer may retire more than it puts in place. One that fails the check is kept
@@ -116,7 +116,7 @@ def checked(
         return _rejected(fact, shown, evidence, "it drops a fact that no memory says")
     deletes = [each for each in operations if each.action is Action.DELETE]
     touched = [each.target.id for each in operations if each.target is not None and each.action is not Action.NONE]
-    if len(deletes) > 1 or len(set(touched)) < len(touched) or _sweeps(operations, fact):
+    if len(deletes) > 1 or len(set(touched)) < len(touched) or _deletes_unrelated(operations, fact):
         return _rejected(fact, shown, evidence, "it would retire more than it puts in place")
     verbs = "+".join(each.action for each in operations)
     judged = replace(evidence, verdict=verbs, reason="")
@@ -156,13 +156,13 @@ def _drops(operation: Edit, fact: CleanText, shown: Sequence[Neighbour]) -> bool
     return checks.is_news(_read(fact), target.text, target.similarity, [each.text for each in shown])
 
 
-def _sweeps(operations: tuple[Edit, ...], fact: CleanText) -> bool:
-    """Whether beside an UPDATE a memory goes that shares not a word with what is said: nothing takes its place."""
+def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
+    """Whether an UPDATE comes with the deletion of a memory that has no word in common with the new texts."""
     if all(each.action is not Action.UPDATE for each in operations):
         return False
-    told = content_words(fact).union(*(content_words(each.text) for each in operations if each.text))
-    gone = (each.target for each in operations if each.action is Action.DELETE and each.target is not None)
-    return any(not told & content_words(each.text) for each in gone)
+    new_words = content_words(fact).union(*(content_words(each.text) for each in operations if each.text))
+    deleted = (each.target for each in operations if each.action is Action.DELETE and each.target is not None)
+    return any(not new_words & content_words(each.text) for each in deleted)
 
 
 def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:

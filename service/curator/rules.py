@@ -1,4 +1,4 @@
-"""What becomes of a new text next to a similar old one, decided without a model.
+"""Decides without a model what becomes of a new text next to a similar old one.
 
 The offline decision for pairs of similarity 0.70 to 0.98, and for those above that the guard held back. It works on
 the words alone and returns an action; it writes nothing. When no rule is sure the answer is KEEP_BOTH: two rows that
@@ -36,9 +36,9 @@ class PairDecision:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One text as the rules look at it; `said` is the text as it was, the only one that may be kept."""
+    """One text as the rules look at it; `original` is the text before normalisation, the only one that may be kept."""
 
-    said: str
+    original: str
     text: str
     words: tuple[str, ...]
     clause: AttributeClause
@@ -86,10 +86,10 @@ def decide_pair(new: str, old: str, similarity: float) -> PairDecision:
     )
 
 
-def _side(said: str) -> _Side:
-    text = opposites.levelled(said)
+def _side(original: str) -> _Side:
+    text = opposites.levelled(original)
     words = (word for word in lexemes(text) if word not in ("", _SPEAKER))
-    return _Side(said, text, opposites.canonical(words), attributes.clause(text), contrast.signature(text))
+    return _Side(original, text, opposites.canonical(words), attributes.clause(text), contrast.signature(text))
 
 
 def _bare(text: str) -> str:
@@ -101,7 +101,7 @@ def _keep(reason: str) -> PairDecision:
 
 
 def _replace(new: _Side, reason: str) -> PairDecision:
-    return PairDecision(PairAction.REPLACE, new.said, reason)
+    return PairDecision(PairAction.REPLACE, new.original, reason)
 
 
 def _same_subject(new: _Side, old: _Side) -> bool:
@@ -210,7 +210,7 @@ def _gathered(new: _Side, old: _Side, similarity: float) -> PairDecision | None:
         return None
     if _overlap(new, old) < SAME_TOPIC or new.signature != old.signature:
         return None
-    merged = _merged(new.said, old.said)
+    merged = _merged(new.original, old.original)
     return PairDecision(PairAction.MERGE, merged, "one more value of the same") if merged else None
 
 

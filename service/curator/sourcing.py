@@ -39,27 +39,29 @@ class _Sentence:
     by_user: bool
 
 
-def placed(facts: Sequence[Fact], said: Sequence[SourceMessage]) -> tuple[Fact, ...]:
-    """The facts with `by_assistant`, and with `message` and `correction` where those are open and can be told. Pure;
-    some milliseconds for a long talk."""
-    if len(said) == 1 and not _may_correct(said[0]):
+def placed(facts: Sequence[Fact], messages: Sequence[SourceMessage]) -> tuple[Fact, ...]:
+    """The facts with `by_assistant`, and with `message` and `correction` where those are missing and can be found.
+    Pure; some milliseconds for a long conversation."""
+    if len(messages) == 1 and not _may_correct(messages[0]):
         return tuple(
-            replace(fact, message=0 if fact.message is None else fact.message, by_assistant=said[0].by_assistant)
+            replace(fact, message=0 if fact.message is None else fact.message, by_assistant=messages[0].by_assistant)
             for fact in facts
         )
-    spoken = [sentence for place, message in enumerate(said) for sentence in _sentences(place, message)]
-    return tuple(_placed(fact, spoken) for fact in facts)
+    candidates = [sentence for place, message in enumerate(messages) for sentence in _sentences(place, message)]
+    return tuple(_placed(fact, candidates) for fact in facts)
 
 
-def _placed(fact: Fact, spoken: Sequence[_Sentence]) -> Fact:
+def _placed(fact: Fact, candidates: Sequence[_Sentence]) -> Fact:
     words = echo.content_words(fact.text)
-    near = [(len(words & each.words), each.by_user, each.message) for each in spoken]
+    near = [(len(words & each.words), each.by_user, each.message) for each in candidates]
     shared, by_user, message = max(near, default=(0, False, 0))
     if not shared:
         return fact
     if fact.message is not None:
         return replace(fact, by_assistant=not by_user)
-    corrects = by_user and any(each.correction and each.message == message and words & each.words for each in spoken)
+    corrects = by_user and any(
+        each.correction and each.message == message and words & each.words for each in candidates
+    )
     return replace(fact, message=message, correction=fact.correction or corrects, by_assistant=not by_user)
 
 

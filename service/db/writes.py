@@ -62,7 +62,7 @@ INSERT_STAT = text("""
     VALUES (:workspace_id, :id, :importance, :fact_confidence, :importance, :last_accessed)
 """)
 
-# `kind`: text, placeholder (while the embedder is away), or context (a turn with the turns before it)
+# `kind`: text, placeholder (while the embedder is unavailable), or context (a turn with the turns before it)
 INSERT_VECTOR = text("""
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
     VALUES (:workspace_id, :id, :generation, :kind, :user_id, :agent_id, :run_id, :channel, :embedding)

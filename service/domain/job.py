@@ -73,7 +73,7 @@ class Job:
 class Ending:
     """How one attempt ended: `done`; `ready` again after `delay_s`; `dead`, for a person to look at.
 
-    `counted=False` takes the attempt back: the worker gave the job away, the job did not fail.
+    `counted=False` takes the attempt back: the worker gave the job back, the job did not fail.
     """
 
     job: Job

@@ -1,4 +1,4 @@
-"""How many jobs one claim takes, and which of them run together."""
+"""The number of jobs that one claim takes, and the batches that they run in."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Conversations stored or curated after the request that brought them.
 
 `ingest`: accepted with `Prefer: respond-async`, stored now. `consolidate`: stored, but without its facts, because the
-model was away. Both call the verb that a direct request calls, as that request wanted it, under an idempotency key of
-their own: a job that dies after the commit and runs again finds that it is done. Turns that were erased meanwhile leave
-nothing.
+model was unavailable. Both call the verb that a direct request calls, as that request wanted it, under an idempotency
+key of their own: a job that dies after the commit and runs again finds that it is done. Turns that were erased
+meanwhile leave nothing.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def _results(stored: StoreResult) -> StoredAnswer:
 
 
 async def consolidate(job: Job, res: Resources) -> Counts | None:
-    """Makes the facts of the turns in the payload. Done when no turn is left; tried again while the model is away."""
+    """Makes the facts of the turns in the payload. Done when no turn is left; tried again while the model is
+    unavailable."""
     found = await _kept(job, res)
     if found is None:
         return None

@@ -2,7 +2,7 @@
 
 Up to 20 jobs of a workspace share one call of the embedder: what is ready when a worker is free, so a single job never
 waits for others. No transaction is open while the embedder works. Every 5 minutes a sweep queues what has no
-job, so nothing waits for ever because its job died while the provider was away.
+job, so nothing waits for ever because its job died while the provider was unavailable.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The worker: claims jobs, runs them, keeps their leases and records how they ended.
 
 It runs up to `worker_concurrency` batches of jobs at once. Of quick jobs it claims some ahead, of slow ones only what
-it can start. It lives through a database restart,
-and on SIGTERM it claims nothing new, lets running jobs end for 20 s and gives the rest back.
+it can start. It survives a database restart. On SIGTERM it claims nothing new, gives running jobs 20 s to end and
+gives the rest back.
 
-Here and in the recorder beside it `Exception` is caught: of an error the loop reads `retryable`, nothing else.
+Only here and in recorder.py is `Exception` caught: of an error the loop reads `retryable`, nothing else.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from service.resources import Resources, open_resources
 from service.settings import Settings
 
 DRAIN_S = 20.0  # under the 30 s that Kubernetes waits
-FAREWELL_S = 3.0  # to record the last endings
-PAUSE_S = (0.2, 5.0)  # first and longest wait while the database is away
+FINAL_FLUSH_S = 3.0  # to record the last endings
+PAUSE_S = (0.2, 5.0)  # first and longest wait while the database is unavailable
 STUCK_S = 2.0  # claimed ahead and still not started: another worker may have it
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ JOB_RUN = Histogram(
 
 
 async def run_worker(settings: Settings) -> None:
-    """Works until SIGTERM or SIGINT, then drains. While Postgres is away it tries again and again. Raises
+    """Works until SIGTERM or SIGINT, then drains. While Postgres is unavailable it tries again and again. Raises
     SchemaMismatch when the schema is of another version."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -76,7 +76,7 @@ async def run_worker(settings: Settings) -> None:
 
 
 class Worker:
-    """One worker in one event loop: a process of its own, or a guest in the API's."""
+    """One worker in one event loop: a process of its own, or inside the API process."""
 
     def __init__(self, res: Resources, tasks: Mapping[JobName, Task]) -> None:
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
@@ -88,7 +88,7 @@ class Worker:
         self._slots = asyncio.Semaphore(self._settings.worker_concurrency)
         self._running: dict[asyncio.Task[None], Batch] = {}
         self._freed = asyncio.Event()
-        self._bell = res.wakeup.arrived
+        self._wakeup = res.wakeup.arrived
         self._groups = deque(batches.claim_groups(self._tasks, self._settings.embed_batch))
         self._lanes: dict[ClaimGroup, Lane] = dict.fromkeys(self._groups, FIRST_LANE)
         self._pace_s = 1.0  # seconds a batch takes, smoothed
@@ -97,19 +97,19 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set, then drains. Cancelled, it leaves at once; leases free what it held."""
         writer = asyncio.create_task(self._recorder.write_endings())
-        beside = [
+        background_tasks = [
             asyncio.create_task(self._every(self._settings.job_lease_s / 3, self._extend)),
             asyncio.create_task(self._every(LOOK_S, self._start_recurring)),
-            asyncio.create_task(self._ring_on(stop)),
+            asyncio.create_task(self._wake_on_stop(stop)),
             asyncio.create_task(self._res.wakeup.listen()),
         ]
         try:
             await self._claim_until(stop)
             await self._drain()
         finally:
-            await _end_all(*beside, *self._running)
+            await _end_all(*background_tasks, *self._running)
             with suppress(Exception):  # behind what the writer has under way, so nothing is written twice
-                await asyncio.wait_for(self._recorder.flush_all(), FAREWELL_S)
+                await asyncio.wait_for(self._recorder.flush_all(), FINAL_FLUSH_S)
             await _end_all(writer)
 
     # -- claiming
@@ -117,29 +117,29 @@ class Worker:
     async def _claim_until(self, stop: asyncio.Event) -> None:
         pause_s = PAUSE_S[0]
         while not stop.is_set():
-            self._bell.clear()
+            self._wakeup.clear()
             self._freed.clear()
             if self._room() == 0:
                 await self._freed.wait()
                 continue
             try:
                 more = await self._claim()
-            except Exception as exc:  # Postgres is away, or a bug: neither may end the worker
+            except Exception as exc:  # Postgres is unavailable, or a bug: neither may end the worker
                 log.warning("claiming failed: %s", describe(exc))
                 await _wait(stop, pause_s)
                 pause_s = min(2 * pause_s, PAUSE_S[1])
                 continue
             pause_s = PAUSE_S[0]
             if not more:
-                await _wait(self._bell, self._settings.worker_poll_s)
+                await _wait(self._wakeup, self._settings.worker_poll_s)
 
     def _room(self) -> int:
         slots = self._settings.worker_concurrency
         return batches.room(slots=slots, pace_s=self._pace_s, held=len(self._running))
 
     async def _claim(self) -> bool:
-        """Claims and starts what fits, group by group, each time another group first; whether more may be due. Asking
-        again when nothing can be made every second claim a vain one."""
+        """Claims and starts what fits, group by group, each time another group first; returns whether more may be due.
+        It claims again only then, else every second claim would find nothing."""
         room, claimed, more = self._room(), list[Batch](), False
         self._groups.rotate(1)
         async with self._res.db.begin(NIL_WORKSPACE, generic_plans=True) as session:
@@ -233,7 +233,7 @@ class Worker:
         for job in batch:
             self._end(Ending(job, "ready", error="given back by its worker", counted=False))
 
-    # -- beside the work
+    # -- in the background
 
     async def _extend(self) -> None:
         lost = {(job.id, job.attempts) for job in await self._recorder.extend(self._settings.job_lease_s)}
@@ -243,7 +243,7 @@ class Worker:
 
     async def _start_recurring(self) -> None:
         if await self._timetable.look():
-            self._bell.set()
+            self._wakeup.set()
 
     async def _every(self, period_s: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -255,9 +255,9 @@ class Worker:
             else:
                 await asyncio.sleep(period_s)
 
-    async def _ring_on(self, stop: asyncio.Event) -> None:
+    async def _wake_on_stop(self, stop: asyncio.Event) -> None:
         await stop.wait()
-        self._bell.set()
+        self._wakeup.set()
         self._freed.set()
 
     # -- leaving

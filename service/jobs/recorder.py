@@ -1,8 +1,8 @@
-"""How the attempts of a worker's jobs end, and the recorder that writes it down.
+"""Records how the attempts of a worker's jobs ended.
 
-Endings are written in batches: while one statement is under way the next ones collect. When the database is away they
-wait. A job whose ending could not be written before its lease ran out is run again by the worker that claims it then,
-and a late ending changes nothing.
+Endings are written in batches: while one statement is under way the next ones collect. While the database is
+unavailable they wait. A job whose ending could not be written before its lease ran out is run again by the worker that
+claims it then, and a late ending changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from service.errors import ServiceError
 
 BATCH = 500
 PAUSE_S = 0.5
-"""Between two tries to write while the database is away."""
+"""Between two tries to write while the database is unavailable."""
 
 MAX_BACKOFF_S = 600.0  # the longest wait before another attempt
 
@@ -56,13 +56,13 @@ class JobRecorder:
             self._pending.clear()
             try:
                 await self.flush_all()
-            except Exception as exc:  # Postgres is away, or a bug: neither may silence the worker
+            except Exception as exc:  # Postgres is unavailable, or a bug: the recorder must go on
                 log.warning("endings of %d jobs wait for the database: %s", len(self._endings), type(exc).__name__)
                 self._pending.set()
                 await asyncio.sleep(PAUSE_S)
 
     async def flush_all(self) -> None:
-        """Writes what is noted by now; raises when the database is away, and keeps what is unwritten."""
+        """Writes what is noted by now; raises when the database is unavailable, and keeps what is unwritten."""
         while self._endings:
             await self._flush()
 

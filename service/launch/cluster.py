@@ -17,12 +17,12 @@ from pathlib import Path
 
 from service.launch.accounts import Account
 from service.launch.binaries import call, major_version, tail
-from service.launch.leash import leashed
+from service.launch.parent_death import ended_with_parent
 from service.launch.problems import LaunchError
 
 POLL_S = 0.02
 
-# trust is for the socket only, whose folder has mode 700; nobody has a password, so TCP admits nobody
+# trust is for the socket only, whose folder has mode 700; no role has a password, so no TCP login works
 ACCESS = ("-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256")
 
 
@@ -48,7 +48,7 @@ def _make(binaries: Path, cluster: Path, account: Account, major: int, *, sync: 
     command = [*account.prefix, str(binaries / "initdb"), "-D", str(fresh), *ACCESS, "--encoding=UTF8"]
     command += ["--data-checksums", *([] if sync else ["--no-sync"])]
     for locale in _locales(major):
-        done = call(leashed([*command, *locale], signal.SIGTERM, uid=account.uid, gid=account.gid))
+        done = call(ended_with_parent([*command, *locale], signal.SIGTERM, uid=account.uid, gid=account.gid))
         if done.returncode == 0:
             fresh.rename(cluster)
             return

@@ -14,7 +14,7 @@ from service.launch.problems import AlreadyRunning, LaunchError
 
 RUN_LOCK = "run.lock"
 STOPPING_S = 60.0  # as long as a drain may take
-KILLED_S = 1.0  # a supervisor whose make was killed needs a moment to note that it stops
+KILLED_S = 1.0  # `make run` was killed: its supervisor needs a moment to write down that it stops
 RETRY_S = 0.1
 KEY_FILE = "first-key"
 KEY_PREFIX = "lox_"

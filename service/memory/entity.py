@@ -87,8 +87,8 @@ def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
-    """The vector of name and description, and whether a job has to make it later because the embedder is away. None and
-    False when neither changes. Until the job ran, the entity is found by its name."""
+    """The vector of name and description, and whether a job has to make it later because the embedder is unavailable.
+    None and False when neither changes. Until the job ran, the entity is found by its name."""
     async with res.db.read(owner.workspace_id) as session:
         known = await entities.find_id(session, owner, new.name)
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), known) if known else None

@@ -1,7 +1,7 @@
-"""Late vectors of goals, strategies and entities that were written while the embedder was away.
+"""Late vectors of goals, strategies and entities that were written while the embedder was unavailable.
 
 A verb that writes one without a vector queues a job in the same transaction. The job embeds all of its workspace that
-still wait, so a second one finds nothing to do. It has many attempts: a provider may be away for a day.
+still wait, so a second one finds nothing to do. It has many attempts: a provider may be unavailable for a day.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS: Mapping[str, LateVectors] = MappingProxyType(
 
 
 async def embed_now(workspace_id: UUID, text: CleanText, res: Resources) -> Vector | None:
-    """The vector; None when the embedder is away: then the writer calls `embed_later` in its transaction."""
+    """The vector; None when the embedder is unavailable: then the writer calls `embed_later` in its transaction."""
     try:
         return (await res.embedder.embed(workspace_id, [text]))[0]
     except EmbeddingError:

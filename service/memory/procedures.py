@@ -1,4 +1,4 @@
-"""What works: invocations of tools are recorded, strategies are learned and reinforced.
+"""Tool invocations are recorded, strategies are learned and reinforced.
 
 Texts and payloads are redacted and embedded before the transaction. A strategy that is already known (same tools, same
 type of task, and the same text or nearly so) is reinforced instead of stored twice: the comparison runs before the

@@ -83,7 +83,7 @@ async def restore(
             now = res.clock()
             await writes.release_expired(session, workspace_id, [found.hash], now=now)
             await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
-            # as fresh as a new one, or the next round of forgetting would take it away again
+            # as fresh as a new one, or the next round of forgetting would archive it again
             await updates.set_stat(
                 session, workspace_id, memory_id, {"relevance": 1.0, "last_accessed": now, "stale_at": None}
             )

@@ -1,8 +1,8 @@
 """Storing one text as a memory.
 
-Everything that waits for a network or burns CPU happens first, with nothing held. Then one transaction: the scope
-lock, the idempotency key, the re-check of what the decision saw, and the rows. When the re-check finds that the
-neighbours changed, it is decided again; the fourth time the pure rules decide inside the lock, so every writer ends.
+Everything that waits for a network or needs much CPU happens first, with no lock and no connection held. Then one
+transaction: the scope lock, the idempotency key, the neighbours checked again, and the rows. When the neighbours have
+changed, the decision is made again; the fourth time the rules decide inside the lock, so no writer retries for ever.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from service.db.memories import memories
 from service.db.search import deduplication
 from service.db.search.deduplication import Neighbours
 from service.db.writes import PlacedMemory
-from service.domain.decision import Action, Neighbour
-from service.domain.draft import Dedup, DedupAction, Draft, NewMemory
+from service.domain.decision import Action
+from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import ACTION_OF, Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.errors import Conflict
@@ -41,7 +41,7 @@ async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
             return await _write(draft, res, request)
         except (Stale, write.Gone):
             draft = await run(DECIDED_AGAIN, replace(draft, dedup=None, evidence=None, merged=None), res)
-    if draft.is_duplicate:  # the pipeline stopped early, and the duplicate may be gone by now
+    if draft.is_duplicate:  # then the pipeline stopped early, but the memory it equals may have been deleted since
         draft = await run(ANNOTATED, replace(draft, dedup=None), res)
     return await _write(draft, res, request, decide_inside=True)
 
@@ -81,7 +81,7 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
 
 
 async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:
-    """The draft as the rules decide it by what is there now, inside the lock: so every writer ends."""
+    """The draft as the rules decide it from the neighbours of now, under the scope lock."""
     if not draft.options.dedup:
         return draft
     return dedup.decide_by_rules(draft, (await _neighbours(session, draft, res)).neighbours, res.settings)
@@ -115,16 +115,17 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
     assert draft.dedup is not None
     target = draft.dedup.existing_id
     if draft.dedup.action is DedupAction.DUPLICATE_EXACT:
-        assert target is not None, "a duplicate is the duplicate of something"
+        assert target is not None, "a duplicate names the memory it equals"
         await write.keep_evidence(session, draft.scope, target, draft.evidence)
         await write.prolong(session, draft.scope, target, draft.given.expires_at, res)
         text = next((each.text for each in draft.seen if each.id == target), None)
-        return _outcome(_left_out(draft, target), target, text)
+        return _outcome(_with_unused_fields(draft, target), target, text)
     new = draft.finish(uuid7())
-    covering = await _covering(session, draft, new, target)
-    if covering is not None:
-        known = replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, covering.id, 1.0))
-        return _outcome(_left_out(known, covering.id), None, covering.text)
+    if target is not None and draft.options.dedup:
+        equal = await write.equal_memory(session, draft, new.hash, besides=target)
+        if equal is not None:
+            known = replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
+            return _outcome(_with_unused_fields(known, equal.id), None, equal.text)
     if target is None:
         await write.add(session, [PlacedMemory(new)], res)
         return _outcome(draft, new.id, new.text)
@@ -132,8 +133,8 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
     return _outcome(draft, target, new.text, old)
 
 
-def _left_out(draft: Draft, target: UUID) -> Draft:
-    """The draft with a warning about what of a duplicate is not used: it changes nothing."""
+def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
+    """The draft of a duplicate, with a warning about the fields that the existing memory does not take over."""
     sent = (
         ("id", draft.given.id not in (None, target)),
         ("tags", bool(draft.tags)),
@@ -147,14 +148,6 @@ def _left_out(draft: Draft, target: UUID) -> Draft:
         f"duplicate: memory {target} says this already and stays as it is; {listed} of this request were not used."
     )
     return replace(draft, warnings=(*draft.warnings, warning))
-
-
-async def _covering(session: Session, draft: Draft, new: NewMemory, target: UUID | None) -> Neighbour | None:
-    """The memory that says already what an update would write into another one; two equal rows must not be."""
-    if target is None or not draft.options.dedup:
-        return None
-    there = await deduplication.with_hash(session, draft.scope, new.hash, now=draft.received_at)
-    return there if there is not None and there.id != target else None
 
 
 def _outcome(draft: Draft, memory_id: UUID | None, text: str | None, old: str | None = None) -> Outcome:

@@ -1,4 +1,4 @@
-"""What all writes share: a transaction that keeps its answer, the audit, and the checks of id and version."""
+"""The transaction of a write with its stored answer, the audit entry, and the checks of id and version."""
 
 from __future__ import annotations
 

@@ -17,10 +17,11 @@ from service.db.graph import edges
 from service.db.jobs import queue
 from service.db.memories import history, updates
 from service.db.memories.history import Change, Snapshot
+from service.db.search import deduplication
 from service.db.writes import NewDecision, PlacedMemory
 from service.domain.audit import Operation
-from service.domain.decision import Action, Evidence
-from service.domain.draft import EmbeddingStatus, NewMemory
+from service.domain.decision import Action, Evidence, Neighbour
+from service.domain.draft import Draft, EmbeddingStatus, NewMemory
 from service.domain.job import NOTHING, NewJob, Payload
 from service.domain.memory import Memory, Outcome
 from service.domain.relation import Relation, RelationType
@@ -84,6 +85,12 @@ async def add(
     await direct.insert(session, *rows)
     if reused:
         await history.append(session, workspace_id, reused)
+
+
+async def equal_memory(session: Session, draft: Draft, digest: str, *, besides: UUID | None) -> Neighbour | None:
+    """The live memory of the draft's scope, other than `besides`, whose text has this hash: there must not be two."""
+    equal = await deduplication.with_hash(session, draft.scope, digest, now=draft.received_at)
+    return equal if equal is not None and equal.id != besides else None
 
 
 async def update(

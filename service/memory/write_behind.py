@@ -1,8 +1,8 @@
-"""Writes beside the requests: the audit of reads, and how often memories are used.
+"""Writes in the background: the audit of reads, and how often memories are used.
 
-Taken at once, written a little later in batches, tried again while the database is away, and to the end at shutdown. A
-read never waits for its entry and never fails because of it: what does not fit the buffer is dropped and counted in the
-log. What is not written yet is lost with the process.
+Entries are buffered, written in batches, retried while the database is unavailable, and flushed at shutdown. A read
+never waits for its entry and never fails because of it: what does not fit the buffer is dropped and counted in the log.
+A process that is killed loses what it has buffered.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class WriteBehind(ABC):
 
     @abstractmethod
     async def write(self) -> None:
-        """Writes the buffer. Raises ServiceError and keeps the rest when the database is away."""
+        """Writes the buffer. Raises ServiceError and keeps the rest when the database is unavailable."""
 
     @abstractmethod
     def clear(self) -> int:

@@ -1,4 +1,4 @@
-"""What a text says about itself: importance, times, topics, type and the weights of its terms.
+"""The importance, times, topics, type and term weights of a text.
 
 One call to the language model (`ask_model`) may answer for importance, expiry and topics. Its answer is taken part by
 part: what is missing or out of range is left to the rules, stage by stage. What the caller set counts before both.

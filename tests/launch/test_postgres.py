@@ -26,7 +26,7 @@ import sys, time
 from pathlib import Path
 from service.launch import postgres
 if sys.argv[2] == "unleashed":
-    postgres.leashed = lambda command, on_death, **account: list(command)
+    postgres.ended_with_parent = lambda command, on_death, **account: list(command)
 server = postgres.EmbeddedPostgres(Path(sys.argv[1]), settings={"fsync": "off", "shared_buffers": "16MB"})
 server.start()
 print(server.pid, flush=True)

@@ -225,7 +225,7 @@ class Wakeup:
         return self._heard.is_set()
 
     def notify(self) -> None:
-        """Wakes the workers soon. Returns at once, never raises, does nothing while the database is away."""
+        """Wakes the workers soon. Returns at once, never raises, does nothing while the database is unavailable."""
         self._wanted = True
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._send())

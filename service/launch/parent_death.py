@@ -1,7 +1,7 @@
 """Children that die with their parent, even when the parent is killed with -9.
 
-Linux: PR_SET_PDEATHSIG, set by this file between fork and exec: `leash.py SIGNAL PARENT UID GID command …` (UID -1
-keeps the user). A wrapper rather than preexec_fn, which runs Python in a forked child of a threaded process: Python
+Linux: PR_SET_PDEATHSIG, set by this file between fork and exec: `parent_death.py SIGNAL PARENT UID GID command …` (UID
+-1 keeps the user). A wrapper rather than preexec_fn, which runs Python in a forked child of a threaded process: Python
 3.12 warns about that and it can deadlock. Costs about 20 ms. On other systems the next start finds the children and
 ends them. The signal is tied to the *thread* that forked, so children are started from the main thread.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PR_SET_PDEATHSIG = 1
 
 
-def leashed(command: Sequence[str], on_death: signal.Signals, *, uid: int = -1, gid: int = -1) -> list[str]:
+def ended_with_parent(command: Sequence[str], on_death: signal.Signals, *, uid: int = -1, gid: int = -1) -> list[str]:
     """`command`, wrapped so that it gets `on_death` when this process dies, running as `uid`:`gid` if given."""
     return [sys.executable, "-I", "-S", __file__, str(int(on_death)), str(os.getpid()), str(uid), str(gid), *command]
 
@@ -47,7 +47,7 @@ def _armed(libc: CDLL | None, on_death: int, parent: int) -> bool:
 def main(arguments: Sequence[str]) -> None:
     on_death, parent, uid, gid = (int(word) for word in arguments[:4])
     command = list(arguments[4:])
-    libc = _libc()  # before setuid: nobody may not be able to read our Python
+    libc = _libc()  # before setuid: the account `nobody` may lack permission
     if uid >= 0:
         os.setgroups([])
         os.setgid(gid)
