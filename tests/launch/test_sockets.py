@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,17 +30,24 @@ def test_fits(path: str, fits: bool) -> None:
     assert sockets.fits(Path(path)) is fits
 
 
-def test_the_fallback_is_the_same_at_every_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+@pytest.fixture
+def runtime_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a path short enough for a socket; that of tmp_path is not in every process of a test run."""
+    with tempfile.TemporaryDirectory(prefix="lx-", dir="/tmp") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder)
+
+
+def test_the_fallback_is_the_same_at_every_start(tmp_path: Path, runtime_dir: Path) -> None:
     (long := tmp_path / ("x" * 100)).mkdir()
     found = sockets.folder(long, Account())
     assert found == sockets.folder(long, Account())
-    assert found.parent == tmp_path
+    assert found.parent == runtime_dir
     assert found.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_planted_link_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+@pytest.mark.usefixtures("runtime_dir")
+def test_a_planted_link_is_refused(tmp_path: Path) -> None:
     (long := tmp_path / ("x" * 100)).mkdir()
     planted = sockets.folder(long, Account())
     planted.rmdir()
