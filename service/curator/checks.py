@@ -12,14 +12,14 @@ from service.language import contrast, facts
 from service.language.facts import StatedFact
 from service.language.facts.echo import content_words
 
-OWN_CHARS = 500
+MAX_ADDED_CHARS = 500
 """How much longer than the fact and the memory together a text that unites them may be."""
 
 
 def is_grounded(text: str, fact: str, memory: str) -> bool:
     """Whether a written text speaks of the fact, or of the memory it replaces ("" for none), and is not
     too long."""
-    if len(text) > len(fact) + len(memory) + OWN_CHARS:
+    if len(text) > len(fact) + len(memory) + MAX_ADDED_CHARS:
         return False
     known = content_words(fact) | content_words(memory)
     return not known or bool(known & content_words(text))

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from service.curator import extract, operations
+from service.curator import extract, fact_decisions
 from service.curator.extract import Extracted
 from service.curator.sourcing import SourceMessage
 from service.db import caches, direct
@@ -40,7 +40,7 @@ from service.memory.record import ConversationDraft
 from service.memory.store import DECISIONS
 from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import pii, size
-from service.pipeline.profiles import FACT, run_all
+from service.pipeline.stages import FACT, run_all
 from service.resources import Resources
 
 DECISIONS_AT_ONCE = 8
@@ -261,9 +261,9 @@ async def _decide(
 ) -> ConsideredFact:
     began = time.perf_counter()
     draft = replace(each.draft, seen=shown)
-    decision = apply.duplicate(draft) or operations.echo(draft.clean, recalled)
+    decision = apply.duplicate(draft) or fact_decisions.echo(draft.clean, recalled)
     if decision is None:
-        decision = await operations.rule(draft.clean, shown, res, llm=draft.options.use_llm)
+        decision = await fact_decisions.decide(draft.clean, shown, res, llm=draft.options.use_llm)
     spent_ms = draft.timings_ms.get("decide", 0.0) + _since(began)
     draft = replace(draft, timings_ms={**draft.timings_ms, "decide": spent_ms})
     try:
@@ -372,7 +372,7 @@ def _targets(each: ConsideredFact) -> set[UUID | None]:
 def _by_rules(each: ConsideredFact, there: tuple[Neighbour, ...]) -> ConsideredFact:
     """A decision inside the lock, where no model can be asked."""
     draft = replace(each.draft, seen=there)
-    decision = apply.duplicate(draft) or operations.by_rules(draft.clean, there)
+    decision = apply.duplicate(draft) or fact_decisions.by_rules(draft.clean, there)
     return replace(each, draft=draft, decision=decision, merged=apply.without_vectors(decision, draft))
 
 

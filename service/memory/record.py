@@ -31,7 +31,7 @@ from service.memory import turns, write
 from service.memory.store import DECISIONS
 from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline.embed import surround
-from service.pipeline.profiles import RECORD, run_all
+from service.pipeline.stages import RECORD, run_all
 from service.resources import Resources
 
 

@@ -26,7 +26,7 @@ from service.language import kinds
 from service.memory import write
 from service.memory.transactions import append_audit, check, missing, store_answer, write_transaction
 from service.pipeline import pii
-from service.pipeline.profiles import REVISED, run
+from service.pipeline.stages import REVISED, run
 from service.resources import Resources
 
 

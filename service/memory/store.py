@@ -25,7 +25,7 @@ from service.errors import Conflict
 from service.memory import write
 from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import dedup
-from service.pipeline.profiles import ANNOTATED, CONTENT, DECIDED_AGAIN, run
+from service.pipeline.stages import ANNOTATED, CONTENT, DECIDED_AGAIN, run
 from service.resources import Resources
 
 DECISIONS = 3

@@ -1,1 +1,1 @@
-"""The stages of a text before it is written; profiles.py has their order."""
+"""The stages of a text before it is written; stages.py has their order."""

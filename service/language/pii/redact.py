@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from service.domain.text import CleanText, Redaction
 from service.errors import PiiRejected
-from service.language.pii import accounts, addresses, announcements, blocks, credentials, names, phones, tokens
+from service.language.pii import accounts, addresses, announcements, blocks, cards, credentials, names, phones, tokens
 from service.language.pii.findings import PASSWORD, Finding, settle
 from service.language.pii.values import stands_for_something
 
@@ -33,7 +33,7 @@ def find(text: str) -> tuple[Finding, ...]:
     """Spans that must not be stored, ascending, without overlap; placeholders are never part of one."""
     found = [*blocks.find(text), *tokens.find(text), *credentials.find(text), *addresses.find(text)]
     if any(map(str.isdigit, text)):
-        numbers = settle(text, accounts.find(text))
+        numbers = settle(text, [*cards.find(text), *accounts.find(text)])
         found += numbers
         found += phones.find(_blanked(text, numbers))
     return settle(text, found)

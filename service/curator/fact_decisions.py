@@ -1,8 +1,8 @@
 """Decides what one new fact does to the nearest memories.
 
-ADD, UPDATE, DELETE, NONE, several at once if need be. The model's answer is checked before it counts: memories that
-were not shown are not touched, and no answer may retire more than it puts in place. One that fails the check is kept
-as rejected evidence and the rules decide. One call per fact: a batched call would mix up which numbers belong to which.
+The model's answer is checked before it counts: memories that were not shown are not touched, and no answer may retire
+more than it puts in place. One that fails the check is kept as rejected evidence and the rules decide. One call per
+fact: a batched call would mix up which numbers belong to which.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PARAPHRASE = 0.85
 """Similarity from which an assistant's sentence is a memory in other words (at 0.85 two may be one fact)."""
 
 
-async def rule(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, llm: bool) -> Decision:
+async def decide(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, llm: bool) -> Decision:
     """The decision on a fact next to `shown` (nearest first). Never raises for a failing model."""
     if not llm or res.llm is None:
         return await res.threads.run(by_rules, fact, shown) if len(fact) > BRIEF else by_rules(fact, shown)
