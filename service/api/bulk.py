@@ -25,7 +25,7 @@ from service.api.change_models import (
 from service.api.deps import Deleter, Reader, ResourcesOf, Writer
 from service.api.memories import memory_answer, revision
 from service.api.memory_models import MemoryResponse, memory_response
-from service.api.reads import NoteOf
+from service.api.reads import AuditReadOf
 from service.api.store_models import BatchItemError
 from service.api.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
 from service.db.idempotency import Replay
@@ -52,7 +52,9 @@ AT_ONCE = 4
     response_model=MemoriesByIdResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
-async def get_memories(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf, note: NoteOf) -> MemoriesByIdResponse:
+async def get_memories(
+    body: MemoryIdsRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf
+) -> MemoriesByIdResponse:
     """With archived ones, without expired ones. It does not count as use."""
     found = await _found(body.ids, caller, res)
     listed = [found[each] for each in dict.fromkeys(body.ids) if each in found]

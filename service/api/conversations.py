@@ -27,7 +27,7 @@ from service.api.conversation_models import (
 from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, budget, scope_of
 from service.api.memory_models import memory_fields
 from service.api.preconditions import ExpectedOf
-from service.api.reads import LIMITED, NoteOf, ReinforceOf
+from service.api.reads import LIMITED, AuditReadOf, CountUseOf
 from service.api.schemas import embedding_vector
 from service.api.store_models import RedactionCount
 from service.api.writes import WriteOf, answer, etag, send
@@ -217,8 +217,8 @@ async def get_conversation_context(
     caller: Reader,
     res: ResourcesOf,
     owner: OwnerOf,
-    note: NoteOf,
-    used: ReinforceOf,
+    note: AuditReadOf,
+    used: CountUseOf,
     max_tokens: Annotated[int, Query(ge=50, le=200_000, description="Estimated, of `context`")] = 2_000,
     q: Annotated[
         str | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")

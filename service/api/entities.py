@@ -34,7 +34,7 @@ from service.api.entity_models import (
     UpsertEntityRequest,
 )
 from service.api.preconditions import ExpectedOf, uuid_of
-from service.api.reads import LIMITED, CountsOf, NoteOf
+from service.api.reads import LIMITED, AuditReadOf, CountsOf
 from service.api.schemas import Channel, embedding_vector
 from service.api.writes import WriteOf, answer, send
 from service.db.graph import entities, entity_search
@@ -150,7 +150,7 @@ async def search_entities(
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    note: NoteOf,
+    note: AuditReadOf,
     counts: CountsOf,
     q: Annotated[str, Query(min_length=1, max_length=1_000, description="A name or a description", examples=["acme"])],
     type: Annotated[str | None, Query(max_length=50, description="Only this type, such as person or project")] = None,

@@ -23,7 +23,7 @@ from service.api.entity_models import (
     EntityResponse,
     relation_response,
 )
-from service.api.narrowing import split
+from service.api.query_parameters import split
 from service.api.reads import CountsOf
 from service.api.schemas import DeletedCountResponse, Time
 from service.api.writes import WriteOf, answer, deleted, send

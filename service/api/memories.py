@@ -34,9 +34,9 @@ from service.api.memory_models import (
     memory_fields,
     memory_response,
 )
-from service.api.narrowing import Parameters
 from service.api.preconditions import IN_SCOPE, ExpectedOf
-from service.api.reads import CountsOf, NoteOf, ReinforceOf, of_page
+from service.api.query_parameters import NarrowingParameters, body_of
+from service.api.reads import AuditReadOf, CountsOf, CountUseOf, of_page
 from service.api.schemas import expiry
 from service.api.writes import WriteOf, answer, etag, send
 from service.db import scopes
@@ -69,8 +69,8 @@ async def list_memories(
     request: Request,
     caller: Reader,
     res: ResourcesOf,
-    note: NoteOf,
-    narrowed: Parameters,
+    note: AuditReadOf,
+    narrowed: NarrowingParameters,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
@@ -84,7 +84,7 @@ async def list_memories(
     """Everything of the scope that has not expired, whether it is valid now or not, narrowed by the filters."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = of_page(limit, res, given="limit" in request.query_params)
-    body = narrowing.body_of(narrowing.NarrowingFields, {**narrowed, **ids})
+    body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
     scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
     ordered = memories.SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
@@ -120,7 +120,7 @@ def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Co
     dependencies=IN_SCOPE,
 )
 async def get_memory(
-    id: str, caller: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf, counts: CountsOf, response: Response
+    id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf, counts: CountsOf, response: Response
 ) -> MemoryResponse:
     """Archived ones too. An id that is no UUID is not found. If-Match takes the ETag."""
     wanted = memory_id(id)

@@ -1,22 +1,115 @@
-"""What narrows a search or a list: the fields of a body, and the same as query parameters."""
+"""What narrows a search or a list: filters and the other fields of a body, read into the domain's values."""
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self
 
-from fastapi import Depends, Query
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
-from service.api import errors, middleware
-from service.api.filters import FilterInput, tree
-from service.api.schemas import Channel, ScopeFields, Time, TypeName, Unit, Zone
+from service.api.schemas import Channel, RequestModel, ScopeFields, Time, TypeName, Unit, Zone
+from service.domain import filters
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
-from service.errors import InvalidInput
-from service.language import tags
+from service.errors import InvalidInput, PiiRejected
+from service.language import pii, tags
 from service.resources import Resources
 from service.retrieval import query_parsing
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+MAX_KEPT = 20_000
+"""Characters of a filter that may be kept until a job comes to it."""
+
+
+def _given(names: tuple[str, ...], kind: str) -> dict[str, JsonValue]:
+    """One form of a filter in JSON Schema: these are there, and but for the value not null."""
+    kinds: dict[str, JsonValue] = {name: {"type": kind} for name in names if name != "value"}
+    return {"required": list(names), "properties": kinds}
+
+
+SCALARS: list[JsonValue] = [
+    {"type": "string", "maxLength": filters.MAX_TEXT},
+    {"type": "number"},
+    {"type": "boolean"},
+]
+SEVERAL: JsonValue = {"type": "array", "items": {"anyOf": SCALARS}, "maxItems": filters.MAX_VALUES}
+VALUE: dict[str, JsonValue] = {"anyOf": [*SCALARS, {"type": "null"}, SEVERAL]}
+
+
+class FilterInput(RequestModel):
+    """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters.
+
+    Fields are the columns of a memory, `tag`, `category`, or a path into its metadata (`metadata.project.name`; names
+    that are no column are looked up in metadata, too). A field that holds a list matches with any of its elements.
+    Where a value is missing, `ne`, `nin` and NOT hold and comparisons do not; `eq` null asks for a missing value.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                _given(("field", "operator", "value"), "string"),
+                _given(("field", "op", "value"), "string"),
+                _given(("AND",), "array"),
+                _given(("OR",), "array"),
+                _given(("NOT",), "object"),
+            ],
+            "examples": [
+                {"field": "metadata.project", "operator": "eq", "value": "atlas"},
+                {
+                    "AND": [
+                        {"field": "category", "operator": "in", "value": ["work", "travel"]},
+                        {"NOT": {"field": "tag", "operator": "eq", "value": "draft"}},
+                        {"field": "created_at", "operator": "gte", "value": "2026-01-01"},
+                    ]
+                },
+            ],
+        }
+    )
+
+    field: str | None = Field(
+        None,
+        min_length=1,
+        max_length=filters.MAX_FIELD,
+        description="A column of a memory, or a path into its metadata of at most 8 steps",
+        examples=["metadata.project"],
+    )
+    operator: filters.Operator | None = Field(None, description="`op` is accepted too", examples=["eq"])
+    op: filters.Operator | None = Field(None, description="The same as operator", examples=["eq"])
+    value: Annotated[JsonValue, WithJsonSchema(VALUE)] = Field(
+        None, description="A list for in and nin; null for eq and ne", examples=["atlas"]
+    )
+    AND: list[FilterInput] | None = Field(
+        None, min_length=1, max_length=filters.MAX_PARTS, description="All of these hold; 8 levels deep at most"
+    )
+    OR: list[FilterInput] | None = Field(
+        None, min_length=1, max_length=filters.MAX_PARTS, description="One of these holds"
+    )
+    NOT: FilterInput | None = Field(None, description="This does not hold")
+
+
+def tree(given: FilterInput | None, where: str = "filters") -> filters.Filter | None:
+    """The filter that a request asked for; raises InvalidInput naming the path inside it."""
+    return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
+
+
+async def redacted_tree(given: FilterInput | None, res: Resources) -> filters.Filter | None:
+    """The same for a filter that may be written down: its texts are redacted like the memories it is compared with."""
+    found = tree(given)
+    if found is None or given is None:
+        return None
+    if len(given.model_dump_json(exclude_unset=True)) > MAX_KEPT:
+        raise InvalidInput(f"filters: must not be longer than {MAX_KEPT} characters here.", field="filters")
+    return await res.threads.run(filters.with_texts, found, _redacted)
+
+
+def _redacted(text: str) -> str:
+    try:
+        return str(pii.redact_json(text)[0])
+    except PiiRejected as exc:
+        raise PiiRejected(exc.detail, field="filters") from None
+
+
+# -- all that narrows --------------------------------------------------------------------------------------------------
 
 MAX_WORDS = 100
 MAX_TIME_QUERY = 200
@@ -140,112 +233,3 @@ def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
     if len(found) > MAX_WORDS:
         raise InvalidInput(f"{field}: at most {MAX_WORDS} tags.", field=field)
     return found
-
-
-# -- the same as query parameters -----------------------------------------------------------------------------------
-
-FilterJson = Annotated[
-    str | None,
-    Query(
-        max_length=20_000,
-        description="A filter as URL-encoded JSON",
-        examples=['{"field": "metadata.project", "operator": "eq", "value": "atlas"}'],
-    ),
-]
-REPEATABLE = "Repeatable, or one comma-separated list"
-Several = Annotated[list[str] | None, Query(description=REPEATABLE)]
-
-
-def _between_commas(given: object) -> object:
-    """What the words of a closed set are checked on. Where there are none the parameter stays as it came, and is
-    refused: left out, it would widen what is asked for."""
-    return _parts(given) or given if isinstance(given, list) else given
-
-
-AtCommas = BeforeValidator(_between_commas)
-"""For a list in an address, whose words hold no commas themselves."""
-
-
-async def parameters(
-    filters: FilterJson = None,
-    channels: Annotated[
-        list[Channel] | None,
-        Query(description="Repeatable: several channels; instead of channel. A comma belongs to the name"),
-    ] = None,
-    scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",
-    tags: Several = None,
-    tag_match: Annotated[TagMatch, Query(description=TAG_MATCH)] = "prefix",
-    tag_mode: Annotated[TagMode, Query(description=TAG_MODE)] = "any",
-    exclude_tags: Several = None,
-    categories: Several = None,
-    types: Annotated[list[TypeName] | None, AtCommas, Query(description=f"{REPEATABLE}; one of these")] = None,
-    min_confidence: Annotated[float | None, Query(ge=0, le=1, description=MIN_CONFIDENCE)] = None,
-    start: Annotated[Time | None, Query(description="Only what happened (`timestamp`) from this moment on")] = None,
-    end: Annotated[Time | None, Query(description="Only what happened before this moment")] = None,
-    time_query: Annotated[
-        str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, description=TIME_QUERY, examples=["last week"])
-    ] = None,
-    timestamp: Annotated[Time | None, Query(description="'last week' counts from here; default now")] = None,
-    timezone: Annotated[
-        Zone | None, Query(description="IANA zone in which 'last week' is meant; default the workspace's")
-    ] = None,
-    valid_at: Annotated[Time | None, Query(description="What was valid at this moment, instead of now")] = None,
-    include_archived: Annotated[bool, Query(description=ARCHIVED)] = False,
-) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        "channels": channels,
-        "min_confidence": min_confidence,
-        "start": start,
-        "end": end,
-        "time_query": time_query,
-        "timestamp": timestamp,
-        "timezone": timezone,
-        "valid_at": valid_at,
-        "filters": _json(filters) if filters is not None else None,
-    }
-    words = {"tags": tags, "exclude_tags": exclude_tags, "categories": categories}
-    listed: dict[str, Any] = {name: split(each, name) for name, each in words.items()}
-    listed["types"] = list(types or [])
-    fixed: dict[str, Any] = {"tag_match": tag_match, "tag_mode": tag_mode, "scope_mode": scope_mode}
-    fixed["include_archived"] = include_archived
-    return {name: value for name, value in given.items() if value is not None} | listed | fixed
-
-
-Parameters = Annotated[dict[str, Any], Depends(parameters)]
-
-
-Narrowed = TypeVar("Narrowed", bound=NarrowingFields)
-
-
-def body_of(model: type[Narrowed], given: dict[str, Any]) -> Narrowed:
-    """The body that these parameters amount to; raises InvalidInput naming the parameter."""
-    try:
-        return model(**given)
-    except ValidationError as exc:
-        raise errors.invalid(exc, model) from None
-
-
-def _json(text: str) -> Any:
-    """Looked through like a body, which a parameter is not."""
-    try:
-        middleware.check_json(text.encode())
-    except InvalidInput as exc:
-        if exc.field is None or exc.field == "body":
-            raise InvalidInput(f"filters: {exc.detail.removeprefix('The body ')}", field="filters") from None
-        inside = "filters" if exc.field.startswith("[") else "filters."
-        raise InvalidInput(f"{inside}{exc.detail}", field=f"{inside}{exc.field}") from None
-    return json.loads(text)
-
-
-def split(given: list[str] | None, field: str) -> list[str]:
-    """The words of a parameter that may be repeated, or hold several between commas. Raises InvalidInput for commas
-    alone: they name nothing, and would leave out what was to narrow."""
-    found = _parts(given or [])
-    if not found and any(given or []):
-        raise InvalidInput(f"{field}: name at least one.", field=field)
-    return found
-
-
-def _parts(given: list[Any]) -> list[str]:
-    parts = [part.strip() for each in given for part in str(each).split(",")]
-    return [part for part in parts if part]

@@ -203,24 +203,24 @@ def _channel(found: Memory | Turn | Strategy | Entity | TimelineEvent) -> str:
     return found.channel if isinstance(found, Entity | TimelineEvent) else found.scope.channel
 
 
-class Reinforce(Protocol):
+class CountUse(Protocol):
     """Counts memories, and entities by id, as used."""
 
     def __call__(self, found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None: ...
 
 
-async def _reinforce(request: Request) -> Reinforce:
+async def _count_use(request: Request) -> CountUse:
     """Returns a function that counts memories as used, after the request and outside its transaction
     (docs/decisions/029-reinforcement.md)."""
 
-    def reinforce(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
+    def count_use(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
         caller: Caller = request.state.caller
         res: Resources = request.state.resources
         if res.settings.reinforce:
             uses: UseCounter = request.app.state.uses
             uses.add(caller.workspace_id, [each.id for each in found], res.clock(), entities=entities)
 
-    return reinforce
+    return count_use
 
 
 async def _counts(
@@ -232,5 +232,5 @@ async def _counts(
 
 CountsOf = Annotated[bool, Depends(_counts)]
 """Whether this read counts as a use."""
-ReinforceOf = Annotated[Reinforce, Depends(_reinforce)]
-NoteOf = Annotated[AuditRead, Depends(_audit_read)]
+CountUseOf = Annotated[CountUse, Depends(_count_use)]
+AuditReadOf = Annotated[AuditRead, Depends(_audit_read)]

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, scope_of
-from service.api.reads import LIMITED, NoteOf, ReinforceOf, in_time
+from service.api.reads import LIMITED, AuditReadOf, CountUseOf, in_time
 from service.api.recall_models import RecallRequest, RecallResponse, recall_response
 from service.domain.bundle import RecallQuery, Shares
 from service.domain.clock import elapsed_ms
@@ -33,7 +33,12 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"])
     dependencies=LIMITED,
 )
 async def recall_bundle(
-    request: Request, body: RecallRequest, caller: Reader, res: ResourcesOf, note: NoteOf, used: ReinforceOf
+    request: Request,
+    body: RecallRequest,
+    caller: Reader,
+    res: ResourcesOf,
+    audit_read: AuditReadOf,
+    count_use: CountUseOf,
 ) -> RecallResponse:
     """Turns and facts that answer the query, the entities it names and their relations, active goals, and the user's
     profile: all of one moment, cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
@@ -45,16 +50,16 @@ async def recall_bundle(
         found = await recall(query, res)
     facts = [each.memory for each in found.facts]
     if body.reinforce:
-        used(facts, [each.entity.id for each in found.entities])
+        count_use(facts, [each.entity.id for each in found.entities])
     channels = query.channels
     techniques = {name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None
-    note("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens, techniques=techniques)
+    audit_read("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens, techniques=techniques)
     if found.turns:
         turns = [each.turn for each in found.turns]
-        note("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.top_k)
+        audit_read("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.top_k)
     if found.strategies:
         strategies = [each.strategy for each in found.strategies]
-        note("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.top_k)
+        audit_read("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.top_k)
     return recall_response(found, body, ms=elapsed_ms(began), now=res.clock())
 
 

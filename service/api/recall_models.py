@@ -13,8 +13,8 @@ from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.procedure_models import StrategySearchHit, strategy_search_hit
 from service.api.profiles import ProfileResponse
-from service.api.ranking import TechniqueMetrics
 from service.api.schemas import SCOPE_SCHEMA, Channel, Filled, Id, RequestModel, ResponseModel, ScopeFields, Unit
+from service.api.search_models import TechniqueMetrics
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.query import VectorPath
 from service.domain.ranking import Techniques

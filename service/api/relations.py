@@ -11,9 +11,9 @@ from pydantic import ConfigDict, Field, model_validator
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
 from service.api.memory_models import MemoryResponse, memory_fields
-from service.api.narrowing import split
 from service.api.preconditions import IN_SCOPE, ExpectedOf
-from service.api.reads import NoteOf
+from service.api.query_parameters import split
+from service.api.reads import AuditReadOf
 from service.api.schemas import DeletedCountResponse, Id, Metadata, OnePage, RequestModel, ResponseModel, Time, Unit
 from service.api.writes import WriteOf, answer, send
 from service.db.engine import Session
@@ -125,7 +125,7 @@ async def get_related_memories(
     id: str,
     caller: Reader,
     res: ResourcesOf,
-    note: NoteOf,
+    note: AuditReadOf,
     depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, whatever their direction")] = 2,
     types: Annotated[list[str] | None, Query(description="Repeatable, or one comma-separated list")] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from service.api import errors, filters, operations
+from service.api import errors, narrowing, operations
 from service.api.deps import (
     ResourcesOf,
     Writer,
@@ -188,7 +188,7 @@ async def _conversation(body: StoreRequest, caller: Caller, res: Resources) -> t
             raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
     if body.filters is not None and not body.infer:
         raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
-    compare = await filters.kept(body.filters, res)
+    compare = await narrowing.redacted_tree(body.filters, res)
     scope = _scope(body, caller)
     texts, warnings = _texts(body, res)
     drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]

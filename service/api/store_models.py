@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api.filters import FilterInput
+from service.api.narrowing import FilterInput
 from service.api.schemas import (
     MAX_TAGS,
     MAX_TEXT,

@@ -21,7 +21,7 @@ from service.api.procedure_models import (
     strategy_details_response,
     strategy_search_hit,
 )
-from service.api.reads import LIMITED, NoteOf
+from service.api.reads import LIMITED, AuditReadOf
 from service.api.schemas import Channel, DeletedCountResponse
 from service.api.writes import WriteOf, answer, deleted, send
 from service.db.cognition import strategies
@@ -107,7 +107,7 @@ async def find_strategies(
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    note: NoteOf,
+    note: AuditReadOf,
     task: Annotated[str, Query(min_length=1, max_length=4_000, description="What is to be done")],
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
     task_type: Label = None,

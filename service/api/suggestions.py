@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.routing import Match
 
-from service.api.filters import FilterInput
+from service.api.narrowing import FilterInput
 
 MISSPELT_RATIO = 0.75
 """From this ratio of difflib on a name counts as misspelt: userId and user_id have 0.92, text and content 0.55."""

@@ -12,7 +12,7 @@ from service.api import errors
 from service.api.connected import ConnectedMemoryItem, connected
 from service.api.deps import Reader, ResourcesOf, ScopeOf
 from service.api.memory_models import MemoryResponse, memory_fields
-from service.api.reads import CountsOf, NoteOf, ReinforceOf
+from service.api.reads import AuditReadOf, CountsOf, CountUseOf
 from service.api.schemas import ResponseModel
 from service.db import scopes
 from service.db.graph import edges
@@ -54,8 +54,8 @@ async def list_memories_by_tag(
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    note: NoteOf,
-    used: ReinforceOf,
+    note: AuditReadOf,
+    used: CountUseOf,
     counts: CountsOf,
     tags_wanted: Annotated[list[str], Query(alias="tags", description="Repeatable, or one comma-separated list")],
     limit: Annotated[int, Query(ge=1, le=100, description="At most this many")] = 50,

@@ -9,8 +9,8 @@ from pydantic import ConfigDict, Field
 
 from service.api import cursors, errors
 from service.api.deps import Reader, ResourcesOf, ScopeOf
-from service.api.narrowing import REPEATABLE, AtCommas
-from service.api.reads import NoteOf
+from service.api.query_parameters import REPEATABLE, SplitAtCommas
+from service.api.reads import AuditReadOf
 from service.api.schemas import Id, NextCursor, OfChannel, ResponseModel, Time
 from service.db.memories import timeline
 from service.domain.query import Window
@@ -81,8 +81,10 @@ async def get_timeline(
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    note: NoteOf,
-    types: Annotated[list[EventKind] | None, AtCommas, Query(description=f"{REPEATABLE}; default all four")] = None,
+    note: AuditReadOf,
+    types: Annotated[
+        list[EventKind] | None, SplitAtCommas, Query(description=f"{REPEATABLE}; default all four")
+    ] = None,
     start: Annotated[Time | None, Query(description="Only from here on")] = None,
     end: Annotated[Time | None, Query(description="Only before")] = None,
     include_archived: bool = False,

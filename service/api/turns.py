@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from service.api import errors
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
 from service.api.deps import Reader, ResourcesOf, ScopeOf
-from service.api.reads import LIMITED, NoteOf, in_time
+from service.api.reads import LIMITED, AuditReadOf, in_time
 from service.api.schemas import Channel
 from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter
@@ -43,7 +43,7 @@ Channels = Annotated[
 async def list_recent_turns(
     caller: Reader,
     res: ResourcesOf,
-    note: NoteOf,
+    note: AuditReadOf,
     scope: ScopeOf,
     channels: Channels = None,
     hours: Hours = None,
@@ -69,7 +69,7 @@ async def search_turns(
     request: Request,
     caller: Reader,
     res: ResourcesOf,
-    note: NoteOf,
+    note: AuditReadOf,
     scope: ScopeOf,
     q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The query text")] = None,
     query: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The same as q")] = None,

@@ -101,9 +101,9 @@ async def search(query: Query, res: Resources) -> SearchResult:
         # the filters read out of the query match nothing, so it is searched for without them
         note = f"{used['self_query'].note}; nothing matched, so left out"
         used["self_query"] = replace(used["self_query"], note=note)
-        in_vain_ms = sum(prepared.stopwatch.ms.values())
+        first_ms = sum(prepared.stopwatch.ms.values())
         prepared, found = await _prepare_and_read(query, res, used)
-        prepared.stopwatch.ms["in_vain"] = round(in_vain_ms, 3)
+        prepared.stopwatch.ms["self_query_retry"] = round(first_ms, 3)
     return await finish(prepared, found, res)
 
 

@@ -1,0 +1,238 @@
+"""Searches and lists as query parameters: the same as the fields of a body, into which they are turned."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, BeforeValidator, ValidationError
+
+from service.api import errors, middleware
+from service.api.deps import AgentId, ChannelName, RunId, UserId
+from service.api.narrowing import (
+    ARCHIVED,
+    MAX_TIME_QUERY,
+    MIN_CONFIDENCE,
+    SCOPE_MODE,
+    TAG_MATCH,
+    TAG_MODE,
+    TIME_QUERY,
+    ScopeMode,
+)
+from service.api.schemas import Channel, Id, Time, TypeName, Zone
+from service.api.search_models import CONNECTED, LIMIT, MIN_SCORE, VALIDITY
+from service.domain.query import TagMatch, TagMode, Validity
+from service.domain.ranking import Fusion, Techniques
+from service.errors import InvalidInput
+
+MAX_URL_QUERY = 20_000
+"""Characters of a query in a URL: servers take URLs of 64 kB, in which a letter can be twelve bytes."""
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+def body_of(model: type[Body], given: dict[str, Any]) -> Body:
+    """The body that these parameters amount to; raises InvalidInput naming the parameter."""
+    try:
+        return model(**given)
+    except ValidationError as exc:
+        raise errors.invalid(exc, model) from None
+
+
+def _present(**given: Any) -> dict[str, Any]:
+    """Those that are not None."""
+    return {name: value for name, value in given.items() if value is not None}
+
+
+# -- lists and filters in a URL ---------------------------------------------------------------------------------------
+
+FilterJson = Annotated[
+    str | None,
+    Query(
+        max_length=20_000,
+        description="A filter as URL-encoded JSON",
+        examples=['{"field": "metadata.project", "operator": "eq", "value": "atlas"}'],
+    ),
+]
+REPEATABLE = "Repeatable, or one comma-separated list"
+Several = Annotated[list[str] | None, Query(description=REPEATABLE)]
+
+
+def split(given: list[str] | None, field: str) -> list[str]:
+    """The values of a parameter that may be repeated, or hold several between commas. Raises InvalidInput for commas
+    alone: they name nothing, and without them more would be found than was asked for."""
+    found = _parts(given or [])
+    if not found and any(given or []):
+        raise InvalidInput(f"{field}: name at least one.", field=field)
+    return found
+
+
+def _split_or_refuse(given: object) -> object:
+    """A list without a value stays as it came, and is then refused."""
+    return _parts(given) or given if isinstance(given, list) else given
+
+
+SplitAtCommas = BeforeValidator(_split_or_refuse)
+"""Splits a comma-separated list before it is validated; an empty list is refused."""
+
+
+def _parts(given: list[Any]) -> list[str]:
+    parts = [part.strip() for each in given for part in str(each).split(",")]
+    return [part for part in parts if part]
+
+
+def _json(text: str) -> Any:
+    """Checked like the JSON of a body, which a parameter is not."""
+    try:
+        middleware.check_json(text.encode())
+    except InvalidInput as exc:
+        if exc.field is None or exc.field == "body":
+            raise InvalidInput(f"filters: {exc.detail.removeprefix('The body ')}", field="filters") from None
+        inside = "filters" if exc.field.startswith("[") else "filters."
+        raise InvalidInput(f"{inside}{exc.detail}", field=f"{inside}{exc.field}") from None
+    return json.loads(text)
+
+
+# -- what narrows -----------------------------------------------------------------------------------------------------
+
+
+async def _time_parameters(
+    start: Annotated[Time | None, Query(description="Only what happened (`timestamp`) from this moment on")] = None,
+    end: Annotated[Time | None, Query(description="Only what happened before this moment")] = None,
+    time_query: Annotated[
+        str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, description=TIME_QUERY, examples=["last week"])
+    ] = None,
+    timestamp: Annotated[Time | None, Query(description="'last week' counts from here; default now")] = None,
+    timezone: Annotated[
+        Zone | None, Query(description="IANA zone in which 'last week' is meant; default the workspace's")
+    ] = None,
+    valid_at: Annotated[Time | None, Query(description="What was valid at this moment, instead of now")] = None,
+) -> dict[str, Any]:
+    return _present(
+        start=start, end=end, time_query=time_query, timestamp=timestamp, timezone=timezone, valid_at=valid_at
+    )
+
+
+async def _narrowing_parameters(
+    times: Annotated[dict[str, Any], Depends(_time_parameters)],
+    filters: FilterJson = None,
+    channels: Annotated[
+        list[Channel] | None,
+        Query(description="Repeatable: several channels; instead of channel. A comma belongs to the name"),
+    ] = None,
+    scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",
+    tags: Several = None,
+    tag_match: Annotated[TagMatch, Query(description=TAG_MATCH)] = "prefix",
+    tag_mode: Annotated[TagMode, Query(description=TAG_MODE)] = "any",
+    exclude_tags: Several = None,
+    categories: Several = None,
+    types: Annotated[list[TypeName] | None, SplitAtCommas, Query(description=f"{REPEATABLE}; one of these")] = None,
+    min_confidence: Annotated[float | None, Query(ge=0, le=1, description=MIN_CONFIDENCE)] = None,
+    include_archived: Annotated[bool, Query(description=ARCHIVED)] = False,
+) -> dict[str, Any]:
+    return {
+        **times,
+        **_present(channels=channels, min_confidence=min_confidence),
+        **({} if filters is None else {"filters": _json(filters)}),
+        "tags": split(tags, "tags"),
+        "exclude_tags": split(exclude_tags, "exclude_tags"),
+        "categories": split(categories, "categories"),
+        "types": list(types or []),
+        "tag_match": tag_match,
+        "tag_mode": tag_mode,
+        "scope_mode": scope_mode,
+        "include_archived": include_archived,
+    }
+
+
+NarrowingParameters = Annotated[dict[str, Any], Depends(_narrowing_parameters)]
+
+# -- what ranks -------------------------------------------------------------------------------------------------------
+
+
+def _switch(name: str) -> Any:
+    return Query(description=f"Technique: {Techniques.model_fields[name].description}; default the workspace's")
+
+
+async def _technique_parameters(
+    hybrid: Annotated[bool | None, _switch("hybrid")] = None,
+    entity_centric: Annotated[bool | None, _switch("entity_centric")] = None,
+    query_expansion: Annotated[bool | None, _switch("query_expansion")] = None,
+    hyde: Annotated[bool | None, _switch("hyde")] = None,
+    requests: Annotated[bool | None, _switch("requests")] = None,
+    self_query: Annotated[bool | None, _switch("self_query")] = None,
+) -> dict[str, Any]:
+    return _present(
+        hybrid=hybrid,
+        entity_centric=entity_centric,
+        query_expansion=query_expansion,
+        hyde=hyde,
+        requests=requests,
+        self_query=self_query,
+    )
+
+
+async def _ranking_parameters(
+    techniques: Annotated[dict[str, Any], Depends(_technique_parameters)],
+    fusion: Annotated[
+        Fusion | None,
+        Query(description="Sum signals by value (weighted, zscore) or by rank (rrf); default weighted"),
+    ] = None,
+    diversity: Annotated[
+        float | None, Query(ge=0, le=1, description="How much a hit loses for repeating one above it; default 0")
+    ] = None,
+    rerank: Annotated[
+        bool | None, Query(description="Let the reranker, if there is one, look at the first hits")
+    ] = None,
+    reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
+    explain: Annotated[bool, Query(description="Show with each hit the terms that its score is made of")] = False,
+    explain_id: Annotated[
+        Id | None, Query(description="UUID of a memory: the answer says in `why` if it was found or why not")
+    ] = None,
+) -> dict[str, Any]:
+    given = _present(
+        fusion=fusion, techniques=techniques or None, diversity=diversity, rerank=rerank, explain_id=explain_id
+    )
+    return {**given, "reinforce": reinforce, "explain": explain}
+
+
+# -- a search ---------------------------------------------------------------------------------------------------------
+
+
+async def _search_parameters(
+    request: Request,
+    narrowing: NarrowingParameters,
+    ranking: Annotated[dict[str, Any], Depends(_ranking_parameters)],
+    q: Annotated[
+        str | None,
+        Query(max_length=MAX_URL_QUERY, description="The query; longer ones by POST", examples=["Where is the boat?"]),
+    ] = None,
+    query: Annotated[str | None, Query(max_length=MAX_URL_QUERY, description="The same as q")] = None,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+    limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
+    top_k: Annotated[int | None, Query(ge=1, le=1_000, description="The same as limit")] = None,
+    prefer_tags: Several = None,
+    min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
+    validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
+    connected: Annotated[bool, Query(description=CONNECTED)] = False,
+) -> dict[str, Any]:
+    scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
+    return {
+        **narrowing,
+        **ranking,
+        **scope,
+        **_present(limit=limit if "limit" in request.query_params else None, top_k=top_k),
+        "q": q,
+        "query": query,
+        "prefer_tags": split(prefer_tags, "prefer_tags"),
+        "min_score": min_score,
+        "validity": validity,
+        "connected": connected,
+    }
+
+
+SearchParameters = Annotated[dict[str, Any], Depends(_search_parameters)]
