@@ -134,13 +134,14 @@ class Database:
         if self.write_refusal is not None:
             raise SchemaMismatch(self.write_refusal)
         settings = "; ".join(filter(None, (self._write, GENERIC_PLANS if generic_plans else None, lock)))
-        async with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", settings, workspace_id) as session:
+        mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
+        async with self._transaction(mode, settings, workspace_id, writes=True) as session:
             yield session
 
     @asynccontextmanager
     async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, generic_plans: bool = False) -> AsyncIterator[Session]:
         """A short read-only transaction. Under the nil workspace no tenant's rows are visible. `generic_plans`: as for
-        `begin`."""
+        `begin`. Raises StoreUnavailable, also when the connection is lost at its end."""
         settings = f"{self._read}; {GENERIC_PLANS}" if generic_plans else self._read
         async with self._transaction("BEGIN READ ONLY", settings, workspace_id) as session:
             yield session
@@ -164,14 +165,16 @@ class Database:
                 await connection.close()
 
     @asynccontextmanager
-    async def _transaction(self, mode: str, settings: str, workspace_id: UUID) -> AsyncIterator[Session]:
+    async def _transaction(
+        self, mode: str, settings: str, workspace_id: UUID, *, writes: bool = False
+    ) -> AsyncIterator[Session]:
         opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}"
         connection = await self._connect(opening)
         depth = _open.set(_open.get() + 1)
         try:
             with translated_errors():
                 yield connection
-            await _commit(connection)
+            await _commit(connection, writes=writes)
         except BaseException:
             await _abandon(connection)
             raise
@@ -217,10 +220,13 @@ async def use_custom_plans(session: Session) -> None:
     await (await driver(session)).execute(CUSTOM_PLANS)
 
 
-async def _commit(session: Session) -> None:
+async def _commit(session: Session, *, writes: bool) -> None:
+    """Ends the transaction. `writes`: it may have written, so that a lost connection leaves the outcome unknown."""
     try:
         await (await driver(session)).execute("COMMIT")
     except (*LOST, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError) as exc:
+        if not writes:
+            raise StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S) from exc
         raise OutcomeUnknown(
             "The connection was lost while committing; repeat with the same Idempotency-Key to learn the outcome.",
             retry_after_s=RETRY_AFTER_S,

@@ -1,4 +1,4 @@
-"""What a client is answered when Postgres goes away while a memory is stored, and what its retry finds."""
+"""What a client is answered when the connection to Postgres is lost in a write or a read, and what a retry finds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.resources import Resources, cached
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant, open_as
 from tests.fakes.embedder import AngleEmbedder
-from tests.fakes.postgres_proxy import Moment, PostgresProxy, postgres_proxy
+from tests.fakes.postgres_proxy import READ, SNAPSHOT, Moment, PostgresProxy, postgres_proxy
 
 NOTE = {"content": "Repairs the kiln in May", "user_id": "iris"}
 KEY = {"Idempotency-Key": "k"}
@@ -79,6 +79,24 @@ async def test_lost_before_commit(
     retried = await stored(behind_proxy)
     assert retried.status_code == 201
     assert "Idempotency-Replayed" not in retried.headers
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_lost_at_the_end_of_a_read(proxy: PostgresProxy, behind_proxy: AsyncClient, moment: Moment) -> None:
+    """A read wrote nothing, so its outcome is never unknown."""
+    kept = (await stored(behind_proxy)).json()["results"][0]["id"]
+    search = {"query": "kiln", "user_id": "iris"}
+    proxy.cut_at, proxy.moment = b"COMMIT\x00", moment
+    proxy.begun_by = READ
+    lost = await behind_proxy.get(f"/v1/memories/{kept}")
+    assert (lost.status_code, lost.json()["code"]) == (503, "store_unavailable")
+    assert lost.headers["Retry-After"] == "1"
+    proxy.begun_by = SNAPSHOT
+    lost = await behind_proxy.post("/v1/memories/search", json=search)
+    assert (lost.status_code, lost.json()["code"]) == (503, "store_unavailable")
+    proxy.cut_at = b""
+    assert (await behind_proxy.get(f"/v1/memories/{kept}")).status_code == 200
+    assert (await behind_proxy.post("/v1/memories/search", json=search)).json()["results"]
 
 
 async def test_no_connection_at_all(proxy: PostgresProxy, behind_proxy: AsyncClient) -> None:

@@ -1,4 +1,4 @@
-"""A Unix socket in front of Postgres that cuts the connection at a chosen statement of a write."""
+"""A Unix socket in front of Postgres that cuts the connection at a chosen statement of a transaction."""
 
 from __future__ import annotations
 
@@ -12,36 +12,39 @@ from typing import Literal
 from sqlalchemy.engine import make_url
 
 WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
+READ = b"BEGIN READ ONLY"
+SNAPSHOT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 Moment = Literal["before", "after"]
 
 
 @dataclass
 class PostgresProxy:
-    """`cut_at`: bytes of a statement (b"": none). A connection that sends them in a transaction that may write ends
-    before the statement has run, or after it, with its answer lost."""
+    """`cut_at`: bytes of a statement (b"": none). A connection that sends them in a transaction begun with `begun_by`
+    ends before the statement has run, or after it, with its answer lost."""
 
     url: str
     upstream: str
     cut_at: bytes = b""
     moment: Moment = "before"
+    begun_by: bytes = WRITE
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await asyncio.open_unix_connection(self.upstream)
         muted = asyncio.Event()
         back = asyncio.create_task(self._answers(server_reader, writer, muted))
-        writing = False
+        may_cut = False
         try:
             while data := await reader.read(65_536):
                 if b"BEGIN" in data:
-                    writing = WRITE in data
-                cut = writing and bool(self.cut_at) and self.cut_at in data
+                    may_cut = self.begun_by in data
+                cut = may_cut and bool(self.cut_at) and self.cut_at in data
                 if cut and self.moment == "before":
                     break
                 if cut:
                     muted.set()
                 server_writer.write(data)
                 if cut:
-                    await back  # until Postgres has answered, which nobody hears
+                    await back  # until Postgres has answered; the answer is dropped
                     break
         finally:
             back.cancel()
