@@ -231,10 +231,10 @@ async def _write_relations(
     stated = [each for each in extractions if each.read.graph and (each.found.related or each.read.subject.version > 1)]
     if not stated:
         return
-    said = {one: None for extraction in stated for one in _said(extraction, ids)}
-    ends = sorted({end for one in said for end in (one.source_id, one.target_id)})
+    relations = {one: None for extraction in stated for one in _relations_of(extraction, ids)}
+    ends = sorted({end for one in relations for end in (one.source_id, one.target_id)})
     there = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
-    kept = [one for one in said if one.source_id in there and one.target_id in there]
+    kept = [one for one in relations if one.source_id in there and one.target_id in there]
     former = {extraction.read.subject.id for extraction in stated if extraction.read.subject.version > 1}
     if former:  # what an earlier text stated may go with it
         await entity_relations.lock_evidenced(session, workspace_id, sorted(former))
@@ -246,10 +246,10 @@ async def _write_relations(
         await entity_relations.update_validity(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
 
 
-def _said(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[ExtractedRelation]:
+def _relations_of(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[ExtractedRelation]:
     """Each relation once, under the label it has first."""
     memory_id = extraction.read.subject.id
-    said: dict[tuple[UUID, str, UUID], ExtractedRelation] = {}
+    relations: dict[tuple[UUID, str, UUID], ExtractedRelation] = {}
     for each in extraction.found.related:
         source, target = ids.get((memory_id, key(each.source))), ids.get((memory_id, key(each.target)))
         kind = normalise(each.relation)
@@ -257,8 +257,8 @@ def _said(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[
             one = ExtractedRelation(
                 memory_id, source, kind, each.relation, target, extraction.by, extraction.confidence
             )
-            said.setdefault((source, kind, target), one)
-    return list(said.values())
+            relations.setdefault((source, kind, target), one)
+    return list(relations.values())
 
 
 async def _write_associations(

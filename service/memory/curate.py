@@ -24,8 +24,6 @@ from service.db.episodes.turns import NewTurn, StoredTurn, term_weights
 from service.db.jobs import queue
 from service.db.memories import sources
 from service.db.memories.sources import SourceLink
-from service.db.search import deduplication
-from service.db.search.deduplication import Neighbours
 from service.domain.decision import Action, Decision, Neighbour
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
@@ -39,7 +37,7 @@ from service.memory import apply, deferred, turns, write
 from service.memory.record import ConversationDraft
 from service.memory.store import DECISIONS
 from service.memory.transactions import Stale, store_answer, write_transaction
-from service.pipeline import pii, size
+from service.pipeline import dedup, pii, size
 from service.pipeline.stages import FACT, run_all
 from service.resources import Resources
 
@@ -48,7 +46,7 @@ DECISIONS_AT_ONCE = 8
 ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is compared with: it may combine several of them."""
 
-MAX_ATTEMPTS = 14
+CONSOLIDATE_MAX_ATTEMPTS = 14
 """Attempts to curate kept messages: with waits that double from 2 s, the last is made more than four hours later."""
 
 
@@ -235,7 +233,7 @@ async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[Cons
     if not facts:
         return []
     async with res.db.read(facts[0].draft.scope.workspace_id, generic_plans=True) as session:
-        seen = [(await _nearest(session, each.draft, res)).neighbours for each in facts]
+        seen = [(await dedup.find_neighbours(session, each.draft, res)).neighbours for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
     if len(facts) == 1:  # without the cost of a task
         return [await _decide(facts[0], seen[0], recalled[0], res)]
@@ -252,7 +250,9 @@ async def _recalled(session: Session, each: ConsideredFact, res: Resources) -> S
     """What the assistant may have repeated; nothing for a fact in the user's own words."""
     if not each.fact.by_assistant:
         return ()
-    found = await _nearest(session, each.draft, res, limit=max(ECHO_CANDIDATES, res.settings.dedup_candidates))
+    found = await dedup.find_neighbours(
+        session, each.draft, res, limit=max(ECHO_CANDIDATES, res.settings.dedup_candidates)
+    )
     return found.neighbours
 
 
@@ -272,17 +272,6 @@ async def _decide(
         both = "merge_failed: a merged text could not be kept, the fact was added as it is."
         return replace(each, draft=draft, decision=apply.added(draft, decision, both), merged=())
     return replace(each, draft=draft, decision=decision, merged=merged)
-
-
-async def _nearest(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Neighbours:
-    return await deduplication.find_neighbours(
-        session,
-        draft,
-        generation=res.generation,
-        similarity=res.embedder.similarity,
-        limit=limit or res.settings.dedup_candidates,
-        exact_rows=res.settings.exact_scope_rows,
-    )
 
 
 async def _write(
@@ -352,7 +341,7 @@ async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, 
 
     Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
     """
-    found = await _nearest(session, each.draft, res)
+    found = await dedup.find_neighbours(session, each.draft, res)
     seen = {row.id: row.version for row in each.draft.seen}
     if {row.id: row.version for row in found.neighbours} == seen:
         return replace(each, draft=replace(each.draft, expired_duplicate_possible=found.expired_duplicate_possible))
@@ -362,7 +351,7 @@ async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, 
 
 
 async def _decided_inside(session: Session, each: ConsideredFact, res: Resources) -> ConsideredFact:
-    return _by_rules(each, (await _nearest(session, each.draft, res)).neighbours)
+    return _by_rules(each, (await dedup.find_neighbours(session, each.draft, res)).neighbours)
 
 
 def _targets(each: ConsideredFact) -> set[UUID | None]:
@@ -426,7 +415,7 @@ async def _curate_later(
         kept = deferred.consolidation_payload(
             conversation, messages[0], places[0].conversation_id, places[0].index, places[-1].index
         )
-        job = NewJob("consolidate", payload=kept, max_attempts=MAX_ATTEMPTS)
+        job = NewJob("consolidate", payload=kept, max_attempts=CONSOLIDATE_MAX_ATTEMPTS)
         await queue.enqueue(session, scope.workspace_id, [job])
         warnings = (*warnings, f"no_facts: {why}.")
         result = StoreResult((), warnings)

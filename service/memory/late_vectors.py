@@ -26,7 +26,7 @@ WORDS_OF = "words_of"
 
 GOALS, STRATEGIES, ENTITIES = "goals", "strategies", "entities"
 BATCH = 100
-MAX_ATTEMPTS = 150
+EMBED_MAX_ATTEMPTS = 150
 """Attempts: with the longest wait of service/jobs/recorder.py, 10 minutes, about a day."""
 
 
@@ -45,7 +45,8 @@ async def embed_now(workspace_id: UUID, text: CleanText, res: Resources) -> Vect
 
 async def embed_later(session: Session, workspace_id: UUID, kind: str) -> None:
     """Queues the job; it exists when the caller's transaction commits."""
-    await queue.enqueue(session, workspace_id, [NewJob("embed", payload={WORDS_OF: kind}, max_attempts=MAX_ATTEMPTS)])
+    job = NewJob("embed", payload={WORDS_OF: kind}, max_attempts=EMBED_MAX_ATTEMPTS)
+    await queue.enqueue(session, workspace_id, [job])
 
 
 async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:

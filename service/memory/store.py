@@ -14,8 +14,6 @@ from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
 from service.db.memories import memories
-from service.db.search import deduplication
-from service.db.search.deduplication import Neighbours
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft
@@ -66,7 +64,7 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     if not draft.options.dedup:
         return draft
     seen = {each.id: each.version for each in draft.seen}
-    found = await _neighbours(session, draft, res)
+    found = await dedup.find_neighbours(session, draft, res)
     there = found.neighbours
     equal = next((each for each in there if each.hash == draft.hash), None)
     if equal is not None:
@@ -84,18 +82,7 @@ async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) ->
     """The draft as the rules decide it from the neighbours of now, under the scope lock."""
     if not draft.options.dedup:
         return draft
-    return dedup.decide_by_rules(draft, (await _neighbours(session, draft, res)).neighbours, res.settings)
-
-
-async def _neighbours(session: Session, draft: Draft, res: Resources) -> Neighbours:
-    return await deduplication.find_neighbours(
-        session,
-        draft,
-        generation=res.generation,
-        similarity=res.embedder.similarity,
-        limit=res.settings.dedup_candidates,
-        exact_rows=res.settings.exact_scope_rows,
-    )
+    return dedup.decide_by_rules(draft, (await dedup.find_neighbours(session, draft, res)).neighbours, res.settings)
 
 
 async def _with_chosen_id(session: Session, draft: Draft) -> Draft:

@@ -26,7 +26,7 @@ from service.domain.text import CleanText, Redaction
 from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
 from service.errors import Conflict, NotFound
 from service.language.tokens import estimate
-from service.memory.late_vectors import MAX_ATTEMPTS, embed_now
+from service.memory.late_vectors import EMBED_MAX_ATTEMPTS, embed_now
 from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.memory.working import limits_of
 from service.pipeline import pii
@@ -165,7 +165,7 @@ async def embed_later(session: Session, workspace_id: UUID, conversation_id: UUI
     """Queues the job that makes missing vectors; until then the turns are found by their words."""
     if any(each.vector is None for each in new):
         payload = {TURNS_OF: str(conversation_id)}
-        await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=MAX_ATTEMPTS)])
+        await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=EMBED_MAX_ATTEMPTS)])
 
 
 async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resources) -> int:

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from service.curator.decide import between, by_rules
+from service.db.engine import Session
 from service.db.search import deduplication
+from service.db.search.deduplication import Neighbours
 from service.domain.decision import Action, Decision, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, MergedText
 from service.domain.text import content_hash
@@ -30,20 +32,25 @@ async def compare(draft: Draft, res: Resources) -> Draft:
     if not draft.options.dedup:
         return replace(draft, dedup=NEW)
     async with res.db.read(draft.scope.workspace_id, generic_plans=True) as session:
-        found = await deduplication.find_neighbours(
-            session,
-            draft,
-            generation=res.generation,
-            similarity=res.embedder.similarity,
-            limit=res.settings.dedup_candidates,
-            exact_rows=res.settings.exact_scope_rows,
-        )
+        found = await find_neighbours(session, draft, res)
     seen = found.neighbours
     settings = res.settings
     dedup = await res.threads.run_if_long(
         draft.clean, without_decision, draft, seen, settings.dedup_exact, settings.dedup_near
     )
     return replace(draft, seen=seen, dedup=dedup)
+
+
+async def find_neighbours(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Neighbours:
+    """An equal memory, else the `limit` nearest ones, as many as the setting `dedup_candidates` says when None."""
+    return await deduplication.find_neighbours(
+        session,
+        draft,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=limit or res.settings.dedup_candidates,
+        exact_rows=res.settings.exact_scope_rows,
+    )
 
 
 async def defer_to_write(draft: Draft, res: Resources) -> Draft:

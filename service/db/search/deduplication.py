@@ -55,11 +55,12 @@ async def find_neighbours(
         return Neighbours((equal,) if equal else ())
     rows = _live("m", now)
     rows = rows & filters.compiled("m", draft.given.compare) if draft.given.compare else rows
-    wanted = NearVectors(scopes.exactly("v", draft.scope), rows, draft.vector, generation, limit, exact_rows)
+    vectors = scopes.exactly("v", draft.scope)
     here = scopes.exactly("m", draft.scope) & visibility.live("m")
-    parts = Parts(wanted.scope.sql, here.sql, rows.sql, visibility.alive("m", now).sql, generation)
+    parts = Parts(vectors.sql, here.sql, rows.sql, visibility.alive("m", now).sql, generation)
     close = max(MAX_CLOSE, limit * MIN_CLOSE)
-    values = {**here.values, **wanted.values, "hash": draft.hash, "max_close": close}
+    values = {**here.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
+    values |= {"limit": limit, "max_close": close, "exact_rows": exact_rows}
     found = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
     equals = [row for row in found if row.arm == "equal"]
     if equals:
@@ -71,6 +72,7 @@ async def find_neighbours(
         near = (row for row in found if row.arm == "near")
         return Neighbours(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), expired)
     await use_custom_plans(session)
+    wanted = NearVectors(vectors, rows, draft.vector, generation, limit, exact_rows)
     cosines = dict(await nearest.find(session, wanted))
     texts = await _texts(session, draft.scope.workspace_id, list(cosines))
     return Neighbours(
