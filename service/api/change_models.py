@@ -116,7 +116,7 @@ class PutMemoryRequest(RequestModel):
 
 
 class PromoteMemoryRequest(RequestModel):
-    """Why the memory shall be visible in every channel."""
+    """The reason to make the memory visible in every channel."""
 
     reason: str | None = Field(
         None, min_length=1, max_length=1_000, examples=["true in every project"], description="Why, for the history"

@@ -74,7 +74,7 @@ class MemoryResponse(ResponseModel):
     speaker: str | None = Field(description="The name of who said it; null: not given", examples=["Ana"])
     conversation_id: Id | None = Field(description="UUID of the conversation that it comes from; null: of none")
     turn_index: int | None = Field(
-        description="Of a message kept word by word its place in the conversation, from 0; else null", examples=[12]
+        description="Of a message stored word for word its place in the conversation, from 0; else null", examples=[12]
     )
     timestamp: Time = Field(description="When it happened", examples=["2026-03-02T09:30:00+00:00"])
     t_valid: Time | None = Field(description="Valid from this moment on; null: since ever")
@@ -100,7 +100,7 @@ class TotalCount(ResponseModel):
 
 
 class MemoryPage(ResponseModel):
-    """Newest first unless asked otherwise; hand `next_cursor` back with the same order to read on."""
+    """Newest first unless another order is given; send `next_cursor` back with the same order for the next page."""
 
     results: list[MemoryResponse] = Field(description="At most `limit` memories")
     next_cursor: NextCursor = None

@@ -32,14 +32,16 @@ class TaggedMemoryItem(MemoryResponse):
     """A memory that has the tag."""
 
     score: float = Field(description="Its importance, by which the list is ordered: 0..1", examples=[0.6])
-    similarity: float | None = Field(None, description="Always null: there is no query to be near to")
-    connected: list[ConnectedMemoryItem] = Field(default_factory=list, description="What it is tied to most strongly")
+    similarity: float | None = Field(None, description="Always null: there is no query to compare with")
+    connected: list[ConnectedMemoryItem] = Field(
+        default_factory=list, description="The memories it is connected to most strongly"
+    )
 
 
 class TaggedMemoryPage(ResponseModel):
     """The most important first, then the latest."""
 
-    results: list[TaggedMemoryItem] = Field(description="As many as `limit` or as bear the tag")
+    results: list[TaggedMemoryItem] = Field(description="At most `limit` memories")
     next_cursor: str | None = Field(default=None, description="Always null: a list by tag has one page")
 
 
@@ -88,7 +90,7 @@ async def list_memories_by_tag(
 async def _most_important(
     scope: Scope, tagged: Narrow, res: Resources, *, validity: Validity, include_archived: bool, limit: int
 ) -> tuple[list[Memory], dict[UUID, list[ConnectedMemoryItem]]]:
-    """The memories with the tags, and by their ids the memories they are tied to."""
+    """The memories with the tags, and by id the memories they are connected to."""
     now = res.clock()
     here = scopes.matching("m", scope) & visibility.alive("m", now)
     if not include_archived:

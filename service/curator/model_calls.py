@@ -23,8 +23,8 @@ Model = TypeVar("Model", bound=BaseModel)
 async def complete(
     res: Resources, workspace_id: UUID, prompt: LlmRequest, usable: Callable[[LlmReply], bool] | None = None
 ) -> LlmReply:
-    """The model's answer; raises LlmError. The caller has checked that there is a model. Only a `usable` one is kept
-    for the next who asks the same."""
+    """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
+    stored for the next equal prompt."""
     assert res.llm is not None
     store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s, clock=res.clock)
     return await CachedLlm(res.llm, store, workspace_id, usable).complete(tuned(prompt, res.settings))

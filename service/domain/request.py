@@ -1,4 +1,4 @@
-"""What a verb knows of the request it serves: who writes, and how its answer is kept for a retry."""
+"""The request that a verb serves: its ids for the audit, its Idempotency-Key, and the answer stored for a retry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """Who writes, and in which session (for the audit), under which Idempotency-Key, and what becomes its answer."""
+    """Ids of request, API key and session (for the audit), the Idempotency-Key, and what makes the answer."""
 
     request_id: str | None = None
     api_key_id: UUID | None = None

@@ -62,8 +62,8 @@ def split(jobs: Sequence[Job], group: ClaimGroup) -> list[Batch]:
 
 
 def may_have_left_some(jobs: Sequence[Job], limit: int) -> bool:
-    """Whether a claim of at most `limit` may have left due jobs behind: every lane gives no more than its share. Jobs
-    that another worker held meanwhile are its to run, or found by the next poll."""
+    """Whether a claim of at most `limit` may have left due jobs: no lane gives more than its share. Jobs that another
+    worker had locked are run by that worker, or found by the next poll."""
     lanes = Counter((job.workspace_id, job.kind) for job in jobs)
     return bool(lanes) and max(lanes.values()) >= -(-limit // len(lanes))
 

@@ -127,7 +127,7 @@ class Ownership:
 
 
 def first_key(data_dir: Path, given: str | None) -> str:
-    """The key that shall have admin rights: the given one, the stored one, or a new one, which is stored.
+    """The key that gets admin rights: the given one, the stored one, or a new one, which is stored.
 
     The database holds hashes only, so the first key is kept in a file of mode 600: the printed curl command works at
     every start.

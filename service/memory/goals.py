@@ -193,7 +193,7 @@ async def untie_memory(
 async def remove_goal(
     workspace_id: UUID, goal_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> int:
-    """1; deletes the goal with its edges, vector and history; its subgoals stay. Raises NotFound or
+    """Deletes the goal with its edges, vector and history, and returns 1; its subgoals stay. Raises NotFound or
     PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _lock(session, workspace_id, goal_id, expected)

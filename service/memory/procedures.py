@@ -198,7 +198,7 @@ async def reinforce(
 async def remove(
     workspace_id: UUID, strategy_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> int:
-    """1; deletes the strategy. Raises NotFound or PreconditionFailed."""
+    """Deletes the strategy and returns 1. Raises NotFound or PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
         there = await strategies.get(session, workspace_id, strategy_id)
         if there is None:

@@ -100,7 +100,7 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
 async def _restore(
     session: Session, workspace_id: UUID, taken: StoredDecision, was: history.Snapshot, res: Resources, now: datetime
 ) -> UUID:
-    """The id of the entry of history that tells of it."""
+    """Puts the memory back as it was before the decision; returns the id of the history entry."""
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     then, text_now = taken.before or "", str(was.before["content"])
@@ -126,7 +126,7 @@ async def _restore(
 async def _bring_back(
     session: Session, workspace_id: UUID, taken: StoredDecision, res: Resources, now: datetime
 ) -> UUID:
-    """A memory that waited for a person's word waits again, under its id. The id of the entry that tells of it."""
+    """Makes a flagged memory anew that a review replaced, pending again; returns the id of the history entry."""
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     memory_id, then = taken.memory_id, taken.before or ""
@@ -140,7 +140,7 @@ async def _bring_back(
 
 
 async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> list[NewJob]:
-    """What the memory still waited for when it was changed; its jobs of then found another text."""
+    """Jobs for what the memory lacks: those queued before the decision were skipped, because the text had changed."""
     no_vector, not_enriched = await undo.lacks(session, workspace_id, memory_id)
     return write.follow_up(memory_id, res, embed=no_vector, enrich=not_enriched)
 

@@ -28,7 +28,7 @@ MAX_CATEGORY_CHARS = 60
 
 
 class AnnotationReply(BaseModel):
-    """Every part may be missing or odd; `read` takes what it can."""
+    """Every part may be missing or wrong; `read` takes what it can."""
 
     importance: Any = None
     temporal: Any = None
