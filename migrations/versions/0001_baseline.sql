@@ -510,7 +510,7 @@ GRANT EXECUTE ON FUNCTION iso_seconds(text) TO loxodon_app;
 -- Ids of up to `candidate_limit` memories of a scope, best BM25 first, read from the GIN indexes over terms: of the
 -- text, or of its context where `in_context`.
 --
--- Candidates have one of the terms `any_of`; where `and_any_of` is given, one of those as well, unless fewer than
+-- Candidates have one of the terms `any_of_1`; where `any_of_2` is given, one of those as well, unless fewer than
 -- `min_candidates` have both: of frequent terms only, rows with several are best, and an index finds them. `scan_limit`
 -- bounds the rows read where even the rarest term is frequent: those met first stand for the rest. `query_bm25` holds
 -- the weights of all terms of the query; <#> is the negative inner product, so the best comes first.
@@ -525,8 +525,8 @@ CREATE OR REPLACE FUNCTION lexical_ids(
     of_run text,
     of_channels text[],
     in_context boolean,
-    any_of integer[],
-    and_any_of integer[],
+    any_of_1 integer[],
+    any_of_2 integer[],
     query_bm25 sparsevec,
     scan_limit integer,
     candidate_limit integer,
@@ -541,8 +541,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
-    keys integer[] := workspace_terms(this_workspace, any_of);
-    other_keys integer[] := workspace_terms(this_workspace, and_any_of);
+    keys integer[] := workspace_terms(this_workspace, any_of_1);
+    other_keys integer[] := workspace_terms(this_workspace, any_of_2);
     ids uuid[] := '{}';
 BEGIN
     IF in_context THEN
@@ -749,18 +749,19 @@ GRANT EXECUTE ON FUNCTION memory_filter_keys(uuid, text[], text[], text[], text[
 
 -- functions/narrow_ids.sql
 -- Ids of the scope's memories that meet three groups of filter keys and a span of time: all of `all_of`, one of
--- `any_of`, one of `and_any_of`; an empty group is no condition. NULL where an index does not make it cheap: more than
+-- `any_of_1`, one of `any_of_2`; an empty group is no condition. NULL where an index does not make it cheap: more than
 -- `max_ids` rows have the keys (or ten times as many before the span of time is applied).
 --
 -- What ANALYZE knows of frequent keys chooses between three ways:
---   1. the most selective group alone, where it leaves few rows: holding hundreds of keys of a wide range against each
---      row of a narrow one takes longer than reading the rows;
+--   1. only the most selective group, where it leaves few rows: comparing the hundreds of keys of a wide range with
+--      each row costs more than reading the few rows of another group;
 --   2. all groups together;
 --   3. in a scope of at most 30,000 rows the bitmaps of scope and keys (narrow_scope_ids): a key in the index costs a
---      third of what a row of the table does, and all is looked up twice.
+--      third of what a row of the table does. Ids are looked up twice, by the probe and by the search after it
+--      (service/db/search/prefilter.py).
 --
--- Past row-level security like lexical_ids(). work_mem: where the bitmap did not fit, the keys of whole pages would be
--- computed again.
+-- Row-level security does not apply inside, as in lexical_ids(). work_mem: where the bitmap did not fit, the keys of
+-- whole pages would be computed again.
 CREATE OR REPLACE FUNCTION narrow_ids(
     of_user text,
     of_agent text,
@@ -769,8 +770,8 @@ CREATE OR REPLACE FUNCTION narrow_ids(
     since timestamptz,
     until timestamptz,
     all_of integer[],
-    any_of integer[],
-    and_any_of integer[],
+    any_of_1 integer[],
+    any_of_2 integer[],
     max_ids integer
 )
 RETURNS uuid[]
@@ -788,8 +789,8 @@ DECLARE
     frequent_keys integer[];
     frequencies real[];
     share_all real;  -- of the rows, 0..1: how many have the keys of a group; NULL: the group is empty
-    share_any real;
-    share_and_any real;
+    share_any_1 real;
+    share_any_2 real;
     smallest_share real;
     scope_size bigint;
     rows_scanned bigint;
@@ -798,10 +799,10 @@ BEGIN
     SELECT s.most_common_elems::text::integer[], s.most_common_elem_freqs INTO frequent_keys, frequencies
     FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = 'ix_memory_filter_keys';
     share_all := (SELECT min(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(all_of) key);
-    share_any := (SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of) key);
-    share_and_any := (
-        SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(and_any_of) key);
-    smallest_share := least(share_all, share_any, share_and_any);
+    share_any_1 := (SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of_1) key);
+    share_any_2 := (
+        SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of_2) key);
+    smallest_share := least(share_all, share_any_1, share_any_2);
 
     -- 1. The shares are known to a few hundredths, hence a quarter more than may be scanned.
     IF indexed_rows * smallest_share <= 1.25 * scan_limit THEN
@@ -824,7 +825,7 @@ BEGIN
             )
             SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
             FROM candidates c;
-        ELSIF smallest_share = share_any THEN
+        ELSIF smallest_share = share_any_1 THEN
             WITH candidates AS MATERIALIZED (
                 SELECT m.id, m.workspace_id = this_workspace
                     AND (of_user IS NULL OR m.user_id = of_user)
@@ -838,7 +839,7 @@ BEGIN
                     m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                     ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                           'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                    m.metadata, true) && any_of
+                    m.metadata, true) && any_of_1
                 LIMIT scan_limit + 1
             )
             SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
@@ -857,7 +858,7 @@ BEGIN
                     m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                     ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                           'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                    m.metadata, true) && and_any_of
+                    m.metadata, true) && any_of_2
                 LIMIT scan_limit + 1
             )
             SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
@@ -868,9 +869,9 @@ BEGIN
         END IF;
     END IF;
 
-    -- 2. "Contains" implies "overlaps", hence another group stands for an empty one.
-    IF num_nonnulls(share_all, share_any, share_and_any) > 1 AND indexed_rows * smallest_share <= 10 * scan_limit
-            AND indexed_rows * coalesce(share_all, 1) * coalesce(share_any, 1) * coalesce(share_and_any, 1)
+    -- 2. An empty group is replaced by another group, so its condition is always true.
+    IF num_nonnulls(share_all, share_any_1, share_any_2) > 1 AND indexed_rows * smallest_share <= 10 * scan_limit
+            AND indexed_rows * coalesce(share_all, 1) * coalesce(share_any_1, 1) * coalesce(share_any_2, 1)
                 <= 2 * scan_limit THEN
         WITH candidates AS MATERIALIZED (
             SELECT m.id, m.workspace_id = this_workspace
@@ -890,13 +891,13 @@ BEGIN
                 m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                m.metadata, true) && coalesce(nullif(any_of, '{}'), all_of)
+                m.metadata, true) && coalesce(nullif(any_of_1, '{}'), all_of)
               AND memory_filter_keys(
                 m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
                 m.metadata, true)
-                  && coalesce(nullif(and_any_of, '{}'), nullif(any_of, '{}'), all_of)
+                  && coalesce(nullif(any_of_2, '{}'), nullif(any_of_1, '{}'), all_of)
             LIMIT scan_limit + 1
         )
         SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
@@ -910,7 +911,7 @@ BEGIN
     IF num_nonnulls(of_user, of_agent, of_run) > 0 AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
         scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope);
         IF scope_size <= medium_scope AND indexed_rows * smallest_share <= 1.5 * scope_size THEN
-            RETURN narrow_scope_ids(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of, and_any_of,
+            RETURN narrow_scope_ids(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of_1, any_of_2,
                                     max_ids);
         END IF;
     END IF;
@@ -925,9 +926,10 @@ GRANT EXECUTE ON FUNCTION
     TO loxodon_app;
 
 -- functions/narrow_scope_ids.sql
--- Ids of the scope's memories that meet the filter keys, as for narrow_ids(), which alone calls it; NULL when there are
--- more than `max_ids`. Planned for its values, so that what is not given falls away. Only bitmaps of scope and keys are
--- allowed: working out the filter keys of a scope's rows one by one would take longer than anything else could.
+-- Ids of the scope's memories that meet the filter keys, with the parameters of narrow_ids(), its only caller; NULL when
+-- there are more than `max_ids`. Planned for its values, so that the planner drops conditions that are not given. Only
+-- bitmaps of scope and keys are allowed: computing the filter keys of a scope's rows one by one is slower than any other
+-- way.
 CREATE OR REPLACE FUNCTION narrow_scope_ids(
     of_user text,
     of_agent text,
@@ -936,8 +938,8 @@ CREATE OR REPLACE FUNCTION narrow_scope_ids(
     since timestamptz,
     until timestamptz,
     all_of integer[],
-    any_of integer[],
-    and_any_of integer[],
+    any_of_1 integer[],
+    any_of_2 integer[],
     max_ids integer
 )
 RETURNS uuid[]
@@ -967,16 +969,16 @@ BEGIN
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
                 m.metadata, true) @> all_of)
-          AND (any_of = '{}' OR memory_filter_keys(
+          AND (any_of_1 = '{}' OR memory_filter_keys(
                 m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                m.metadata, true) && any_of)
-          AND (and_any_of = '{}' OR memory_filter_keys(
+                m.metadata, true) && any_of_1)
+          AND (any_of_2 = '{}' OR memory_filter_keys(
                 m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                m.metadata, true) && and_any_of)
+                m.metadata, true) && any_of_2)
         LIMIT max_ids + 1
     );
     RETURN CASE WHEN cardinality(ids) <= max_ids THEN ids END;
@@ -1331,7 +1333,7 @@ GRANT EXECUTE ON FUNCTION queue_depth() TO loxodon_app;
 -- The revision of the schema, and the oldest revision of the code that can still read it.
 --
 -- A migration that older code cannot read past (a dropped or renamed column, a changed function) puts its own revision
--- in place of oldest_reader; one that only adds leaves it. service/db/revision.py compares both with its own.
+-- in place of oldest_reader; one that only adds leaves it. service/db/readiness.py compares both with its own.
 CREATE OR REPLACE FUNCTION schema_revision()
 RETURNS TABLE (revision integer, oldest_reader integer)
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -1366,7 +1368,8 @@ GRANT EXECUTE ON FUNCTION sweep_working(timestamptz, integer) TO loxodon_worker;
 
 -- functions/tag_ids.sql
 -- Ids of up to `candidate_limit` memories of a scope, newest first, that have a tag with one of the prefixes, read from
--- the GIN index over filter keys; `scan_limit` bounds the rows read. Past row-level security like lexical_ids().
+-- the GIN index over filter keys; `scan_limit` bounds the rows read. Row-level security does not apply inside, as in
+-- lexical_ids().
 CREATE OR REPLACE FUNCTION tag_ids(
     of_user text,
     of_agent text,

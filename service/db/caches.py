@@ -78,7 +78,7 @@ async def flush(session: Session, owner: UUID) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """Implements caches.AnswerStore on `llm_cache`."""
+    """Implements providers.caches.AnswerStore on `llm_cache`."""
 
     db: Database
     ttl_s: float
@@ -112,7 +112,7 @@ class AnswerTable:
 
 @dataclass(frozen=True, slots=True)
 class VectorTable:
-    """Implements cache.VectorStore on `embedding_cache`, for embedders behind a network: the local one is as fast."""
+    """Implements providers.caches.VectorStore on `embedding_cache`. Not for the local embedder, which is as fast."""
 
     db: Database
 

@@ -25,18 +25,18 @@ from tests.conftest import Tenant
 
 WORDS = ("heron", "quartz")
 LEXICAL = text("""
-    SELECT id FROM lexical_ids(:user, NULL, NULL, :channels, :in_context, CAST(:opening AS integer[]),
-                               CAST(:beside AS integer[]), :asked, 100, 50, :few)
+    SELECT id FROM lexical_ids(:user, NULL, NULL, :channels, :in_context, CAST(:any_of_1 AS integer[]),
+                               CAST(:any_of_2 AS integer[]), :query_bm25, 100, 50, :min_candidates)
 """).bindparams(
-    bindparam("asked", type_=SPARSEVEC(TERM_DIMENSIONS)),
+    bindparam("query_bm25", type_=SPARSEVEC(TERM_DIMENSIONS)),
     bindparam("user", type_=Text()),
     bindparam("channels", type_=ARRAY(Text())),
 )
-BORNE = """memory_filter_keys(:w, CAST(:tags AS text[]), '{}', CAST(:categories AS text[]), '{}',
+FILTER_KEYS = """memory_filter_keys(:w, CAST(:tags AS text[]), '{}', CAST(:categories AS text[]), '{}',
                        CAST(:metadata AS jsonb), false)"""
 NARROW = [
-    text(f"SELECT narrow_ids(CAST(:user AS text), NULL, NULL, NULL, NULL, NULL, {marks}, :reach)")
-    for marks in (f"{BORNE}, '{{}}', '{{}}'", f"'{{}}', {BORNE}, '{{}}'", f"'{{}}', '{{}}', {BORNE}")
+    text(f"SELECT narrow_ids(CAST(:user AS text), NULL, NULL, NULL, NULL, NULL, {groups}, :max_ids)")
+    for groups in (f"{FILTER_KEYS}, '{{}}', '{{}}'", f"'{{}}', {FILTER_KEYS}, '{{}}'", f"'{{}}', '{{}}', {FILTER_KEYS}")
 ]
 TAGS = text("SELECT id FROM tag_ids(NULL, NULL, NULL, NULL, CAST(:tags AS text[]), 100, 50)")
 
@@ -55,19 +55,19 @@ async def _words(
     user: str | None = None,
     channels: list[str] | None = None,
     in_context: bool = False,
-    beside: Sequence[str] = (),
-    few: int = 1,
+    other_words: Sequence[str] = (),
+    min_candidates: int = 1,
 ) -> list[UUID]:
-    terms, others = ([lexemes.term_id(word) for word in each] for each in (words, beside))
-    asked = SparseVector({term: 1.0 + at for at, term in enumerate([*terms, *others])}, TERM_DIMENSIONS)
+    terms, others = ([lexemes.term_id(word) for word in each] for each in (words, other_words))
+    query_bm25 = SparseVector({term: 1.0 + at for at, term in enumerate([*terms, *others])}, TERM_DIMENSIONS)
     values: dict[str, Any] = {
         "user": user,
         "channels": channels,
         "in_context": in_context,
-        "opening": terms,
-        "asked": asked,
+        "any_of_1": terms,
+        "query_bm25": query_bm25,
     }
-    values |= {"beside": others, "few": few}
+    values |= {"any_of_2": others, "min_candidates": min_candidates}
     async with database.read(workspace) as session:
         return list(await session.scalars(LEXICAL, values))
 
@@ -103,7 +103,9 @@ async def test_words_of_the_turns_before(client: AsyncClient, database: Database
 
 
 @pytest.mark.parametrize("in_context", [False, True])
-async def test_a_word_beside_another(client: AsyncClient, database: Database, tenant: Tenant, in_context: bool) -> None:
+async def test_a_word_and_one_of_other_words(
+    client: AsyncClient, database: Database, tenant: Tenant, in_context: bool
+) -> None:
     """Only rows with both, best first; unless they are too few."""
     texts = ("A heron by the lake", "A heron on quartz", "A heron on quartz, and quartz again", "Quartz and granite")
     ids = []
@@ -113,9 +115,9 @@ async def test_a_word_beside_another(client: AsyncClient, database: Database, te
         ids.append((await client.post("/v1/memories", json=body)).json()["results"][in_context]["id"])
     lake, once, twice, _ = map(UUID, ids)
 
-    async def found(few: int, **more: Any) -> list[UUID]:
-        both: dict[str, Any] = {"beside": ["quartz", "unheard"], "in_context": in_context, **more}
-        met = await _words(database, tenant.workspace_id, ["heron"], few=few, **both)
+    async def found(min_candidates: int, **more: Any) -> list[UUID]:
+        both: dict[str, Any] = {"other_words": ["quartz", "unheard"], "in_context": in_context, **more}
+        met = await _words(database, tenant.workspace_id, ["heron"], min_candidates=min_candidates, **both)
         return [each for each in met if each in {lake, once, twice}]  # a context is that of either turn
 
     assert await found(2) == [twice, once]
@@ -140,19 +142,19 @@ async def test_tags_in_the_callers_workspace_only(
             assert list(await session.scalars(TAGS, {"tags": ["harbour:north", "absent"]})) == [memory_id]
 
 
-async def _marked(
-    database: Database, workspace: UUID, held: Mapping[str, Any], *, user: str | None = None, reach: int = 10
+async def _narrowed(
+    database: Database, workspace: UUID, held: Mapping[str, Any], *, user: str | None = None, max_ids: int = 10
 ) -> list[UUID] | None:
-    """Ids of rows that bear all of these marks, once as all_of and twice more, each alone, as any_of and also_of."""
+    """Ids of rows with all of these filter keys, once as all_of and then each alone, as any_of_1 and any_of_2."""
     here = {"tags": [], "categories": [], "metadata": {}, **held}
-    values = {"w": workspace, "user": user, "reach": reach, **here, "metadata": json.dumps(here["metadata"])}
+    values = {"w": workspace, "user": user, "max_ids": max_ids, **here, "metadata": json.dumps(here["metadata"])}
     async with database.read(workspace) as session:
         found = [await session.scalar(each, values) for each in NARROW]
     assert found[0] == found[1] == found[2]
     return None if found[0] is None else sorted(found[0])
 
 
-async def test_marks_in_the_callers_workspace_and_scope_only(
+async def test_filter_keys_in_the_callers_workspace_and_scope_only(
     client: AsyncClient, other_client: AsyncClient, database: Database, tenant: Tenant, stranger: Tenant
 ) -> None:
     more: dict[str, Any] = {"tags": ["harbour:north"], "metadata": {"ship": {"name": "Ada", "masts": [1, 2.50, None]}}}
@@ -169,10 +171,10 @@ async def test_marks_in_the_callers_workspace_and_scope_only(
         {"metadata": {"masts": 2.5}},
     ]
     for held in bearing:
-        assert await _marked(database, here, held) == sorted([mine, theirs]), held
-        assert await _marked(database, here, held, user="noor") == [theirs], held
-        assert await _marked(database, stranger.workspace_id, held) == [foreign], held
-    assert await _marked(database, here, {"metadata": {"masts": 3}}) == []
+        assert await _narrowed(database, here, held) == sorted([mine, theirs]), held
+        assert await _narrowed(database, here, held, user="noor") == [theirs], held
+        assert await _narrowed(database, stranger.workspace_id, held) == [foreign], held
+    assert await _narrowed(database, here, {"metadata": {"masts": 3}}) == []
 
 
 async def test_more_rows_than_it_may_look_at_say_nothing(
@@ -182,11 +184,11 @@ async def test_more_rows_than_it_may_look_at_say_nothing(
     mine = [await _store(client, f"Boat {number}", tags=["boat"]) for number in range(3)]
     await _store(client, "Boat 4", user="noor", tags=["boat"])
     here = tenant.workspace_id
-    assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=4) == sorted(mine)
-    assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=3) == sorted(mine)
-    assert await _marked(database, here, {"tags": ["boat"]}, user="iris", reach=2) is None
-    assert await _marked(database, here, {"tags": ["boat"]}, reach=3) is None
-    assert await _marked(database, here, {"tags": ["boat"]}, user="nobody", reach=4) == []
+    assert await _narrowed(database, here, {"tags": ["boat"]}, user="iris", max_ids=4) == sorted(mine)
+    assert await _narrowed(database, here, {"tags": ["boat"]}, user="iris", max_ids=3) == sorted(mine)
+    assert await _narrowed(database, here, {"tags": ["boat"]}, user="iris", max_ids=2) is None
+    assert await _narrowed(database, here, {"tags": ["boat"]}, max_ids=3) is None
+    assert await _narrowed(database, here, {"tags": ["boat"]}, user="nobody", max_ids=4) == []
 
 
 @pytest.mark.parametrize(
@@ -226,10 +228,10 @@ RANGED, EQUAL = (
 )
 
 
-async def test_the_database_marks_numbers_and_times_with_the_words_of_their_ranges(tables: Tables) -> None:
+async def test_the_database_computes_the_filter_keys_of_ranges_of_numbers_and_times(tables: Tables) -> None:
     here = UUID(int=1)
 
-    async def marks(shape: str, written: str, words: Sequence[str | None] = ()) -> list[int]:
+    async def computed(shape: str, written: str, words: Sequence[str | None] = ()) -> list[int]:
         return sorted((await tables.fetch(shape, here, written, list(words)))[0][0])
 
     placed: list[tuple[str, range_keys.RangeKind, float]] = [(each, "number", float(each)) for each in NUMBERS]
@@ -241,18 +243,18 @@ async def test_the_database_marks_numbers_and_times_with_the_words_of_their_rang
     for written, sort, place in placed:
         row = f'{{"a": {{"x.n": {written}}}}}'
         words = range_keys.of_value("n", sort, place)
-        assert await marks(RANGED, row) == await marks(EQUAL, row, words), written
+        assert await computed(RANGED, row) == await computed(EQUAL, row, words), written
     for each in [*map(json.dumps, NO_TIMES), "true", "null", '"a"']:
         row = f'{{"n": {each}}}'
-        assert await marks(RANGED, row) == await marks(EQUAL, row), each
+        assert await computed(RANGED, row) == await computed(EQUAL, row), each
     row = '{"n": [1, "a", "2026-01-01"]}'
     words = [
         *range_keys.of_value("n", "number", 1),
         *range_keys.of_value("n", "time", 1767225600.0),
         range_keys.of_list("n"),
     ]
-    assert await marks(RANGED, row) == await marks(EQUAL, row, words)
+    assert await computed(RANGED, row) == await computed(EQUAL, row, words)
     words = ["type Habit", "role user"]
-    assert await marks(RANGED, "{}", [words[0], None, words[1]]) == await marks(EQUAL, "{}", words)
+    assert await computed(RANGED, "{}", [words[0], None, words[1]]) == await computed(EQUAL, "{}", words)
     source = await tables.fetch("SELECT prosrc FROM pg_proc WHERE proname = 'iso_seconds'")
     assert filters.ISO_TIME in source[0][0]

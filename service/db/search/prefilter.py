@@ -39,8 +39,8 @@ IDS: Final = f"""narrow_ids(
         CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text), CAST(:of_channels AS text[]),
         :since, :until,
         {KEYS.replace("GROUP", "all_of")},
-        {KEYS.replace("GROUP", "any_of")},
-        {KEYS.replace("GROUP", "and_any_of")},
+        {KEYS.replace("GROUP", "any_of_1")},
+        {KEYS.replace("GROUP", "any_of_2")},
         CAST(:MAX_IDS AS integer))"""
 FEW_IDS: Final = IDS.replace("MAX_IDS", "max_few")
 SCANNED_IDS: Final = IDS.replace("MAX_IDS", "max_scanned")
@@ -132,8 +132,8 @@ def values(plan: SearchPlan) -> dict[str, Any]:
         "since": since,
         "until": until,
         **_row_with("all_of", groups[0]),
-        **_row_with("any_of", groups[1]),
-        **_row_with("and_any_of", groups[2]),
+        **_row_with("any_of_1", groups[1]),
+        **_row_with("any_of_2", groups[2]),
         "max_few": min(plan.exact_rows, MAX_FEW),
         "max_scanned": MAX_SCANNED,
     }

@@ -5,14 +5,14 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set all_of_categories '''{}'''
 \set all_of_metadata '''{"project": ["atlas"]}'''
 \set all_of_words '''{travel}'''
-\set and_any_of_categories '''{}'''
-\set and_any_of_metadata '''{}'''
-\set and_any_of_words '''{}'''
 \set and_context_terms '''{}'''
 \set and_text_terms '''{}'''
-\set any_of_categories '''{}'''
-\set any_of_metadata '''{}'''
-\set any_of_words '''{}'''
+\set any_of_1_categories '''{}'''
+\set any_of_1_metadata '''{}'''
+\set any_of_1_words '''{}'''
+\set any_of_2_categories '''{}'''
+\set any_of_2_metadata '''{}'''
+\set any_of_2_words '''{}'''
 \set arm_limit '100'
 \set asked_at '''2026-03-02T09:30:00+00:00''::timestamptz'
 \set candidate_limit '500'
@@ -45,10 +45,10 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
         :since, :until,
         memory_filter_keys(:workspace, CAST(:all_of_words AS text[]), '{}', CAST(:all_of_categories AS text[]),
             '{}', CAST(CAST(:all_of_metadata AS text) AS jsonb), false),
-        memory_filter_keys(:workspace, CAST(:any_of_words AS text[]), '{}', CAST(:any_of_categories AS text[]),
-            '{}', CAST(CAST(:any_of_metadata AS text) AS jsonb), false),
-        memory_filter_keys(:workspace, CAST(:and_any_of_words AS text[]), '{}', CAST(:and_any_of_categories AS text[]),
-            '{}', CAST(CAST(:and_any_of_metadata AS text) AS jsonb), false),
+        memory_filter_keys(:workspace, CAST(:any_of_1_words AS text[]), '{}', CAST(:any_of_1_categories AS text[]),
+            '{}', CAST(CAST(:any_of_1_metadata AS text) AS jsonb), false),
+        memory_filter_keys(:workspace, CAST(:any_of_2_words AS text[]), '{}', CAST(:any_of_2_categories AS text[]),
+            '{}', CAST(CAST(:any_of_2_metadata AS text) AS jsonb), false),
         CAST(:max_scanned AS integer)) AS ids), approximate AS MATERIALIZED (
     SELECT v.memory_id AS id, v.embedding::halfvec(384) <=> CAST(:query_vector AS halfvec(384)) AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id

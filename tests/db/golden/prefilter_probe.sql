@@ -5,12 +5,12 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set all_of_categories '''{}'''
 \set all_of_metadata '''{"project": ["atlas"]}'''
 \set all_of_words '''{travel}'''
-\set and_any_of_categories '''{}'''
-\set and_any_of_metadata '''{}'''
-\set and_any_of_words '''{}'''
-\set any_of_categories '''{}'''
-\set any_of_metadata '''{}'''
-\set any_of_words '''{}'''
+\set any_of_1_categories '''{}'''
+\set any_of_1_metadata '''{}'''
+\set any_of_1_words '''{}'''
+\set any_of_2_categories '''{}'''
+\set any_of_2_metadata '''{}'''
+\set any_of_2_words '''{}'''
 \set max_few '5000'
 \set of_agent 'NULL'
 \set of_channels '''{_global}'''
@@ -25,8 +25,8 @@ SELECT CASE WHEN narrow_ids(
         :since, :until,
         memory_filter_keys(:workspace, CAST(:all_of_words AS text[]), '{}', CAST(:all_of_categories AS text[]),
             '{}', CAST(CAST(:all_of_metadata AS text) AS jsonb), false),
-        memory_filter_keys(:workspace, CAST(:any_of_words AS text[]), '{}', CAST(:any_of_categories AS text[]),
-            '{}', CAST(CAST(:any_of_metadata AS text) AS jsonb), false),
-        memory_filter_keys(:workspace, CAST(:and_any_of_words AS text[]), '{}', CAST(:and_any_of_categories AS text[]),
-            '{}', CAST(CAST(:and_any_of_metadata AS text) AS jsonb), false),
+        memory_filter_keys(:workspace, CAST(:any_of_1_words AS text[]), '{}', CAST(:any_of_1_categories AS text[]),
+            '{}', CAST(CAST(:any_of_1_metadata AS text) AS jsonb), false),
+        memory_filter_keys(:workspace, CAST(:any_of_2_words AS text[]), '{}', CAST(:any_of_2_categories AS text[]),
+            '{}', CAST(CAST(:any_of_2_metadata AS text) AS jsonb), false),
         CAST(:max_few AS integer)) IS NOT NULL THEN -1 END AS cut;

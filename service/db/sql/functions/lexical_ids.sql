@@ -1,7 +1,7 @@
 -- Ids of up to `candidate_limit` memories of a scope, best BM25 first, read from the GIN indexes over terms: of the
 -- text, or of its context where `in_context`.
 --
--- Candidates have one of the terms `any_of`; where `and_any_of` is given, one of those as well, unless fewer than
+-- Candidates have one of the terms `any_of_1`; where `any_of_2` is given, one of those as well, unless fewer than
 -- `min_candidates` have both: of frequent terms only, rows with several are best, and an index finds them. `scan_limit`
 -- bounds the rows read where even the rarest term is frequent: those met first stand for the rest. `query_bm25` holds
 -- the weights of all terms of the query; <#> is the negative inner product, so the best comes first.
@@ -16,8 +16,8 @@ CREATE OR REPLACE FUNCTION lexical_ids(
     of_run text,
     of_channels text[],
     in_context boolean,
-    any_of integer[],
-    and_any_of integer[],
+    any_of_1 integer[],
+    any_of_2 integer[],
     query_bm25 sparsevec,
     scan_limit integer,
     candidate_limit integer,
@@ -32,8 +32,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
-    keys integer[] := workspace_terms(this_workspace, any_of);
-    other_keys integer[] := workspace_terms(this_workspace, and_any_of);
+    keys integer[] := workspace_terms(this_workspace, any_of_1);
+    other_keys integer[] := workspace_terms(this_workspace, any_of_2);
     ids uuid[] := '{}';
 BEGIN
     IF in_context THEN

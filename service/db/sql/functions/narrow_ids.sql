@@ -1,16 +1,17 @@
 -- Ids of the scope's memories that meet three groups of filter keys and a span of time: all of `all_of`, one of
--- `any_of`, one of `and_any_of`; an empty group is no condition. NULL where an index does not make it cheap: more than
+-- `any_of_1`, one of `any_of_2`; an empty group is no condition. NULL where an index does not make it cheap: more than
 -- `max_ids` rows have the keys (or ten times as many before the span of time is applied).
 --
 -- What ANALYZE knows of frequent keys chooses between three ways:
---   1. the most selective group alone, where it leaves few rows: holding hundreds of keys of a wide range against each
---      row of a narrow one takes longer than reading the rows;
+--   1. only the most selective group, where it leaves few rows: comparing the hundreds of keys of a wide range with
+--      each row costs more than reading the few rows of another group;
 --   2. all groups together;
 --   3. in a scope of at most 30,000 rows the bitmaps of scope and keys (narrow_scope_ids): a key in the index costs a
---      third of what a row of the table does, and all is looked up twice.
+--      third of what a row of the table does. Ids are looked up twice, by the probe and by the search after it
+--      (service/db/search/prefilter.py).
 --
--- Past row-level security like lexical_ids(). work_mem: where the bitmap did not fit, the keys of whole pages would be
--- computed again.
+-- Row-level security does not apply inside, as in lexical_ids(). work_mem: where the bitmap did not fit, the keys of
+-- whole pages would be computed again.
 CREATE OR REPLACE FUNCTION narrow_ids(
     of_user text,
     of_agent text,
@@ -19,8 +20,8 @@ CREATE OR REPLACE FUNCTION narrow_ids(
     since timestamptz,
     until timestamptz,
     all_of integer[],
-    any_of integer[],
-    and_any_of integer[],
+    any_of_1 integer[],
+    any_of_2 integer[],
     max_ids integer
 )
 RETURNS uuid[]
@@ -38,8 +39,8 @@ DECLARE
     frequent_keys integer[];
     frequencies real[];
     share_all real;  -- of the rows, 0..1: how many have the keys of a group; NULL: the group is empty
-    share_any real;
-    share_and_any real;
+    share_any_1 real;
+    share_any_2 real;
     smallest_share real;
     scope_size bigint;
     rows_scanned bigint;
@@ -48,10 +49,10 @@ BEGIN
     SELECT s.most_common_elems::text::integer[], s.most_common_elem_freqs INTO frequent_keys, frequencies
     FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = 'ix_memory_filter_keys';
     share_all := (SELECT min(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(all_of) key);
-    share_any := (SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of) key);
-    share_and_any := (
-        SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(and_any_of) key);
-    smallest_share := least(share_all, share_any, share_and_any);
+    share_any_1 := (SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of_1) key);
+    share_any_2 := (
+        SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of_2) key);
+    smallest_share := least(share_all, share_any_1, share_any_2);
 
     -- 1. The shares are known to a few hundredths, hence a quarter more than may be scanned.
     IF indexed_rows * smallest_share <= 1.25 * scan_limit THEN
@@ -74,7 +75,7 @@ BEGIN
             )
             SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
             FROM candidates c;
-        ELSIF smallest_share = share_any THEN
+        ELSIF smallest_share = share_any_1 THEN
             WITH candidates AS MATERIALIZED (
                 SELECT m.id, m.workspace_id = this_workspace
                     AND (of_user IS NULL OR m.user_id = of_user)
@@ -88,7 +89,7 @@ BEGIN
                     m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                     ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                           'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                    m.metadata, true) && any_of
+                    m.metadata, true) && any_of_1
                 LIMIT scan_limit + 1
             )
             SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
@@ -107,7 +108,7 @@ BEGIN
                     m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                     ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                           'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                    m.metadata, true) && and_any_of
+                    m.metadata, true) && any_of_2
                 LIMIT scan_limit + 1
             )
             SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
@@ -118,9 +119,9 @@ BEGIN
         END IF;
     END IF;
 
-    -- 2. "Contains" implies "overlaps", hence another group stands for an empty one.
-    IF num_nonnulls(share_all, share_any, share_and_any) > 1 AND indexed_rows * smallest_share <= 10 * scan_limit
-            AND indexed_rows * coalesce(share_all, 1) * coalesce(share_any, 1) * coalesce(share_and_any, 1)
+    -- 2. An empty group is replaced by another group, so its condition is always true.
+    IF num_nonnulls(share_all, share_any_1, share_any_2) > 1 AND indexed_rows * smallest_share <= 10 * scan_limit
+            AND indexed_rows * coalesce(share_all, 1) * coalesce(share_any_1, 1) * coalesce(share_any_2, 1)
                 <= 2 * scan_limit THEN
         WITH candidates AS MATERIALIZED (
             SELECT m.id, m.workspace_id = this_workspace
@@ -140,13 +141,13 @@ BEGIN
                 m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                m.metadata, true) && coalesce(nullif(any_of, '{}'), all_of)
+                m.metadata, true) && coalesce(nullif(any_of_1, '{}'), all_of)
               AND memory_filter_keys(
                 m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
                 m.metadata, true)
-                  && coalesce(nullif(and_any_of, '{}'), nullif(any_of, '{}'), all_of)
+                  && coalesce(nullif(any_of_2, '{}'), nullif(any_of_1, '{}'), all_of)
             LIMIT scan_limit + 1
         )
         SELECT count(*), coalesce(array_agg(c.id) FILTER (WHERE c.in_scope), '{}') INTO rows_scanned, ids
@@ -160,7 +161,7 @@ BEGIN
     IF num_nonnulls(of_user, of_agent, of_run) > 0 AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
         scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope);
         IF scope_size <= medium_scope AND indexed_rows * smallest_share <= 1.5 * scope_size THEN
-            RETURN narrow_scope_ids(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of, and_any_of,
+            RETURN narrow_scope_ids(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of_1, any_of_2,
                                     max_ids);
         END IF;
     END IF;

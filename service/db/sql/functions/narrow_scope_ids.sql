@@ -1,6 +1,7 @@
--- Ids of the scope's memories that meet the filter keys, as for narrow_ids(), which alone calls it; NULL when there are
--- more than `max_ids`. Planned for its values, so that what is not given falls away. Only bitmaps of scope and keys are
--- allowed: working out the filter keys of a scope's rows one by one would take longer than anything else could.
+-- Ids of the scope's memories that meet the filter keys, with the parameters of narrow_ids(), its only caller; NULL when
+-- there are more than `max_ids`. Planned for its values, so that the planner drops conditions that are not given. Only
+-- bitmaps of scope and keys are allowed: computing the filter keys of a scope's rows one by one is slower than any other
+-- way.
 CREATE OR REPLACE FUNCTION narrow_scope_ids(
     of_user text,
     of_agent text,
@@ -9,8 +10,8 @@ CREATE OR REPLACE FUNCTION narrow_scope_ids(
     since timestamptz,
     until timestamptz,
     all_of integer[],
-    any_of integer[],
-    and_any_of integer[],
+    any_of_1 integer[],
+    any_of_2 integer[],
     max_ids integer
 )
 RETURNS uuid[]
@@ -40,16 +41,16 @@ BEGIN
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
                 m.metadata, true) @> all_of)
-          AND (any_of = '{}' OR memory_filter_keys(
+          AND (any_of_1 = '{}' OR memory_filter_keys(
                 m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                m.metadata, true) && any_of)
-          AND (and_any_of = '{}' OR memory_filter_keys(
+                m.metadata, true) && any_of_1)
+          AND (any_of_2 = '{}' OR memory_filter_keys(
                 m.workspace_id, m.tags, m.tag_prefixes, m.categories,
                 ARRAY['type ' || m.type, 'role ' || m.role, 'speaker ' || m.speaker,
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
-                m.metadata, true) && and_any_of)
+                m.metadata, true) && any_of_2)
         LIMIT max_ids + 1
     );
     RETURN CASE WHEN cardinality(ids) <= max_ids THEN ids END;

@@ -1,7 +1,7 @@
 -- The revision of the schema, and the oldest revision of the code that can still read it.
 --
 -- A migration that older code cannot read past (a dropped or renamed column, a changed function) puts its own revision
--- in place of oldest_reader; one that only adds leaves it. service/db/revision.py compares both with its own.
+-- in place of oldest_reader; one that only adds leaves it. service/db/readiness.py compares both with its own.
 CREATE OR REPLACE FUNCTION schema_revision()
 RETURNS TABLE (revision integer, oldest_reader integer)
 LANGUAGE sql STABLE SECURITY DEFINER
