@@ -13,7 +13,7 @@ from service.db.engine import Database
 from service.errors import StoreUnavailable
 from service.memory.write_behind import UseCounter, in_background
 from tests.conftest import Tenant
-from tests.memory.test_write_behind import Away
+from tests.memory.test_write_behind import UnavailableDatabase
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 SEED = """
@@ -56,15 +56,15 @@ async def test_uses_add_up_and_the_last_one_stays(database: Database, tenant: Te
     assert await counts(database, stranger.workspace_id, theirs) == (1, AT - timedelta(hours=1))
 
 
-async def test_nothing_is_lost_while_the_database_is_away(database: Database, workspace: UUID) -> None:
-    away = Away(database)
-    uses = UseCounter(away)
+async def test_nothing_is_lost_while_the_database_is_unavailable(database: Database, workspace: UUID) -> None:
+    flaky = UnavailableDatabase(database)
+    uses = UseCounter(flaky)
     memory_id = await stored(database, workspace)
     uses.add(workspace, [memory_id], AT)
     with pytest.raises(StoreUnavailable):
         await uses.flush()
     uses.add(workspace, [memory_id], AT)
-    away.is_away = False
+    flaky.unavailable = False
     await uses.flush()
     assert (await counts(database, workspace, memory_id))[0] == 2
 

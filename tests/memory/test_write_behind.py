@@ -28,19 +28,19 @@ async def counts(database: Database, workspace_id: UUID) -> list[int]:
         return list(await session.scalars(text("SELECT result_count FROM audit_log ORDER BY recorded_at, id")))
 
 
-class Away(Database):
+class UnavailableDatabase(Database):
     """A database that comes back when it is told to."""
 
     def __init__(self, real: Database) -> None:
         self.real = real
-        self.is_away = True
+        self.unavailable = True
 
     @asynccontextmanager
     async def begin(
         self, workspace_id: UUID, lock: str | None = None, *, generic_plans: bool = False
     ) -> AsyncIterator[Session]:
-        if self.is_away:
-            raise StoreUnavailable("away")
+        if self.unavailable:
+            raise StoreUnavailable("unavailable")
         async with self.real.begin(workspace_id, lock, generic_plans=generic_plans) as session:
             yield session
 
@@ -64,26 +64,26 @@ async def test_the_oldest_give_way_and_are_counted(database: Database, workspace
 
 
 async def test_what_cannot_be_written_waits(database: Database, workspace: UUID) -> None:
-    away = Away(database)
-    log = ReadLog(away, capacity=4)
+    flaky = UnavailableDatabase(database)
+    log = ReadLog(flaky, capacity=4)
     for number in range(3):
         log.add(entry(workspace, number))
     with pytest.raises(StoreUnavailable):
         await log.flush()
     for number in (3, 4):
         log.add(entry(workspace, number))
-    away.is_away = False
+    flaky.unavailable = False
     await log.flush()
     assert (log.dropped, await counts(database, workspace)) == (1, [1, 2, 3, 4])
 
 
 async def test_it_writes_in_the_background_and_comes_back_by_itself(database: Database, workspace: UUID) -> None:
-    away = Away(database)
-    log = ReadLog(away, pause_s=0.01)
+    flaky = UnavailableDatabase(database)
+    log = ReadLog(flaky, pause_s=0.01)
     running = asyncio.create_task(log.run())
     log.add(entry(workspace, 7))
     await asyncio.sleep(0.1)
-    away.is_away = False
+    flaky.unavailable = False
     for _ in range(200):
         if await counts(database, workspace):
             break

@@ -71,13 +71,18 @@ async def find_neighbours(
     if not _is_too_large(found):
         near = (row for row in found if row.arm == "near")
         return Neighbours(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), expired)
-    await use_custom_plans(session)
     wanted = NearVectors(vectors, rows, draft.vector, generation, limit, exact_rows)
+    return Neighbours(await _nearest(session, draft.scope.workspace_id, wanted, similarity), expired)
+
+
+async def _nearest(
+    session: Session, workspace_id: UUID, wanted: NearVectors, similarity: Callable[[float], float]
+) -> tuple[Neighbour, ...]:
+    """The same of a scope with too many rows to compare them all."""
+    await use_custom_plans(session)
     cosines = dict(await nearest.find(session, wanted))
-    texts = await _texts(session, draft.scope.workspace_id, list(cosines))
-    return Neighbours(
-        tuple(_neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts), expired
-    )
+    texts = await _texts(session, workspace_id, list(cosines))
+    return tuple(_neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts)
 
 
 # Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST.
