@@ -75,6 +75,23 @@ REVISED: tuple[Stage, ...] = (
 )
 """A new text for an existing memory: its importance stays, and it is not compared with other memories."""
 
+TIMED_AS: Mapping[Stage, str] = {
+    size.check: "size",
+    pii.redact: "pii",
+    size.summarise: "summarise",
+    embed.embed: "embed",
+    dedup.compare: "dedup",
+    dedup.defer_to_write: "dedup",
+    dedup.decide: "decide",
+    annotate.ask_model: "annotate",
+    annotate.rate_importance: "importance",
+    annotate.find_times: "temporal",
+    annotate.name_categories: "category",
+    annotate.classify: "type",
+    annotate.weigh_terms: "terms",
+}
+"""What a stage is called in `timings_ms` of an answer: clients read these names."""
+
 TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
 """Stages that take all drafts in one call."""
 
@@ -87,7 +104,7 @@ async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
             break
         began = time.perf_counter()
         draft = await stage(draft, res)
-        spent_ms[stage.__name__] = _since(began)
+        spent_ms[TIMED_AS[stage]] = _since(began)
     return _timed(draft, spent_ms)
 
 
@@ -102,7 +119,7 @@ async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resour
             found = [await stage(found[0], res)]
         else:
             found = list(await asyncio.gather(*(stage(draft, res) for draft in found)))
-        spent_ms[stage.__name__] = _since(began)
+        spent_ms[TIMED_AS[stage]] = _since(began)
     return [_timed(draft, spent_ms) for draft in found]
 
 
