@@ -22,6 +22,9 @@ REPORTS: dict[str, str | None] = {
     "entities": None,
     "curator": None,
     "ranking": None,
+    "forgetting": "forget-dev.jsonl",
+    "facts": "locomo-dev.jsonl",
+    "sessions": "lme-dev.jsonl",
 }
 DONE, FAILED, NO_FOLDER = 0, 1, 2
 
