@@ -7,8 +7,8 @@ SET LOCAL check_function_bodies = off;  -- functions are made before the tables 
 -- Takes up to `batch_size` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
 --
 -- A lane is a kind of job in a workspace. The claim steps from lane to lane by the index and takes a fair share of
--- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that the caller was
--- served last (after_workspace, after_kind): else the last of many tenants would never have their turn.
+-- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that was served last
+-- (after_workspace, after_kind): otherwise the last of many tenants would never be served.
 --
 -- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 stands where EXISTS would become a join
 -- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
@@ -102,8 +102,8 @@ REVOKE EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, u
 GRANT EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, uuid, text) TO loxodon_worker;
 
 -- functions/clean_up.sql
--- Deletes at most `batch_size` rows per table of what is over at time `at`; returns the rows removed by table.
--- SKIP LOCKED and the limit: upkeep never waits for a request, nor a request for long.
+-- Deletes at most `batch_size` rows per table that have expired at time `at`; returns the rows removed by table.
+-- SKIP LOCKED and the limit: upkeep never waits for a request, and requests wait for it only briefly.
 CREATE OR REPLACE FUNCTION clean_up(
     at timestamptz,
     job_days integer,
@@ -265,9 +265,10 @@ REVOKE EXECUTE ON FUNCTION drop_partitions(text, timestamptz) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION drop_partitions(text, timestamptz) TO loxodon_worker;
 
 -- functions/drop_unsupported_edge.sql
--- Trigger: drops a relation that was read out of texts with the last memory that states it, whichever way that memory
--- goes (request, cascade, erasure). The edge is locked before its evidence is counted, so two deletes of the last two
--- memories cannot both see the other's. Whoever deletes many memories locks their edges by ascending id first.
+-- Trigger: deletes a relation that was extracted from texts together with the last memory that is evidence of it,
+-- however that memory is deleted (request, cascade, erasure). The edge is locked before its evidence is counted, so two deletes of the last two
+-- memories cannot both see the other's. A transaction that deletes many memories locks their
+-- edges by ascending id first.
 CREATE OR REPLACE FUNCTION drop_unsupported_edge()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -437,7 +438,7 @@ REVOKE EXECUTE ON FUNCTION find_large_workspaces(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_large_workspaces(integer) TO loxodon_worker;
 
 -- functions/find_outlived.sql
--- Memories of all workspaces that are over at time `at`: expired, or older than the retention of their workspace
+-- Memories of all workspaces whose time is over at `at`: expired, or older than the retention of their workspace
 -- (memory_retention_days in its settings, else `retention_days`; NULL keeps for ever).
 CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
@@ -664,8 +665,8 @@ REVOKE EXECUTE ON FUNCTION make_partition(text, timestamptz, timestamptz, text) 
 -- jsonb_hash agrees with the equality of jsonb, for which 1 is 1.0.
 --
 -- With `with_ranges`, numbers and times also give the leading 6, 12, 16, 20, 24 and 28 bits of their float64 in the
--- order of the values (service/domain/range_keys.py picks those that a range needs); of the two halves of those bits
--- the negative one runs backwards. What float64 does not hold stands at its ends or at zero.
+-- order of the values: those of negative numbers are reversed (service/domain/range_keys.py picks those that a range
+-- needs). Numbers that float64 cannot hold count as infinite or as zero.
 --
 -- Loops, because one statement over all three sets is planned for a hundred million rows.
 CREATE OR REPLACE FUNCTION memory_filter_keys(
@@ -1086,7 +1087,7 @@ GRANT EXECUTE ON FUNCTION purge_episodes(text, text, text, text, uuid) TO loxodo
 -- Erases a subject: a scope (rows with every given id) or one memory with its promoted copies. Returns the rows
 -- affected by table.
 --
--- Ids of memories that are gone already come from history. Rows that only speak of the subject keep their time and
+-- Ids of memories that were deleted before come from history. Rows that only mention the subject keep their time and
 -- numbers and lose their texts (audit, other memories' decisions and snapshots). A job that runs this moment finds its
 -- operation answered and stores nothing. The caches do not know whose texts they hold, so all of the workspace's go.
 --
@@ -1226,7 +1227,7 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
-    -- what happened
+    -- history, audit and decisions
     name := 'memory_history';
     DELETE FROM memory_history WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
@@ -1346,8 +1347,8 @@ REVOKE EXECUTE ON FUNCTION schema_revision() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION schema_revision() TO loxodon_app;
 
 -- functions/sweep_working.sql
--- Deletes at most `batch_size` working items of all workspaces that are over at time `at`; returns how many.
--- SKIP LOCKED and the limit: the sweeper waits for no request, and none for it.
+-- Deletes at most `batch_size` working items of all workspaces that have expired at time `at`; returns how many.
+-- SKIP LOCKED and the limit: the sweeper waits for no request, and no request for the sweeper.
 CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
@@ -1414,7 +1415,7 @@ GRANT EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, int
 
 -- functions/workspace_terms.sql
 -- Terms hashed together with the workspace: a term that is common in one tenant's texts makes no posting list longer
--- for another. What collides is thrown out by comparing the terms themselves.
+-- for another. Collisions are filtered out by comparing the terms themselves.
 CREATE OR REPLACE FUNCTION workspace_terms(of_workspace uuid, of_terms integer[])
 RETURNS integer[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -2433,7 +2434,7 @@ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER 
 CREATE POLICY worker ON job TO loxodon_worker USING (true);
 CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
 
--- The counts of terms over all workspaces, under the nil workspace, are everybody's.
+-- The counts of terms over all workspaces, stored under the nil workspace, may be read by all of them.
 CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app
     USING (workspace_id = '00000000-0000-0000-0000-000000000000');
 

@@ -110,7 +110,7 @@ class _Writer:
         return shape.format(m=self._m, stat=STAT.format(name=field.name, m=self._m))
 
     def _holds(self, operator: str, value: str) -> Predicate:
-        """Is `value` a part of a text?"""
+        """Whether `value` is a part of a text."""
         if operator == "contains":
             sought = self._given(value, "text")
             return lambda text: f"strpos({text}, {sought}) > 0"
@@ -166,7 +166,7 @@ class _Writer:
         return f"coalesce({first}, {self._m}.metadata #> {self._given(list(path), 'text[]')})"
 
     def _some(self, found: str, predicate: Predicate) -> str:
-        """Does the value, or one element of the list, meet it?"""
+        """Whether the value, or one element of the list, meets it."""
         among = f"EXISTS (SELECT FROM jsonb_array_elements({found}) AS e(v) WHERE {predicate('e.v')})"
         return f"CASE WHEN {_is(found, 'array')} THEN {among} ELSE coalesce({predicate(found)}, false) END"
 

@@ -38,7 +38,7 @@ class DatabaseStatus:
 
 
 async def check(database: Database) -> DatabaseStatus:
-    """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when nobody reaches it. Where
+    """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached. Where
     it can only read, `database` refuses writes from now on, and takes them again once the revisions agree."""
     async with database.read() as session:
         revision, oldest_reader = await _revision(session)

@@ -45,7 +45,7 @@ SELECT n.nspname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WH
 
 WARM_TYPES = "SELECT NULL::sparsevec, NULL::uuid[], NULL::integer[], NULL::float8[], NULL::timestamptz[]"
 """Types of our statements that the driver looks up in the catalogue. All at once this takes 6 ms when a connection is
-opened; one by one, as statements bring them along, each look-up adds 3 to 9 ms to somebody's first search."""
+opened; one by one, when a statement first needs them, each look-up adds 3 to 9 ms to a request."""
 
 
 class Half(HALFVEC):

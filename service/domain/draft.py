@@ -252,7 +252,7 @@ class Draft:
             takes_part_in_dedup=self.options.dedup,
             near=self._near(),
             fact=self.fact,
-            # it was looked for by the draft's own text
+            # the draft's own text was looked for, not a merged one
             expired_duplicate_possible=self.expired_duplicate_possible or self.merged is not None,
             weights=self.term_weights.weights if self.term_weights and self.term_weights.text == text else None,
         )

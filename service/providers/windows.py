@@ -52,7 +52,7 @@ def unit(vector: Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.float
     wide = np.asarray(vector, dtype=np.float64)
     length = float(np.linalg.norm(wide))
     if not np.isfinite(length) or length < 1e-12:
-        raise ValueError("vector without direction")
+        raise ValueError("the vector is zero or not finite")
     result: Vector = (wide / length).astype(np.float32)
     result.flags.writeable = False
     return result

@@ -80,7 +80,7 @@ async def get_many(session: Session, workspace_id: UUID, ids: Collection[UUID]) 
 
 
 async def lock(session: Session, workspace_id: UUID, goal_id: UUID) -> Goal | None:
-    """The goal; nobody else changes it until the transaction ends."""
+    """The goal, locked against changes until the transaction ends."""
     here = GoalRow.workspace_id == workspace_id, GoalRow.id == goal_id
     if (await session.scalar(select(GoalRow.id).where(*here).with_for_update())) is None:
         return None

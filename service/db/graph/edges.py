@@ -144,8 +144,8 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
 async def draw(
     session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], found: Sequence[Relation], *, extracted_by: str
 ) -> None:
-    """Makes these the edges that `extracted_by` draws at some memories: what it drew for another text goes, what
-    anyone else drew stays as it is. The ends are locked."""
+    """Replaces the edges that `extracted_by` made at these memories; edges made by callers or other extractors stay.
+    The caller has locked the ends."""
     drawn = sorted(found, key=lambda each: (str(each.source_id), str(each.type), str(each.target_id)))
     values = {
         "workspace": workspace_id,
@@ -226,7 +226,7 @@ async def walk(session: Session, workspace_id: UUID, start: UUID, options: WalkO
 async def strongest(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, each: int, now: datetime
 ) -> Mapping[UUID, list[WalkStep]]:
-    """Of each memory its `each` strongest edges."""
+    """The `each` strongest edges of every memory."""
     if not ids:
         return {}
     rows = await _hop(session, workspace_id, ids, WalkOptions(1, each, each), now)
@@ -239,7 +239,7 @@ async def strongest(
 async def connected(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
 ) -> Mapping[UUID, list[WalkStep]]:
-    """Of each memory the `each` memories with the strongest edges to it, each once, that meet `rows`, a condition on
+    """For every memory the `each` most strongly connected ones, without repetition, that meet `rows`, a condition on
     `memory m`. Looked for among SPARE times as many edges."""
     if not each:
         return {}

@@ -1,8 +1,8 @@
 """Links from memories to the entities they name, and the entities that jobs add for them.
 
 An entity is unique by user, channel and `name_key` (the casefolded name). Rows are inserted in the order of their keys,
-so two writers with the same new names never wait for each other in a circle; existing rows are not touched, so nobody
-waits for a well-known name.
+so two writers with the same new names never wait for each other in a circle; existing rows are not touched, so no
+writer waits for a well-known name.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ REMOVE_UNNAMED = text("""
 
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """A memory names an entity. `extracted_by`: who read it there; `seen_at`: when the memory happened."""
+    """A memory names an entity. `extracted_by`: what found it there; `seen_at`: when the memory happened."""
 
     memory_id: UUID
     owner: EntityOwner

@@ -3,9 +3,9 @@
 `recorded_at` is at least a microsecond after the last change of the same memory, also when the clock steps back, and
 the last change is closed at that moment: so the history of a memory is a chain of half-open intervals.
 
-`before` is the row as JSON with `sources`, `entity_ids`, `edges` (both directions), `told` (relations of entities that
-it is evidence of) and `stat`. Lexical columns are left out: they are made from the text. The vector stands beside it,
-with its generation. See docs/decisions/010-history-and-undo.md.
+`before` is the row as JSON with `sources`, `entity_ids`, `edges` (both directions), `relations` (those between entities
+that it is evidence of) and `stat`. Lexical columns are left out: they are made from the text. The vector stands beside
+it, with its generation. See docs/decisions/010-history-and-undo.md.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ INSERT = text("""
         :before_generation, :is_deleted, :user_id, :agent_id, :run_id, coalesce(:recorded_at, clock_timestamp()))
 """).bindparams(bindparam("before", type_=JSONB(none_as_null=True)), bindparam("before_embedding", type_=Half()))
 
-# An edge, a source or an entity link needs a share lock on the memory's key, so behind this lock none is added or taken
-# away. A statement of its own: the snapshot of a statement that waits is older than what it waited for.
+# An edge, a source or an entity link needs a share lock on the memory's key, so behind this lock none is added or
+# removed. A statement of its own: the snapshot of a statement that waits is older than what it waited for.
 LOCK = text("SELECT true FROM memory WHERE workspace_id = :workspace AND id = :id FOR UPDATE")
 
 BEFORE = """
@@ -68,11 +68,12 @@ BEFORE = """
                       FROM (SELECT * FROM memory_edge WHERE workspace_id = m.workspace_id AND source_id = m.id
                             UNION ALL
                             SELECT * FROM memory_edge WHERE workspace_id = m.workspace_id AND target_id = m.id) g),
-            'told', (SELECT coalesce(jsonb_agg(jsonb_build_object('edge', to_jsonb(r), 'extracted_by', x.extracted_by)
-                                               ORDER BY r.id), '[]')
-                     FROM entity_edge_source x JOIN entity_edge r
-                         ON r.workspace_id = x.workspace_id AND r.id = x.edge_id
-                     WHERE x.workspace_id = m.workspace_id AND x.memory_id = m.id),
+            'relations', (SELECT coalesce(jsonb_agg(jsonb_build_object('edge', to_jsonb(r),
+                                                                       'extracted_by', x.extracted_by)
+                                                    ORDER BY r.id), '[]')
+                          FROM entity_edge_source x JOIN entity_edge r
+                              ON r.workspace_id = x.workspace_id AND r.id = x.edge_id
+                          WHERE x.workspace_id = m.workspace_id AND x.memory_id = m.id),
             'stat', (SELECT to_jsonb(t) FROM memory_stat t
                      WHERE t.workspace_id = m.workspace_id AND t.memory_id = m.id))
 """

@@ -25,7 +25,7 @@ DERIVED = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
 UNCHANGED = frozenset({"workspace_id", "id", "version", "updated_at"})
 
 ENRICHMENT = frozenset({"summary", "enriched_at", "enrichment_attempts", "embedding_status"})
-"""What jobs found out about a text. It stays while the text is the same: the decision did not take it away."""
+"""What jobs found out about a text. It stays while the text is the same: the decision did not remove it."""
 
 STORED = frozenset(column.name for column in MemoryRow.__table__.c) - DERIVED
 
@@ -117,7 +117,7 @@ RESTORE_ENTITIES = text("""
 RESTORE_RELATIONS = text("""
     INSERT INTO entity_edge SELECT r.*
     FROM memory_history h
-    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'told', '[]')) t
+    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'relations', '[]')) t
     CROSS JOIN LATERAL jsonb_populate_record(NULL::entity_edge, t -> 'edge') r
     WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
       AND 2 = (SELECT count(*) FROM entity o
@@ -130,7 +130,7 @@ REMOVE_EVIDENCE = text("""
     DELETE FROM entity_edge_source s USING memory_history h
     WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
       AND s.workspace_id = :workspace AND s.memory_id = :id AND NOT EXISTS (
-          SELECT FROM jsonb_array_elements(coalesce(h.before -> 'told', '[]')) t
+          SELECT FROM jsonb_array_elements(coalesce(h.before -> 'relations', '[]')) t
           WHERE (t -> 'edge' ->> 'id')::uuid = s.edge_id)
 """)
 
@@ -138,7 +138,7 @@ RESTORE_EVIDENCE = text("""
     INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
     SELECT h.workspace_id, g.id, h.memory_id, t ->> 'extracted_by'
     FROM memory_history h
-    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'told', '[]')) t
+    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'relations', '[]')) t
     CROSS JOIN LATERAL jsonb_populate_record(NULL::entity_edge, t -> 'edge') r
     JOIN entity_edge g ON g.workspace_id = h.workspace_id AND g.source_id = r.source_id AND g.target_id = r.target_id
         AND g.rel_type = r.rel_type

@@ -9,7 +9,7 @@ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER 
 CREATE POLICY worker ON job TO loxodon_worker USING (true);
 CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
 
--- The counts of terms over all workspaces, under the nil workspace, are everybody's.
+-- The counts of terms over all workspaces, stored under the nil workspace, may be read by all of them.
 CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app
     USING (workspace_id = '00000000-0000-0000-0000-000000000000');
 

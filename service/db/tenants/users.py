@@ -102,7 +102,7 @@ PROFILE_COLUMNS = tuple(UserProfileRow.__table__.c)
 
 
 async def profile(session: Session, workspace_id: UUID, user_id: str, *, lock: bool = False) -> Profile | None:
-    """A user's profile; with `lock` nobody else changes it before the transaction ends."""
+    """A user's profile; `lock`: locked against changes until the transaction ends."""
     query = select(*PROFILE_COLUMNS).where(
         UserProfileRow.workspace_id == workspace_id, UserProfileRow.user_id == user_id
     )

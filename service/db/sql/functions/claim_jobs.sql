@@ -1,8 +1,8 @@
 -- Takes up to `batch_size` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
 --
 -- A lane is a kind of job in a workspace. The claim steps from lane to lane by the index and takes a fair share of
--- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that the caller was
--- served last (after_workspace, after_kind): else the last of many tenants would never have their turn.
+-- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that was served last
+-- (after_workspace, after_kind): otherwise the last of many tenants would never be served.
 --
 -- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 stands where EXISTS would become a join
 -- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so

@@ -1,4 +1,4 @@
--- Memories of all workspaces that are over at time `at`: expired, or older than the retention of their workspace
+-- Memories of all workspaces whose time is over at `at`: expired, or older than the retention of their workspace
 -- (memory_retention_days in its settings, else `retention_days`; NULL keeps for ever).
 CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)

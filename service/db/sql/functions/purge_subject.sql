@@ -1,7 +1,7 @@
 -- Erases a subject: a scope (rows with every given id) or one memory with its promoted copies. Returns the rows
 -- affected by table.
 --
--- Ids of memories that are gone already come from history. Rows that only speak of the subject keep their time and
+-- Ids of memories that were deleted before come from history. Rows that only mention the subject keep their time and
 -- numbers and lose their texts (audit, other memories' decisions and snapshots). A job that runs this moment finds its
 -- operation answered and stores nothing. The caches do not know whose texts they hold, so all of the workspace's go.
 --
@@ -141,7 +141,7 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
-    -- what happened
+    -- history, audit and decisions
     name := 'memory_history';
     DELETE FROM memory_history WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;

@@ -1,5 +1,5 @@
--- Deletes at most `batch_size` working items of all workspaces that are over at time `at`; returns how many.
--- SKIP LOCKED and the limit: the sweeper waits for no request, and none for it.
+-- Deletes at most `batch_size` working items of all workspaces that have expired at time `at`; returns how many.
+-- SKIP LOCKED and the limit: the sweeper waits for no request, and no request for the sweeper.
 CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
