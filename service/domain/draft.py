@@ -155,7 +155,7 @@ class NewMemory:
     context: TurnContext | None
     takes_part_in_dedup: bool
     weights: Mapping[int, float] | None = None  # BM25, by term id; None: still to be worked out
-    near: tuple[tuple[UUID, float], ...] | None = None  # the nearest memories, similarity; None: not looked for
+    neighbours: tuple[tuple[UUID, float], ...] | None = None  # nearest memories, similarity; None: not looked for
     fact: Fact | None = None
     expired_duplicate_possible: bool = True  # an expired row may still hold this hash in uq_memory_dedup
 
@@ -213,7 +213,7 @@ class Draft:
         """Whether it is an exact duplicate: then nothing is left to find out."""
         return self.dedup is not None and self.dedup.action is DedupAction.DUPLICATE_EXACT
 
-    def _near(self) -> tuple[tuple[UUID, float], ...] | None:
+    def _neighbours(self) -> tuple[tuple[UUID, float], ...] | None:
         """Empty when the scope was looked through and nothing was there; a caller's filter may have hidden some."""
         looked = self.options.dedup and not self.options.record and self.given.compare is None
         if self.merged or not (self.seen or (looked and self.embedding_status is EmbeddingStatus.STORED)):
@@ -250,7 +250,7 @@ class Draft:
             fact_confidence=self.fact.confidence if self.fact else None,
             context=self.context,
             takes_part_in_dedup=self.options.dedup,
-            near=self._near(),
+            neighbours=self._neighbours(),
             fact=self.fact,
             # the draft's own text was looked for, not a merged one
             expired_duplicate_possible=self.expired_duplicate_possible or self.merged is not None,

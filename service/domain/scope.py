@@ -34,7 +34,7 @@ class Scope:
     def has_ids(self, *, user_id: str | None, agent_id: str | None, run_id: str | None) -> bool:
         """Whether every id that is given (not None) is the one of this scope."""
         pairs = ((user_id, self.user_id), (agent_id, self.agent_id), (run_id, self.run_id))
-        return all(given is None or given == own for given, own in pairs)
+        return all(given is None or given == here for given, here in pairs)
 
     def may_link_to(self, other: Scope) -> bool:
         """Whether records of the two scopes may be linked: never across two users, nor across two agents."""

@@ -34,11 +34,11 @@ def test_mean_weighs_by_length() -> None:
 
 
 @pytest.mark.parametrize("vector", [[0.0, 0.0], [float("nan"), 1.0], [float("inf"), 1.0], []])
-def test_no_direction(vector: list[float]) -> None:
-    with pytest.raises(ValueError, match="without direction"):
+def test_a_vector_that_is_zero_or_not_finite(vector: list[float]) -> None:
+    with pytest.raises(ValueError, match="zero or not finite"):
         unit(vector)
 
 
 def test_windows_that_cancel_out() -> None:
-    with pytest.raises(ValueError, match="without direction"):
+    with pytest.raises(ValueError, match="zero or not finite"):
         mean([unit([1.0, 0.0]), unit([-1.0, 0.0])], [1, 1])

@@ -209,10 +209,10 @@ def _select(generation: int | None = None) -> Select[Any]:
 
 
 def _has_vector(generation: int | None) -> Any:
-    own = and_(TurnVectorRow.workspace_id == TurnRow.workspace_id, TurnVectorRow.turn_id == TurnRow.id)
+    same_turn = and_(TurnVectorRow.workspace_id == TurnRow.workspace_id, TurnVectorRow.turn_id == TurnRow.id)
     if generation is not None:
-        own = and_(own, TurnVectorRow.generation == generation)
-    return select(TurnVectorRow.turn_id).where(own).exists()
+        same_turn = and_(same_turn, TurnVectorRow.generation == generation)
+    return select(TurnVectorRow.turn_id).where(same_turn).exists()
 
 
 def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:

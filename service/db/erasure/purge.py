@@ -36,10 +36,10 @@ PURGE_SUBJECT = text("""
 
 # Memories that were flagged for review and gave their text to this one: their history still has it.
 TAKEN_OVER = text("""
-    SELECT DISTINCT taken.memory_id FROM decision own JOIN decision taken
-        ON taken.workspace_id = own.workspace_id AND taken.ruling_id = own.ruling_id
-    WHERE own.workspace_id = :workspace AND own.memory_id = :id AND taken.verdict ->> 'action' = :action
-      AND taken.state = 'applied' AND taken.memory_id <> own.memory_id
+    SELECT DISTINCT taken.memory_id FROM decision this JOIN decision taken
+        ON taken.workspace_id = this.workspace_id AND taken.ruling_id = this.ruling_id
+    WHERE this.workspace_id = :workspace AND this.memory_id = :id AND taken.verdict ->> 'action' = :action
+      AND taken.state = 'applied' AND taken.memory_id <> this.memory_id
 """)
 
 
@@ -129,7 +129,7 @@ DELETE_REST = tuple(
 
 # Stored answers hold texts too; the one of the reset itself is being written.
 DELETE_ANSWERS = text("""
-    DELETE FROM idempotency WHERE workspace_id = :workspace AND created_at <= :until AND key <> :own
+    DELETE FROM idempotency WHERE workspace_id = :workspace AND created_at <= :until AND key <> :own_key
       AND status IS NOT NULL AND status <> 410
 """)
 
@@ -190,5 +190,5 @@ async def remove_the_rest(
     removed += await invocations.erase_all(session, workspace_id, until, batch=batch)
     for statement in (DELETE_JOBS, *DELETE_REST):
         removed += (await session.execute(statement, values)).rowcount
-    await session.execute(DELETE_ANSWERS, {"workspace": workspace_id, "until": until, "own": own_key})
+    await session.execute(DELETE_ANSWERS, {"workspace": workspace_id, "until": until, "own_key": own_key})
     return removed

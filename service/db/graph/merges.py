@@ -58,8 +58,8 @@ RECORD = typed(
                   WHERE l.workspace_id = e.workspace_id AND l.entity_id = e.id),
         'new_links', (SELECT coalesce(jsonb_agg(l.memory_id), '[]') FROM memory_entity l
                       WHERE l.workspace_id = e.workspace_id AND l.entity_id = e.id AND NOT EXISTS (
-                          SELECT FROM memory_entity own WHERE own.workspace_id = e.workspace_id
-                              AND own.entity_id = :survivor AND own.memory_id = l.memory_id)),
+                          SELECT FROM memory_entity s WHERE s.workspace_id = e.workspace_id
+                              AND s.entity_id = :survivor AND s.memory_id = l.memory_id)),
         'edges', (SELECT coalesce(jsonb_agg(to_jsonb(g)), '[]') FROM entity_edge g
                   WHERE g.workspace_id = e.workspace_id AND (g.source_id = e.id OR g.target_id = e.id)),
         'moved', (SELECT coalesce(jsonb_agg(t.id), '[]') FROM ({MOVED}) t WHERE t.existing IS NULL AND NOT t.is_loop),
@@ -70,8 +70,8 @@ RECORD = typed(
                          FROM ({MOVED}) t JOIN entity_edge_source x
                              ON x.workspace_id = :workspace AND x.edge_id = t.id
                          WHERE t.existing IS NOT NULL AND NOT EXISTS (
-                             SELECT FROM entity_edge_source own WHERE own.workspace_id = :workspace
-                                 AND own.edge_id = t.existing AND own.memory_id = x.memory_id)),
+                             SELECT FROM entity_edge_source s WHERE s.workspace_id = :workspace
+                                 AND s.edge_id = t.existing AND s.memory_id = x.memory_id)),
         'merges', (SELECT coalesce(jsonb_agg(to_jsonb(o)), '[]') FROM entity_merge o
                    WHERE o.workspace_id = e.workspace_id AND o.entity_id = e.id)), :now
     FROM entity e WHERE e.workspace_id = :workspace AND e.id = :absorbed
