@@ -80,7 +80,7 @@ class Cell:
     def plan(self, workspace: UUID) -> SearchPlan:
         scope = Scope(workspace, user_id=self.user)
         narrow = self._narrow()
-        rows = visibility.rows("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
+        rows = visibility.conditions("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
         found, within = filter_keys.needed(narrow), column_ranges.needed(narrow, EVER)
         matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
         return SearchPlan(matching, vectors, rows, 1, EXACT_ROWS, found, within, arm_limit=ARM, limit=WANTED)
@@ -173,9 +173,9 @@ async def _nearest(database: Database, plan: SearchPlan) -> list[UUID]:
     """The ten nearest of all rows, exactly; fewer where there are fewer."""
     assert plan.vector is not None
     query_vector = "[" + ",".join(map(str, plan.vector.tolist())) + "]"
-    sql = text(TRUTH.format(vectors=plan.vector_scope.sql, rows=plan.rows.sql))
+    sql = text(TRUTH.format(vectors=plan.vector_scope.sql, rows=plan.conditions.sql))
     async with database.snapshot(plan.workspace_id) as session:
-        values = {**plan.vector_scope.values, **plan.rows.values, "query_vector": query_vector}
+        values = {**plan.vector_scope.values, **plan.conditions.values, "query_vector": query_vector}
         return list(await session.scalars(sql, values))
 
 

@@ -35,7 +35,7 @@ async def connected_to_hits(query: Query, hits: Sequence[Hit], res: Resources) -
     unfiltered = replace(
         query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER
     )
-    rows = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", unfiltered, now)
+    rows = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
     ids, limit = [hit.memory.id for hit in hits], res.settings.recall_relation_limit
     async with res.db.snapshot(workspace_id) as session:
         steps = await edges.connected(session, workspace_id, ids, rows, each=limit, now=now)

@@ -90,7 +90,7 @@ async def list_memories(
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
     here = _visible(scope, body, res.clock())
-    rows = visibility.narrowed("m", narrowing.narrow(body, scope), window, here)
+    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, here)
     async with res.db.snapshot(caller.workspace_id) as session:
         places = await memories.page(session, rows, ordered, after=after, limit=limit + 1)
         found = await memories.get_many(session, caller.workspace_id, [each.id for each in places[:limit]])
@@ -107,8 +107,8 @@ async def list_memories(
 
 
 def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:
-    here = scopes.matching("m", scope, body.channels or ()) & visibility.alive("m", now)
-    return here if body.include_archived else here & visibility.live("m")
+    here = scopes.matching("m", scope, body.channels or ()) & visibility.not_expired_nor_in_review("m", now)
+    return here if body.include_archived else here & visibility.not_archived("m")
 
 
 @router.get(

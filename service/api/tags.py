@@ -92,10 +92,10 @@ async def _most_important(
 ) -> tuple[list[Memory], dict[UUID, list[ConnectedMemoryItem]]]:
     """The memories with the tags, and by id the memories they are connected to."""
     now = res.clock()
-    here = scopes.matching("m", scope) & visibility.alive("m", now)
+    here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
     if not include_archived:
-        here &= visibility.live("m")
-    rows = visibility.narrowed("m", tagged, EVER, here & visibility.valid("m", validity, now))
+        here &= visibility.not_archived("m")
+    rows = visibility.filtered("m", tagged, EVER, here & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
         ids = await visibility.most_important(session, rows, limit=limit)
         limit_each = res.settings.recall_relation_limit

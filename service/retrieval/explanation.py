@@ -34,8 +34,8 @@ async def explain(
     """Explains the memory among the candidates of this search, of which these features were read. An id of another
     scope is unknown."""
     query = context.query
-    narrow = visibility.narrowed("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
-    rules = await visibility.check(session, plan.scope, plan.rows, narrow, memory_id)
+    narrow = visibility.filtered("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
+    rules = await visibility.check(session, plan.scope, plan.conditions, narrow, memory_id)
     if rules is None:
         return Explanation(memory_id, found=False, place=None, reasons=("unknown",))
     if not rules.is_visible:
@@ -45,7 +45,7 @@ async def explain(
         reasons = (*reasons, "not_a_candidate")
         found = await features.read(session, plan, [*found.ids, memory_id], context.idf, wanted)
     ranked = fusion.fuse(
-        signals.of(found, context),
+        signals.columns(found, context),
         signals.fusion_context(context),
         signals.weights(context.ranking),
         context.ranking.fusion,

@@ -1,8 +1,8 @@
 """Parses a query into what its answer says, who says it and when.
 
 Not all words of a query describe the answer. The name of somebody who takes part in the conversation says who speaks:
-in the text of a turn it mostly means the other one ("Thanks, Ana!"), so it leaves the vector and the terms and becomes
-a condition on the speaker. Rare names and ids must match exactly.
+inside the text of a turn a name usually addresses the other participant ("Thanks, Ana!"), so it leaves the vector and
+the terms and becomes a condition on the speaker. Rare names and ids must match exactly.
 """
 
 from __future__ import annotations

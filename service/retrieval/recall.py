@@ -40,7 +40,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     """Returns the bundle, within `query.max_tokens`. Without an embedder only words, names and times count, and a
     warning says so."""
     limit = max(MIN_HITS, query.top_k)
-    search_query, used = await techniques.narrowed(_search_query(query, limit), res)
+    search_query, used = await techniques.with_self_query(_search_query(query, limit), res)
     ready = await search.prepare(search_query, res, used)
     turn_filter = TurnFilter(query.scope, query.since, channels=query.channels)
     turn_query = await turn_search.prepare(turn_filter, query.text, res)

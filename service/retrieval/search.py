@@ -1,6 +1,6 @@
 """Search: from a query to ranked memories.
 
-`prepare` reads the query apart, widens and embeds it, with nothing held. `read` takes one short snapshot: candidates
+`prepare` parses, widens and embeds the query, with nothing held. `read` takes one short snapshot: candidates
 of every arm (db/search/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure) and the rows of
 the best. `finish` asks a reranker, again with nothing held.
 """
@@ -64,13 +64,13 @@ TECHNIQUE_RESULTS = Histogram(
 
 @dataclass(frozen=True, slots=True)
 class PreparedSearch:
-    """A search that needs nothing but the database any more. `terms`: term id by lexeme."""
+    """A search that needs nothing but the database any more. `term_ids`: by lexeme."""
 
     query: Query
     plan: SearchPlan
     scope_rows: int
     parsed: ParsedQuery
-    terms: Mapping[str, int]
+    term_ids: Mapping[str, int]
     used: dict[str, TechniqueUse]
     warnings: tuple[str, ...]
     stopwatch: Stopwatch
@@ -84,10 +84,10 @@ class ReadSearch:
 
     ranked: Sequence[Ranked]
     cosines: Mapping[UUID, float | None]
-    rows: Mapping[UUID, Memory]
+    memories: Mapping[UUID, Memory]
     path: VectorPath
     arm_counts: Mapping[str, int]
-    texts: int
+    text_count: int
     explanation: Explanation | None
     entities: tuple[UUID, ...]
 
@@ -95,9 +95,9 @@ class ReadSearch:
 async def search(query: Query, res: Resources) -> SearchResult:
     """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
     signals count, and a warning says so."""
-    narrowed, used = await techniques.narrowed(query, res)
-    prepared, found = await _prepare_and_read(narrowed, res, used)
-    if not found.ranked and narrowed != query:
+    filtered, used = await techniques.with_self_query(query, res)
+    prepared, found = await _prepare_and_read(filtered, res, used)
+    if not found.ranked and filtered != query:
         # the filters read out of the query match nothing, so it is searched for without them
         note = f"{used['self_query'].note}; nothing matched, so left out"
         used["self_query"] = replace(used["self_query"], note=note)
@@ -108,11 +108,11 @@ async def search(query: Query, res: Resources) -> SearchResult:
 
 
 async def most_important(query: Query, res: Resources) -> SearchResult:
-    """A search without a query: at most `query.limit` hits, the most important first, then the latest; the score is
+    """A search without query text: at most `query.limit` hits, the most important first, then the latest; the score is
     the importance."""
-    rows = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", query, res.clock())
+    conditions = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", query, res.clock())
     async with res.db.snapshot(query.scope.workspace_id) as session:
-        ids = await visibility.most_important(session, rows, limit=query.limit)
+        ids = await visibility.most_important(session, conditions, limit=query.limit)
         found = await memories.get_many(session, query.scope.workspace_id, ids)
     scored = [(found[each], found[each].importance.value) for each in ids if each in found]
     hits = [
@@ -136,7 +136,7 @@ async def _prepare_and_read(
 
 
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
-    """The query taken apart, widened and embedded, with nothing held."""
+    """The query parsed, widened and embedded, with nothing held."""
     stopwatch, now = Stopwatch(), res.clock()
     plan = _plan(query, res, now)
     summary, widened = await _summary(query, plan, res), await techniques.widened(query, res)
@@ -165,7 +165,7 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
     return SearchPlan(
         scope=scopes.matching("m", query.scope, query.channels),
         vector_scope=scopes.matching("v", query.scope, query.channels),
-        rows=visibility.rows("m", query, now),
+        conditions=visibility.conditions("m", query, now),
         generation=res.generation,
         exact_rows=res.settings.exact_scope_rows,
         filter_keys=filter_keys.needed(query.narrow),
@@ -226,10 +226,12 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     explained = None
     if query.explain_id is not None:
         explained = await explanation.explain(session, query.explain_id, plan, context, measured, wanted)
-    rows = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
+    by_id = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
     stopwatch.lap("rows")
     arm_counts = {name: len(arm) for name, arm in found.arms.items()}
-    return ReadSearch(ranked, _cosines(measured), rows, found.path, arm_counts, found.texts, explained, entities.ids)
+    return ReadSearch(
+        ranked, _cosines(measured), by_id, found.path, arm_counts, found.text_count, explained, entities.ids
+    )
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
@@ -241,21 +243,21 @@ async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches
 
 
 def _context(prepared: PreparedSearch, found: Candidates, entities: EntityMatches) -> QueryContext:
-    texts, terms = found.texts, prepared.terms
+    texts, term_ids = found.text_count, prepared.term_ids
     return QueryContext(
         prepared.query,
         prepared.parsed,
         prepared.now,
-        terms,
+        term_ids,
         # a term of the query that no text has counts in what a full match would score
         TermIdf(
-            {number: bm25.idf(texts, found.text_df.get(number, 0.0)) for number in terms.values()},
-            {number: bm25.idf(texts, found.context_df.get(number, 0.0)) for number in terms.values()},
+            {number: bm25.idf(texts, found.text_df.get(number, 0.0)) for number in term_ids.values()},
+            {number: bm25.idf(texts, found.context_df.get(number, 0.0)) for number in term_ids.values()},
         ),
-        {term: fusion.rarity(texts, found.text_df.get(number, 0.0)) for term, number in terms.items()},
+        {term: fusion.rarity(texts, found.text_df.get(number, 0.0)) for term, number in term_ids.items()},
         entities,
         signals.entity_weights(entities, texts),
-        texts=texts,
+        text_count=texts,
     )
 
 
@@ -263,7 +265,7 @@ def _rank(context: QueryContext, measured: Features, limit: int) -> list[Ranked]
     """The best of the candidates, best first."""
     ranking, query = context.ranking, context.query
     ranked = fusion.fuse(
-        signals.of(measured, context),
+        signals.columns(measured, context),
         signals.fusion_context(context),
         signals.weights(ranking),
         ranking.fusion,
@@ -293,19 +295,19 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
     query, stopwatch = prepared.query, prepared.stopwatch
     ranked, warnings = list(found.ranked), prepared.warnings
     if query.ranking.rerank:
-        texts: dict[Hashable, str] = {each: row.text for each, row in found.rows.items()}
+        texts: dict[Hashable, str] = {each: row.text for each, row in found.memories.items()}
         ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
-    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.rows][: query.limit]
-    hits = tuple(_hit(each, found.cosines[_id(each)], found.rows[_id(each)], res) for each in ranked)
+    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories][: query.limit]
+    hits = tuple(_hit(each, found.cosines[_id(each)], found.memories[_id(each)], res) for each in ranked)
     _record(prepared, found.arm_counts)
     return SearchResult(
         hits,
         found.path,
         warnings,
         prepared.used,
-        SearchDetails(found.arm_counts, found.texts, stopwatch.ms) if query.explain else None,
+        SearchDetails(found.arm_counts, found.text_count, stopwatch.ms) if query.explain else None,
         explanation.placed(found.explanation, ranked) if found.explanation else None,
         found.entities,
     )

@@ -24,7 +24,7 @@ from service.retrieval.fusion import Column, Columns, FusionContext
 from service.retrieval.query_parsing import ParsedQuery
 
 TEMPORAL_TAG_FACTORS = {"current": 1.2, "past": 0.7}
-"""What is to come counts as it is."""
+"""A memory tagged `future` keeps its score (factor 1)."""
 
 NEXT_ENTITY = 0.5
 """Weight of an entity next to one that the query names, at full strength of the relation."""
@@ -34,8 +34,8 @@ GOAL_SIMILARITY = 0.70
 
 DAY_S = 86_400.0
 
-MAX_HARDLY_ANY = 3
-"""Texts with a term of the query that are still hardly any, in a scope of hundreds."""
+MAX_FEW_MATCHES = 3
+"""In a scope of hundreds. When at most so many texts contain a term of the query, its rare terms must match exactly."""
 
 HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
 """What the technique `hybrid` adds to vectors."""
@@ -45,24 +45,24 @@ HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
 class QueryContext:
     """All that ranking needs to know of a query, the same for every candidate.
 
-    `terms`: term id by lexeme; `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the
-    query names and what naming each counts, 0..1; `stats`: what jobs and reads made of each candidate; `texts`: how
-    many the search may see; `hardly_any`: hardly one has a term of the query, so any rare term must be found to the
-    letter; `goals`: how well each candidate serves an active goal, 0..1, empty without one; `time_span`: the times of
+    `term_ids`: by lexeme; `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the query
+    names and what naming each counts, 0..1; `stats`: what jobs and reads made of each candidate; `text_count`: how many
+    memories the search may see; `few_matches`: hardly any text contains a term of the query, so rare terms must match
+    exactly; `goals`: how well each candidate serves an active goal, 0..1, empty without one; `time_span`: the times of
     the oldest and the newest candidate, for a query about the present.
     """
 
     query: Query
     parsed: ParsedQuery
     now: datetime
-    terms: Mapping[str, int]
+    term_ids: Mapping[str, int]
     idf: TermIdf
     rarity: Mapping[str, float]
     entities: EntityMatches = field(default_factory=EntityMatches)
     entity_weights: Mapping[str, float] = field(default_factory=dict)
     stats: Mapping[UUID, RankingStats] = field(default_factory=dict)
-    hardly_any: bool = False
-    texts: int = 0
+    few_matches: bool = False
+    text_count: int = 0
     goals: Mapping[UUID, float] = field(default_factory=dict)
     time_span: tuple[datetime, datetime] | None = None
 
@@ -83,7 +83,7 @@ def wanted_features(context: QueryContext, matching_texts: int) -> frozenset[str
         SHORT_TEXTS: bool(parsed.speakers),
         "dated": parsed.asks_when,
         "tagged": bool(context.query.tags),
-        "terms": ranking.diversity > 0 or bool(parsed.exact_terms) or _are_hardly_any(context, matching_texts),
+        "terms": ranking.diversity > 0 or bool(parsed.exact_terms) or _are_few(context, matching_texts),
         "ended": on.validity,
         "temporal_tag": on.temporal_tag,
         "importance": on.importance > 0,
@@ -102,18 +102,18 @@ def with_features(
         if linked is not None
     }
     context = replace(context, goals=goals, time_span=time_span(context.parsed, found))
-    if not _are_hardly_any(context, matching_texts):
+    if not _are_few(context, matching_texts):
         return context
-    return replace(context, hardly_any=bool(_rare(found, context.parsed.rare_terms, context).any()))
+    return replace(context, few_matches=bool(_rare(found, context.parsed.rare_terms, context).any()))
 
 
-def _are_hardly_any(context: QueryContext, texts: int) -> bool:
-    return 0 < texts <= max(1, min(MAX_HARDLY_ANY, context.texts // 50))
+def _are_few(context: QueryContext, texts: int) -> bool:
+    return 0 < texts <= max(1, min(MAX_FEW_MATCHES, context.text_count // 50))
 
 
 def required_terms(context: QueryContext) -> Collection[tuple[str, ...]]:
-    """What has to be found to the letter."""
-    return context.parsed.rare_terms if context.hardly_any else context.parsed.exact_terms
+    """The terms that must match exactly."""
+    return context.parsed.rare_terms if context.few_matches else context.parsed.exact_terms
 
 
 def entity_weights(entities: EntityMatches, texts: int) -> dict[str, float]:
@@ -162,12 +162,12 @@ def fusion_context(context: QueryContext) -> FusionContext:
         frozenset(name for name in applies if not applies[name]),
         bool(context.entity_weights)
         and query_parsing.only_names(parsed, chain.from_iterable(context.entities.named_as.values())),
-        context.hardly_any,
+        context.few_matches,
     )
 
 
 MIN_TIME_SPAN = timedelta(days=1)
-"""Of what was stored in one go the last is not the newest."""
+"""Candidates within one day are treated as equally recent."""
 
 
 def time_span(parsed: ParsedQuery, found: Features) -> tuple[datetime, datetime] | None:
@@ -178,7 +178,7 @@ def time_span(parsed: ParsedQuery, found: Features) -> tuple[datetime, datetime]
     return (oldest, newest) if newest - oldest >= MIN_TIME_SPAN else None
 
 
-def of(found: Features, context: QueryContext) -> Columns:
+def columns(found: Features, context: QueryContext) -> Columns:
     """The signals and factors of the candidates."""
     signals = {
         "text_lexical": found.text_lexical,
@@ -230,7 +230,7 @@ def _rare(found: Features, groups: Collection[tuple[str, ...]], context: QueryCo
     for group in groups:
         rarity = max((context.rarity.get(term, 0.0) for term in group), default=0.0)
         if rarity > 0:
-            numbers = [context.terms.get(term, -1) for term in group]
+            numbers = [context.term_ids.get(term, -1) for term in group]
             sought.setdefault(numbers[0], []).append((numbers, rarity))
     if not sought:
         return best

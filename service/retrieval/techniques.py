@@ -110,7 +110,7 @@ class QueryVectors:
     warnings: tuple[str, ...] = ()
 
 
-async def narrowed(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
+async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
     """Returns the query with the filters that its text asks for (self-query); a filter of the caller stays."""
     if not query.ranking.techniques.self_query:
         return query, {}

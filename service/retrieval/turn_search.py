@@ -37,7 +37,7 @@ class PreparedTurnQuery:
     """A query that needs nothing but the database any more. `terms`: term ids by lexeme."""
 
     parsed: ParsedQuery
-    terms: Mapping[str, int]
+    term_ids: Mapping[str, int]
     query: TurnQuery
     warnings: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ def _similarity(cosine: float | None, res: Resources) -> float | None:
 def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list[Ranked]:
     """Returns the best `limit` candidates, best first."""
     parsed, frequencies, total = prepared.parsed, found.document_frequencies, found.total
-    rarity = {term: fusion.rarity(total, frequencies.get(number, 0.0)) for term, number in prepared.terms.items()}
+    rarity = {term: fusion.rarity(total, frequencies.get(number, 0.0)) for term, number in prepared.term_ids.items()}
     ids, texts = [each.id for each in found.candidates], [each.text for each in found.candidates]
     times = matching.time_match(parsed.time, [each.timestamp for each in found.candidates])
     asking = signals.asking_share(ids, texts)
@@ -107,12 +107,12 @@ def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list
             first_person=float(first_person[at]),
             time=float(times[at]),
             rare=matching.exact_match(
-                parsed.exact_terms, {term for term, number in prepared.terms.items() if number in each.terms}, rarity
+                parsed.exact_terms, {term for term, number in prepared.term_ids.items() if number in each.terms}, rarity
             ),
         )
         for at, each in enumerate(found.candidates)
     ]
-    best = math.fsum(bm25.idf(total, frequencies.get(number, 0.0)) for number in prepared.terms.values())
+    best = math.fsum(bm25.idf(total, frequencies.get(number, 0.0)) for number in prepared.term_ids.values())
     return fusion.fuse(measured, FusionContext(best, best, parsed.only_time, unused=_unasked(parsed)), limit=limit)
 
 

@@ -298,7 +298,7 @@ async def test_the_condition_says_what_the_model_says(
         for _ in range(CONDITIONS):
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
-            here = scopes.matching("m", query.scope, query.channels) & visibility.rows("m", query, NOW)
+            here = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", query, NOW)
             shape = typed(text(f"SELECT m.id FROM memory m WHERE {here.sql}"))
             found = {str(each) for each in await session.scalars(shape, here.values)}
             expected = {row.id for row in world if sees(case, row, NOW)}
@@ -320,7 +320,7 @@ async def test_the_filter_keys_of_a_question_lose_no_row(
             found = filter_keys.needed(query.narrow)
             if not found:
                 continue
-            rows = visibility.rows("m", query, NOW)
+            rows = visibility.conditions("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
             within = column_ranges.needed(query.narrow, query.window)
             few = prefilter.cut_down(SearchPlan(scope, vectors, prefilter.NO_CONDITION, 1, ROWS, found, within)).scope
@@ -343,7 +343,7 @@ async def test_the_column_ranges_of_a_question_lose_no_row(
         for _ in range(CONDITIONS):
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
-            rows = visibility.rows("m", query, NOW)
+            rows = visibility.conditions("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
             ranges = column_ranges.needed(query.narrow, query.window)
             plan = SearchPlan(scope, vectors, rows, 1, ROWS, column_ranges=ranges)

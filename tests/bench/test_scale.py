@@ -50,8 +50,10 @@ def test_the_cells_go_from_all_rows_to_one_in_ten_thousand() -> None:
     cells = scale.cells(100_000)
     assert {cell.percent for cell in cells if cell.user == "big"} == {100.0, 50.0, 10.0, 1.0, 0.1, 0.01}
     plan = scale.Cell("big", 0.01).plan(UUID(int=1))
-    assert {name: value for name, value in plan.rows.values.items() if name.startswith("filter_")} == {
+    assert {name: value for name, value in plan.conditions.values.items() if name.startswith("filter_")} == {
         "filter_0": "share",
         "filter_1": "1",
     }
-    assert not [name for name in scale.Cell("big", 100.0).plan(UUID(int=1)).rows.values if name.startswith("filter_")]
+    assert not [
+        name for name in scale.Cell("big", 100.0).plan(UUID(int=1)).conditions.values if name.startswith("filter_")
+    ]

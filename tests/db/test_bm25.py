@@ -128,7 +128,7 @@ async def test_terms_are_counted_and_ranked_as_bm25_says(database: Database, sto
     seen = [each for each in store.texts if not each.hidden]
     own = {each.id: each.own for each in seen}
     near = {each.id: each.near if each.near is not None else each.own for each in seen}
-    assert found.texts == len(seen)
+    assert found.text_count == len(seen)
     contexts = any(each.near is not None for each in seen)
     for arm, texts, counts in (("text_lexical", own, found.text_df), ("context_lexical", near, found.context_df)):
         held = {n: sum(n in has for has in texts.values()) for n in terms}

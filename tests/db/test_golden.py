@@ -60,7 +60,7 @@ def plan_of(narrow: Narrow | None = None, **more: Any) -> SearchPlan:
     return SearchPlan(
         scopes.matching("m", scope),
         scopes.matching("v", scope),
-        visibility.rows("m", query, NOW),
+        visibility.conditions("m", query, NOW),
         1,
         20_000,
         filter_keys.needed(query.narrow),
@@ -75,10 +75,13 @@ def statements() -> dict[str, Statement]:
     statistics = TermStatistics(100_000, {11: 40.0, 12: 3_000.0}, {11: 50.0, 12: 3_500.0})
     idf = TermIdf({11: 7.8, 12: 3.5}, {11: 7.6, 12: 3.3})
     summary = {**plan.scope.values, "most": 150_000, "speakers": candidates.MAX_SPEAKERS}
-    scope, live = Scope(WORKSPACE, user_id="alice"), visibility.live("m") & visibility.alive("m", NOW)
+    scope, live = (
+        Scope(WORKSPACE, user_id="alice"),
+        visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", NOW),
+    )
     near = NearVectors(scopes.exactly("v", scope), live, VECTOR, 1, 5, 20_000)
-    here = scopes.exactly("m", scope) & visibility.live("m")
-    parts = Parts(near.scope.sql, here.sql, live.sql, visibility.alive("m", NOW).sql, 1)
+    here = scopes.exactly("m", scope) & visibility.not_archived("m")
+    parts = Parts(near.scope.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
     compared = {**here.values, **near.values, "hash": "0123", "max_close": exact.MAX_CLOSE}
     return {
         "scope_summary": (candidates.summary_statement(plan.scope.sql), summary),
@@ -98,8 +101,8 @@ def statements() -> dict[str, Statement]:
 
 def _entities(plan: SearchPlan) -> Statement:
     known = {"entities": [MEMORY], "keys": ["zenobia"], "query_keys": ["zenobia"], "links": entity_arm.MAX_LINKS}
-    values = {**plan.scope.values, **plan.rows.values, **known, "arm": plan.arm_limit}
-    return entity_arm.linked_statement(plan.scope.sql, plan.rows.sql), values
+    values = {**plan.scope.values, **plan.conditions.values, **known, "arm": plan.arm_limit}
+    return entity_arm.linked_statement(plan.scope.sql, plan.conditions.sql), values
 
 
 def _without_vector(statistics: TermStatistics) -> Statement:

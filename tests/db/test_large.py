@@ -210,7 +210,7 @@ async def _speakers(session: Session, plan: SearchPlan) -> list[str]:
     return list((await candidates.summary(session, plan.scope, count_to=ROWS)).speakers)
 
 
-SHOWN = visibility.rows(
+SHOWN = visibility.conditions(
     "m", Query(Scope(UUID(int=0), user_id="small"), CleanText("?"), 10), datetime(2026, 11, 1, tzinfo=UTC)
 )
 """What every search asks of a row."""
@@ -227,7 +227,7 @@ async def test_words_are_read_from_the_scopes_btree_alone(
         store.asking("small", asked_at=datetime(2026, 2, 1, tzinfo=UTC)),
         scope=scopes.matching("m", scope),
         vector_scope=scopes.matching("v", scope),
-        rows=SHOWN,
+        conditions=SHOWN,
     )
     statement, values = exact.statement(plan), exact.values(plan)
     async with database.snapshot(store.workspace) as session:
@@ -273,7 +273,7 @@ async def test_rows_with_many_words_are_counted_and_found(database: Database) ->
             await raw.execute(row, tenant.workspace_id, one, name, channel, own, near)
         found = await exact.find(session, plan)
     assert found is not None
-    assert found.texts == len(sizes)
+    assert found.text_count == len(sizes)
     for term in terms:
         assert found.text_df.get(term, 0) == sum(own >= term for own, _ in sizes)
         assert found.context_df.get(term, 0) == sum((near or own) >= term for own, near in sizes)
@@ -387,9 +387,12 @@ async def test_the_functions_walk_their_gin_index(
 def _narrowed(store: LargeScope, narrow: Narrow, **more: Any) -> SearchPlan:
     """The big user\'s rows that the conditions leave, with the filter keys and column ranges they need."""
     where = store.asking("big", **more)
-    rows = visibility.narrowed("m", narrow, Window(), where.rows)
+    rows = visibility.filtered("m", narrow, Window(), where.conditions)
     return replace(
-        where, rows=rows, filter_keys=filter_keys.needed(narrow), column_ranges=column_ranges.needed(narrow, Window())
+        where,
+        conditions=rows,
+        filter_keys=filter_keys.needed(narrow),
+        column_ranges=column_ranges.needed(narrow, Window()),
     )
 
 
@@ -437,7 +440,7 @@ async def test_conditions_that_leave_few_rows_make_a_small_scope(
         found = await candidates.find(session, replace(where, limit=there), ROWS, binary_rows=0)
         scanned = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=(), limit=max(there, 1))
         before = await approximate.find(session, scanned, "hnsw")
-    assert found.texts == there < ARM
+    assert found.text_count == there < ARM
     assert {each for arm in found.arms.values() for each in arm} == set().union(*map(set, before.arms.values()))
     assert found.path == ("exact" if embedded else "none")
     assert before.path != "exact"
@@ -491,13 +494,13 @@ async def test_or_by_the_scope_and_the_marks_together(database: Database, store:
     """240 rows bear one of these, and mostly that is more than are few; 14 are of the user who asks."""
     narrow = Narrow(tags=tuple(f"t{number}" for number in range(8)))
     where = replace(store.plan("small"), exact_rows=reach, filter_keys=filter_keys.needed(narrow))
-    where = replace(where, rows=visibility.narrowed("m", narrow, Window(), where.rows))
+    where = replace(where, conditions=visibility.filtered("m", narrow, Window(), where.conditions))
     async with database.snapshot(store.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
         found = await session.scalar(typed(text(f"SELECT {prefilter.FEW_IDS}")), prefilter.values(where))
         assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + 1
-        rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}")
-        there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.rows.values})}
+        rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.conditions.sql}")
+        there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.conditions.values})}
     assert len(there) == 14
     assert found is None if reach < len(there) else set(found) == there
 
@@ -506,7 +509,7 @@ async def test_or_by_the_btree_of_a_column(database: Database, store: LargeScope
     async with database.read(store.workspace) as session:
         for narrow, index in zip(BOUNDED, ("timestamp", "timestamp", "importance", "pk"), strict=True):
             where = _narrowed(store, narrow)
-            probe, few = prefilter.probe(where), await prefilter.narrowed(session, where)
+            probe, few = prefilter.probe(where), await prefilter.few_rows(session, where)
             assert few is not None
             statement, values = exact.statement(few), exact.values(few)
             plans = [await _plan(session, probe, prefilter.values(where)), await _plan(session, statement, values)]
@@ -548,7 +551,7 @@ async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
     """By marks that leave too many for a small scope, or by a bound that a btree serves where the planner likes it."""
     where = _narrowed(store, narrow, limit=50)
     async with database.snapshot(store.workspace) as session:
-        assert await prefilter.narrowed(session, where) is None
+        assert await prefilter.few_rows(session, where) is None
         there = await _count(session, where)
         found = await approximate.find(session, where, strategy)
         plain = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=())
@@ -564,8 +567,8 @@ async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
 
 
 async def _count(session: Session, where: SearchPlan) -> int:
-    sql = f"SELECT count(*) FROM memory m WHERE {where.scope.sql} AND {where.rows.sql}"
-    return int(await session.scalar(text(sql), {**where.scope.values, **where.rows.values}) or 0)
+    sql = f"SELECT count(*) FROM memory m WHERE {where.scope.sql} AND {where.conditions.sql}"
+    return int(await session.scalar(text(sql), {**where.scope.values, **where.conditions.values}) or 0)
 
 
 COUNTS = [
@@ -610,7 +613,7 @@ async def test_the_exact_path_counts_and_finds_everything(database: Database, st
             found = await exact.find(session, where)
         assert found is not None
         assert found.path == "exact"
-        assert found.texts == there
+        assert found.text_count == there
         ids = {each for arm in found.arms.values() for each in arm}
         assert len(ids) >= min(50, there)
 
@@ -623,7 +626,7 @@ async def test_words_rank_by_bm25(database: Database, store: LargeScope) -> None
         small_plan = store.plan("small", terms=terms, arm_limit=ROWS, limit=5)
         found = await exact.find(session, small_plan)
         assert found is not None
-        idf = {term: bm25.idf(found.texts, found.text_df[term]) for term in terms}
+        idf = {term: bm25.idf(found.text_count, found.text_df[term]) for term in terms}
         measured = await features.read(session, small_plan, found.arms["text_lexical"], TermIdf(idf, idf))
     held = {store.ids[n - 1]: {1, 100 + n % 50, 1000 + n} & set(terms) for n in small}
     wanted = sorted(held, key=lambda each: (-sum(idf[term] for term in held[each]), each))
@@ -698,9 +701,9 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: LargeScop
 
 async def _kept_plan(database: Database, store: LargeScope, shape: Callable[[Parts], TextClause]) -> str:
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
-    alive = visibility.alive("m", now)
-    live = visibility.live("m") & alive
-    here = scopes.exactly("m", scope) & visibility.live("m")
+    alive = visibility.not_expired_nor_in_review("m", now)
+    live = visibility.not_archived("m") & alive
+    here = scopes.exactly("m", scope) & visibility.not_archived("m")
     statement = shape(Parts(scopes.exactly("v", scope).sql, here.sql, live.sql, alive.sql, 1))
     async with database.read(store.workspace, generic_plans=True) as session:
         wanted, parameters = direct.compiled(statement, session.dialect)

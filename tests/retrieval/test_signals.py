@@ -82,9 +82,9 @@ def features(found: list[Row], wanted: frozenset[str]) -> Features:
 
 
 def one_by_one(row: Row, query_context: QueryContext) -> Signals:
-    """One candidate, by the rules as they are told in docs/retrieval.md."""
+    """One candidate, by the rules of docs/ranking.md."""
     parsed = query_context.parsed
-    held = {term for term, number in query_context.terms.items() if number in row["terms"]}
+    held = {term for term, number in query_context.term_ids.items() if number in row["terms"]}
     if query_context.time_span is not None:
         time = float(matching.relative_recency([row["timestamp"]], *query_context.time_span)[0])
     else:
@@ -155,12 +155,12 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
         entity_weights={"acme": 0.6},
         stats={each: RankingStats(random.random(), random.random()) for each in ids[:40]},
         goals={each: random.random() for each in ids},
-        texts=60,
+        text_count=60,
     )
     columns = features(found, signals.wanted_features(query_context, matching_texts=1))
     query_context = replace(signals.with_features(query_context, columns, 1, float), goals=query_context.goals)
     asked = signals.fusion_context(query_context)
-    fused = fusion.fuse(signals.of(columns, query_context), asked, fusion=method)
+    fused = fusion.fuse(signals.columns(columns, query_context), asked, fusion=method)
     wanted = fusion.fuse([one_by_one(row, query_context) for row in found], asked, fusion=method)
     assert [hit.key for hit in fused] == [hit.key for hit in wanted]
     for hit, other in zip(fused, wanted, strict=True):
@@ -174,7 +174,7 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
 def test_what_a_question_does_not_ask_is_not_read() -> None:
     parsed = query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC"))
     query_context = QueryContext(
-        Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), parsed, NOW, {}, NO_IDF, {}, texts=1_000
+        Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), parsed, NOW, {}, NO_IDF, {}, text_count=1_000
     )
     always = {"ended", "temporal_tag"}
     assert signals.wanted_features(query_context, matching_texts=200) == always
@@ -204,7 +204,7 @@ def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
         terms,
         NO_IDF,
         dict.fromkeys(terms, 0.5) | {"odd7": 1.0},
-        texts=1_000,
+        text_count=1_000,
     )
     found = rows(Random(7), list(range(20_000, 20_060)))
     found[3]["terms"].append(7)
@@ -213,7 +213,7 @@ def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
     took_s = []
     for _ in range(3):  # the collector may run in one of them, and has all that the tests before have left to look at
         began = time.thread_time()
-        rare = signals.of(columns, query_context).signals["rare"]
+        rare = signals.columns(columns, query_context).signals["rare"]
         took_s.append(time.thread_time() - began)
     assert min(took_s) < 0.5
     assert {at: value for at, value in enumerate(rare) if value} == {3: 1.0, 4: 0.5}

@@ -204,7 +204,7 @@ async def neighbours(
     if vector is None:
         return []
     scope = Scope(workspace_id, memory.user_id, memory.agent_id, memory.run_id, memory.channel)
-    rows = visibility.live("m") & visibility.alive("m", now)
+    rows = visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", now)
     own_vector = np.asarray(vector, dtype=np.float32)
     wanted = NearVectors(scopes.exactly("v", scope), rows, own_vector, generation, limit + 1, exact_rows)
     near = await nearest.find(session, wanted)

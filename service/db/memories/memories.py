@@ -57,7 +57,7 @@ async def get_many(
     """The memories among `ids` that exist; with `alive_at` only those that have not expired by then."""
     if not ids:
         return {}
-    alive = Condition("true") if alive_at is None else visibility.alive("m", alive_at)
+    alive = Condition("true") if alive_at is None else visibility.not_expired_nor_in_review("m", alive_at)
     values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
     return {row.id: _memory(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
 

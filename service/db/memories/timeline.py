@@ -105,9 +105,9 @@ def _rows(
 ) -> Condition:
     rows = scopes.matching(alias, scope)
     if kind is EventKind.SEMANTIC:
-        rows &= visibility.alive(alias, now) & Condition(f"{alias}.turn_index IS NULL")
+        rows &= visibility.not_expired_nor_in_review(alias, now) & Condition(f"{alias}.turn_index IS NULL")
     if kind in (EventKind.SEMANTIC, EventKind.EPISODIC) and not include_archived:
-        rows &= visibility.live(alias)
+        rows &= visibility.not_archived(alias)
     if window.start is not None:
         rows &= Condition(f"{moment} >= :window_start", {"window_start": window.start})
     if window.end is not None:

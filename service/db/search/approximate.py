@@ -181,7 +181,7 @@ def values(plan: SearchPlan, strategy: VectorStrategy, statistics: TermStatistic
     companions = term_statistics.companion_terms
     found: dict[str, Any] = {
         **prefilter.values(plan),
-        **plan.rows.values,
+        **plan.conditions.values,
         **plan.scope.values,
         **plan.vector_scope.values,
         "arm_limit": plan.arm_limit,
@@ -215,7 +215,7 @@ def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
     return _statement(
         plan.scope.sql,
         plan.vector_scope.sql,
-        plan.rows.sql,
+        plan.conditions.sql,
         tuple(ranges),
         plan.generation,
         None if plan.vector is None else len(plan.vector),

@@ -31,8 +31,8 @@ MAX_SPEAKERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ScopeSummary:
-    """What is known of a scope before it is searched. `rows`: counted up to one above the size from which on nothing
-    changes. `speakers`: the names that clients gave, the first 200 by the alphabet."""
+    """What is known of a scope before it is searched. `rows`: counted up to `count_to` + 1, as no strategy depends
+    on more. `speakers`: the names that clients gave, the first 200 by the alphabet."""
 
     rows: int
     speakers: tuple[str, ...]
@@ -69,7 +69,7 @@ async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_ro
     """The candidates of all arms, in a scope that had so many rows a few seconds ago. One that has outgrown
     `exact_rows` since then is searched as a large one."""
     if scope_rows >= PREFILTER_ROWS:
-        few = await prefilter.narrowed(session, plan)
+        few = await prefilter.few_rows(session, plan)
         if few is not None and (found := await exact.find(session, few)) is not None:
             return found
     if scope_rows <= plan.exact_rows and (found := await exact.find(session, plan)) is not None:

@@ -56,8 +56,8 @@ async def find_neighbours(
     rows = _live("m", now)
     rows = rows & filters.compiled("m", draft.given.compare) if draft.given.compare else rows
     vectors = scopes.exactly("v", draft.scope)
-    here = scopes.exactly("m", draft.scope) & visibility.live("m")
-    parts = Parts(vectors.sql, here.sql, rows.sql, visibility.alive("m", now).sql, generation)
+    here = scopes.exactly("m", draft.scope) & visibility.not_archived("m")
+    parts = Parts(vectors.sql, here.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)
     close = max(MAX_CLOSE, limit * MIN_CLOSE)
     values = {**here.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
     values |= {"limit": limit, "max_close": close, "exact_rows": exact_rows}
@@ -88,7 +88,7 @@ async def _nearest(
 # Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST.
 # A scope of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'expired'.
 # Uses ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
-# (generic_plans). OFFSET 0: from the scope's vectors to their rows, however few a workspace has on average.
+# (generic_plans). OFFSET 0 makes the planner start at the scope's vectors and look up each row by key.
 COMPARE_ALL = """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
@@ -201,7 +201,9 @@ async def with_hashes(
 
 
 def _live(alias: str, now: datetime) -> Condition:
-    return visibility.live(alias) & visibility.alive(alias, now) & visibility.comparable(alias)
+    return (
+        visibility.not_archived(alias) & visibility.not_expired_nor_in_review(alias, now) & visibility.comparable(alias)
+    )
 
 
 TEXTS = typed(text("SELECT id, content, hash, version FROM memory WHERE workspace_id = :workspace AND id = ANY(:ids)"))

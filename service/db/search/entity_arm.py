@@ -100,7 +100,7 @@ async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now:
     next_to = await _next_to(session, plan, known, now)
     values = {
         **plan.scope.values,
-        **plan.rows.values,
+        **plan.conditions.values,
         "entities": [row.id for row in (*known, *next_to)],
         "keys": [row.name_key for row in (*known, *next_to)],
         "query_keys": list(named_as),
@@ -109,7 +109,7 @@ async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now:
     }
     memories: dict[UUID, frozenset[str]] = {}
     text_counts: dict[str, float] = {}
-    for row in await direct.fetch(session, linked_statement(plan.scope.sql, plan.rows.sql), values):
+    for row in await direct.fetch(session, linked_statement(plan.scope.sql, plan.conditions.sql), values):
         memories[row.memory_id] = frozenset(row.names)
         text_counts |= dict(zip(row.names, row.texts, strict=True))
     ids = tuple(dict.fromkeys(row.id for row in known))

@@ -25,10 +25,15 @@ from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
 from service.domain.bm25 import IDF_SQL
 
-MIN_CLOSE, CLOSE_SHARE, MAX_CLOSE = 4, 40, 800
-"""So many times an arm's size are compared exactly, in larger scopes a fortieth of the rows, up to MAX_CLOSE: of the
-ten nearest in 3,000, 20,000 and 100,000 vectors all were among the first 200, 400 and 800 by binary distance (200
-queries, 384 components)."""
+MIN_CLOSE: Final = 4
+"""Of the nearest by binary distance at least so many times an arm's size are compared exactly."""
+
+CLOSE_SHARE: Final = 40
+"""In larger scopes one in so many rows is compared exactly."""
+
+MAX_CLOSE: Final = 800
+"""No more than so many are compared exactly: of the ten nearest in 3,000, 20,000 and 100,000 vectors all were among the
+first 200, 400 and 800 by binary distance (200 queries, 384 components)."""
 
 MAX_COMPARED_TERMS: Final = 48
 """A query of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each
@@ -100,8 +105,8 @@ frequency AS MATERIALIZED (
     FROM counted, frequency
 ),
 
--- Vectors: the nearest by binary distance, read from the scope's btree alone, with as many to spare as rows are hidden,
--- which makes joining the scope needless and loses none (NOT IN is asked of a hash table, however many these are)
+-- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
+-- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
 text_binary AS MATERIALIZED (
     SELECT v.memory_id AS id, {binary_distance} AS bits FROM memory_vector v
     WHERE (SELECT is_small FROM counted) AND {vector_scope} AND v.generation = {generation} AND v.kind = 'text'
@@ -196,7 +201,7 @@ async def find(session: Session, plan: SearchPlan) -> Candidates | None:
 def statement(plan: SearchPlan) -> TextClause:
     """The whole statement; tests/db/golden has it with the values filled in."""
     return _statement(
-        plan.scope.sql, plan.vector_scope.sql, plan.rows.sql, plan.generation, prefiltered=plan.prefiltered
+        plan.scope.sql, plan.vector_scope.sql, plan.conditions.sql, plan.generation, prefiltered=plan.prefiltered
     )
 
 
@@ -204,7 +209,7 @@ def values(plan: SearchPlan) -> dict[str, Any]:
     return {
         **plan.scope.values,
         **plan.vector_scope.values,
-        **plan.rows.values,
+        **plan.conditions.values,
         "exact_rows": plan.exact_rows,
         "terms": list(plan.terms),
         "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,

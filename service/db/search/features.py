@@ -47,8 +47,8 @@ ALWAYS: Mapping[str, str] = {
 }
 
 SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
-"""Wanted, it widens `phrasing` to all texts of up to so many bytes. Longer ones are no talk between two, are stored out
-of line, and are too much to hand over for each candidate."""
+"""Wanted, it widens `phrasing` to all texts of up to so many bytes. Longer ones are documents rather than messages, are
+stored out of line, and are too much to hand over for each candidate."""
 
 OPTIONAL: Mapping[str, str] = {
     "original_cosine": cosine("t.embedding", ":original_vector"),
@@ -151,7 +151,7 @@ def statement(
         wanted |= {"original_cosine"}
     values = {
         **plan.scope.values,
-        **plan.rows.values,
+        **plan.conditions.values,
         "ids": list(ids),
         "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,
         "original_vector": HalfVector(plan.original_vector) if plan.original_vector is not None else None,
@@ -159,7 +159,7 @@ def statement(
         "context_idf": SparseVector(dict(idf.of_contexts), TERM_DIMENSIONS),
         "tags": list(plan.tags),
     }
-    return _statement(plan.scope.sql, plan.rows.sql, plan.generation, wanted), values
+    return _statement(plan.scope.sql, plan.conditions.sql, plan.generation, wanted), values
 
 
 @lru_cache(maxsize=1024)

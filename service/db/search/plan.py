@@ -20,10 +20,10 @@ from service.domain.query import VectorPath
 class SearchPlan:
     """Where a search looks, what for, and how many it wants.
 
-    `scope`, `vector_scope`: the scope as a condition on `memory m` and on `memory_vector v`. `rows`: what else a row
-    must be. `filter_keys`, `column_ranges`: what every row that meets `rows` carries, for the indexes. `exact_rows`:
-    up to so many rows of a scope are read one by one. `prefiltered`: scope, vectors and rows are those of a few rows
-    whose ids were looked up first (prefilter.py).
+    `scope`, `vector_scope`: the scope as a condition on `memory m` and on `memory_vector v`. `conditions`: what else
+    a row must meet. `filter_keys`, `column_ranges`: what every row that meets them carries, for the indexes.
+    `exact_rows`: up to so many rows of a scope are read one by one. `prefiltered`: scope and vectors are those of a few
+    rows whose ids were looked up first (prefilter.py).
 
     `terms`: ids of the query's terms. `vector`: what is searched with, None without an embedder; `original_vector`:
     that of the query as it was sent, where another one is searched with. `asked_at`: middle of the time that the query
@@ -33,7 +33,7 @@ class SearchPlan:
 
     scope: Condition
     vector_scope: Condition
-    rows: Condition
+    conditions: Condition
     generation: int
     exact_rows: int
     filter_keys: FilterKeys = NO_FILTER_KEYS
@@ -55,11 +55,11 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """`arms`: ids by arm, best first. `texts`: how many rows the search may see; in a large scope about how many texts
-    the workspace has. `text_df`, `context_df`: in how many texts, and in how many contexts, a term occurs. `path`: how
-    vectors were searched."""
+    """`arms`: ids by arm, best first. `text_count`: how many memories the search may see; in a large scope about how
+    many the workspace has. `text_df`, `context_df`: in how many texts, and in how many contexts, a term occurs.
+    `path`: how vectors were searched."""
 
-    texts: int
+    text_count: int
     text_df: Mapping[int, float]
     context_df: Mapping[int, float]
     arms: Mapping[str, Sequence[UUID]] = field(default_factory=dict)

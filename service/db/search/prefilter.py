@@ -60,7 +60,7 @@ NO_CONDITION: Final = Condition("true")
 COLUMN_TYPES: Final = {"id": "uuid", "timestamp": "timestamptz", "created_at": "timestamptz", "importance": "float8"}
 
 
-async def narrowed(session: Session, plan: SearchPlan) -> SearchPlan | None:
+async def few_rows(session: Session, plan: SearchPlan) -> SearchPlan | None:
     """The plan for the few rows that can meet the conditions; None where no index tells that they leave `exact_rows`
     rows of the workspace at most, and MAX_FEW."""
     if not plan.filter_keys and not plan.column_ranges:
@@ -89,20 +89,20 @@ def cut_down(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
     """The plan for those rows with the filter keys, or in the column range, that meet the conditions, so that none of
     them is hidden. They and their vectors are found by their ids; scope and conditions are asked of each row that was
     read. As plain conditions next to the ids they made a scan of the whole scope look cheap to a planner that knew
-    nothing of the workspace, hence coalesce(). The function stands in a subquery: to learn how many ids it gives, the
-    planner would call it, too."""
+    nothing of the workspace, hence coalesce(). The function stands in a subquery, because the planner would otherwise
+    call it as well, to estimate how many ids it returns."""
     if by is None:
         ids = f"CAST((SELECT {FEW_IDS}) AS uuid[])"
     else:
         ids = IDS_IN_RANGE.format(range=in_range("b", plan.column_ranges.index(by), by))
-    conditions = plan.scope & plan.rows
+    conditions = plan.scope & plan.conditions
     scope = Condition(f"m.workspace_id = :workspace AND m.id = ANY ({ids})", values(plan))
     scope &= Condition(f"coalesce({conditions.sql}, false)", conditions.values)
     vector_scope = Condition(
         "v.workspace_id = :workspace AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])",
         {"workspace": plan.workspace_id},
     )
-    return replace(plan, scope=scope, rows=NO_CONDITION, vector_scope=vector_scope, prefiltered=True)
+    return replace(plan, scope=scope, conditions=NO_CONDITION, vector_scope=vector_scope, prefiltered=True)
 
 
 def in_range(alias: str, at: int, bounds: ColumnRange) -> str:
@@ -114,7 +114,7 @@ def in_range(alias: str, at: int, bounds: ColumnRange) -> str:
     return " AND ".join(f"{column} {shapes[end].format(name=_parameter(at, bounds, end))}" for end, _ in _ends(bounds))
 
 
-def of_scope(scope: Condition) -> dict[str, Any]:
+def scope_parameters(scope: Condition) -> dict[str, Any]:
     """The ids and channels of a scope, as the functions over GIN take them."""
     given = scope.values
     channels = given.get("channels") or [given[name] for name in ("channel", "global_channel") if name in given]
@@ -128,7 +128,7 @@ def values(plan: SearchPlan) -> dict[str, Any]:
     groups = (plan.filter_keys.all_of, *plan.filter_keys.any_of, (), ())
     found = {
         "workspace": plan.workspace_id,
-        **of_scope(plan.scope),
+        **scope_parameters(plan.scope),
         "since": since,
         "until": until,
         **_row_with("all_of", groups[0]),

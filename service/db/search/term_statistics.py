@@ -20,16 +20,16 @@ from service.db.engine import Session
 from service.db.scopes import typed
 
 MIN_TEXTS: Final = 5
-"""A term in fewer texts has no row: most terms are such, and they tell who wrote them."""
+"""A term in fewer texts is not stored: rarer terms could identify their author, and most terms are rarer."""
 
 MIN_WORKSPACES: Final = 5
-"""A term counts among those of all workspaces when so many use it: fewer would tell of a neighbour's texts."""
+"""A term is counted over all workspaces if this many use it: rarer terms could reveal another tenant's texts."""
 
 PRIOR_TEXTS: Final = 1_000
-"""As so many texts of the workspace the shares of all workspaces count."""
+"""Weight of the share among all workspaces, as a number of pseudo-texts."""
 
 MAX_SAMPLED: Final = 200_000
-"""Of more texts only a sample is counted: every second, third ... one."""
+"""Above this many texts only a sample is counted: every second, third ... one."""
 
 ALL_TEXTS: Final = 0
 """The row that counts texts, not a term: term ids begin at 1."""
@@ -40,8 +40,9 @@ COMMON_SHARE: Final = 0.02
 MAX_OPENED_ROWS: Final = 10_000
 """Nor do the more frequent of the others as soon as the rarer open so many rows together: some 20 ms of work."""
 
-COMPANIONS: Final = 2
-"""Of so many terms one has to occur together with a common one. With five, half as much was read as without."""
+MAX_COMPANION_TERMS: Final = 2
+"""If only a common term is left, a row must also contain one of this many next rarest terms. With five, half as many
+rows were read as without."""
 
 # pk_term_stat; the policy `common` shows the rows of the nil workspace beside one's own.
 READ = typed(
@@ -138,7 +139,7 @@ def companion_terms(frequency: Mapping[int, float], texts: float) -> list[int]:
     if len(selective) != 1 or frequency[selective[0]] <= MAX_OPENED_ROWS:
         return []
     rarest = frequency[selective[0]]
-    return [term for term in _rarest_first(frequency) if frequency[term] > rarest][:COMPANIONS]
+    return [term for term in _rarest_first(frequency) if frequency[term] > rarest][:MAX_COMPANION_TERMS]
 
 
 def _rarest_first(frequency: Mapping[int, float]) -> list[int]:

@@ -1,5 +1,5 @@
-"""Which memories a search may see: the rules of archive, expiry, review, validity and time, and all that the caller
-narrowed it by, as one condition that every arm of a search shares."""
+"""Which memories a search may see: the rules of archive, expiry, review, validity and time, and the caller's filters,
+as one condition that every arm of a search shares."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from service.db.scopes import Condition, typed
 from service.domain.query import Narrow, Query, Validity, Window
 
 
-def rows(alias: str, query: Query, now: datetime) -> Condition:
+def conditions(alias: str, query: Query, now: datetime) -> Condition:
     """Everything but the scope. A given window lifts the exclusion of what is not valid now."""
-    found = alive(alias, now)
+    found = not_expired_nor_in_review(alias, now)
     if not query.include_archived:
-        found &= live(alias)
+        found &= not_archived(alias)
     if query.window.is_open and query.narrow.valid_at is None:
         found &= valid(alias, query.validity, now)
-    return narrowed(alias, query.narrow, query.window, found)
+    return filtered(alias, query.narrow, query.window, found)
 
 
 def valid(alias: str, validity: Validity, now: datetime) -> Condition:
-    """Validity [t_valid, t_invalid): `demote` lets in what is over, `ignore` also what is to come."""
+    """Validity [t_valid, t_invalid): `demote` also includes what is no longer valid, `ignore` also what is not yet."""
     if validity == "ignore":
         return Condition("true")
     found = Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)", {"now": now})
@@ -37,8 +37,8 @@ def valid(alias: str, validity: Validity, now: datetime) -> Condition:
     return found
 
 
-def narrowed(alias: str, narrow: Narrow, window: Window, found: Condition) -> Condition:
-    """`found`, and what the caller narrowed it by. Array operators are filters: under the policy no index serves
+def filtered(alias: str, narrow: Narrow, window: Window, found: Condition) -> Condition:
+    """`found` and the caller's filters. Array operators are checked row by row: under the policy no index serves
     them."""
     if window.start is not None:
         found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": window.start})
@@ -69,14 +69,14 @@ def _words(shape: str, name: str, words: Sequence[str]) -> Condition:
     return Condition(shape.format(words=f"CAST(:{name} AS text[])"), {name: list(words)})
 
 
-def live(alias: str) -> Condition:
-    """What is not archived."""
+def not_archived(alias: str) -> Condition:
+    """Memories that are not archived."""
     return Condition(f"NOT {alias}.archived")
 
 
-def alive(alias: str, now: datetime) -> Condition:
-    """What has not expired, whether or not the job that removes it has run, and does not wait for a review: until
-    then only reviews show it."""
+def not_expired_nor_in_review(alias: str, now: datetime) -> Condition:
+    """Memories that have not expired, even if the job that removes them has not run yet, and do not await a review:
+    only reviews show those."""
     here = f"({alias}.expires_at IS NULL OR {alias}.expires_at > :now) AND {alias}.review_status IS NULL"
     return Condition(here, {"now": now})
 
@@ -108,8 +108,8 @@ async def most_important(session: Session, rows: Condition, *, limit: int) -> Se
 
 @dataclass(frozen=True, slots=True)
 class RuleCheck:
-    """A memory of the scope, as far as the rules of visibility read it. `is_visible`: all of them let it through;
-    `is_wanted`: those do that the caller narrowed the search by, but for times."""
+    """A memory of the scope, as far as the rules of visibility read it. `is_visible`: it passes all of them;
+    `is_wanted`: it passes the caller's filters, ignoring times."""
 
     archived: bool
     expires_at: datetime | None
@@ -125,7 +125,8 @@ class RuleCheck:
 async def check(
     session: Session, scope: Condition, rows: Condition, narrow: Condition, memory_id: UUID
 ) -> RuleCheck | None:
-    """How one memory meets these rules, of which `narrow` are a part; None when the scope does not hold it."""
+    """How one memory meets these rules; `narrow`: the caller's filters, a part of `rows`. None when it is not in the
+    scope."""
     values = {**scope.values, **rows.values, **narrow.values, "memory_id": memory_id}
     row = (await session.execute(_check(scope.sql, rows.sql, narrow.sql), values)).one_or_none()
     return RuleCheck(*row) if row is not None else None

@@ -105,8 +105,8 @@ frequency AS MATERIALIZED (
     FROM counted, frequency
 ),
 
--- Vectors: the nearest by binary distance, read from the scope's btree alone, with as many to spare as rows are hidden,
--- which makes joining the scope needless and loses none (NOT IN is asked of a hash table, however many these are)
+-- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
+-- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
 text_binary AS MATERIALIZED (
     SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v
     WHERE (SELECT is_small FROM counted)
