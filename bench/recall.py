@@ -1,10 +1,10 @@
 """What each signal of the ranking contributes: the same questions in many configurations, side by side.
 
-    python -m bench.recall PATH [--ways arms,sums,without,with] [--ids FILE] [--captions] [--url URL --key KEY]
+    python -m bench.recall PATH [--variants arms,sums,without,with] [--ids FILE] [--captions] [--url URL --key KEY]
 
-PATH: JSON lines as in `bench.load_conversations`, which stores them. Then every question is asked once for each way:
-each arm alone, plain sums, reciprocal ranks and the full search (`arms`, `sums`); the full search without one of its
-signals (`without`), and with one of its options (`with`). --ids FILE keeps which memory is which turn, so that a
+PATH: JSON lines as in `bench.load_conversations`, which stores them. Then every question is asked once for each
+variant: each arm alone, plain sums, reciprocal ranks and the full search (`arms`, `sums`); the full search without one
+of its signals (`without`), and with one of its options (`with`). --ids FILE keeps which memory is which turn, so that a
 service that holds the conversations already (--url) is asked again without storing them anew. Prints aggregates, never
 texts: recall@k, MRR and nDCG@10 as the mean over the questions that have evidence, by category, and latencies.
 """
@@ -25,14 +25,14 @@ from bench.numbers import mean, percentile, table
 from bench.target import Service
 from service.domain.ranking import Weights
 
-Way = Mapping[str, Any]
+Variant = Mapping[str, Any]
 FULL = "full search"
 NDCG_CUT = 10
 PARAMETERS = frozenset({"coverage"})
 """Of the weights: how a signal is measured, not what it counts."""
 
 
-def only(**weights: float) -> Way:
+def only(**weights: float) -> Variant:
     """A request in which nothing but these signals counts."""
     none = dict.fromkeys(Weights.model_fields.keys() - PARAMETERS, 0.0)
     factors = {"validity": False, "temporal_tag": False}
@@ -41,7 +41,7 @@ def only(**weights: float) -> Way:
 
 FOUR = ("text_lexical", "context_lexical", "text_vector", "context_vector")
 
-WAYS: Mapping[str, Mapping[str, Way]] = {
+VARIANTS: Mapping[str, Mapping[str, Variant]] = {
     "arms": {
         "words of the text (BM25)": only(text_lexical=1),
         "words with context (BM25)": only(context_lexical=1),
@@ -88,7 +88,7 @@ async def measure(
     service: Service,
     conversations: Sequence[dict[str, Any]],
     questions: Sequence[dict[str, Any]],
-    ways: Mapping[str, Way],
+    variants: Mapping[str, Variant],
     *,
     captions: bool,
     known: Mapping[str, Turns] | None,
@@ -98,16 +98,16 @@ async def measure(
     loaded = f"{len(conversations)} conversations, stored before."
     if known is None:
         known, loaded = await load_all(service, client, conversations, captions=captions)
-        await _ask_all(client, questions, known, {})  # whichever way comes first would pay for the embeddings
-    found = {name: await _ask_all(client, questions, known, way) for name, way in ways.items()}
+        await _ask_all(client, questions, known, {})  # whichever variant comes first would pay for the embeddings
+    found = {name: await _ask_all(client, questions, known, variant) for name, variant in variants.items()}
     await client.close()
     return loaded, known, found
 
 
 async def _ask_all(
-    client: Client, questions: Sequence[dict[str, Any]], turns: Mapping[str, Turns], way: Way
+    client: Client, questions: Sequence[dict[str, Any]], turns: Mapping[str, Turns], variant: Variant
 ) -> list[QueryResult]:
-    return [await ask(client, question, turns.get(question["conversation_id"], {}), **way) for question in questions]
+    return [await ask(client, each, turns.get(each["conversation_id"], {}), **variant) for each in questions]
 
 
 def report(found: Mapping[str, Sequence[QueryResult]]) -> str:
@@ -139,14 +139,14 @@ def _table(title: str, found: Mapping[str, Sequence[QueryResult]], *, timed: boo
     return table(head, rows)
 
 
-def chosen(words: str) -> dict[str, Way]:
-    """The ways of these groups, or single ones by name; raises SystemExit for an unknown name."""
-    found: dict[str, Way] = {}
-    single = {name: way for group in WAYS.values() for name, way in group.items()}
+def chosen(words: str) -> dict[str, Variant]:
+    """The variants of these groups, or single ones by name; raises SystemExit for an unknown name."""
+    found: dict[str, Variant] = {}
+    single = {name: variant for group in VARIANTS.values() for name, variant in group.items()}
     for word in (part.strip() for part in words.split(",")):
-        if word not in WAYS and word not in single:
-            raise SystemExit(f"{word!r} is none of {', '.join([*WAYS, *single])}")
-        found |= WAYS.get(word) or {word: single[word]}
+        if word not in VARIANTS and word not in single:
+            raise SystemExit(f"{word!r} is none of {', '.join([*VARIANTS, *single])}")
+        found |= VARIANTS.get(word) or {word: single[word]}
     return found
 
 
@@ -177,13 +177,13 @@ async def _bundles(
 def main(words: Sequence[str] | None = None) -> int:
     parser = target.arguments(__doc__)
     parser.add_argument("path", type=Path)
-    parser.add_argument("--ways", default=",".join(WAYS), help="groups or single ways, divided by commas")
+    parser.add_argument("--variants", default=",".join(VARIANTS), help="groups or single variants, divided by commas")
     parser.add_argument("--ids", type=Path, help="where to keep which memory is which turn")
     parser.add_argument("--bundle", action="store_true", help="instead: is the evidence in a bundle? (bench/bundle.py)")
     parser.add_argument("--budget", type=int, default=2_000, help="tokens of the bundle")
     parser.add_argument("--captions", action="store_true", help="store what a picture shows with the words beside it")
     options = parser.parse_args(words)
-    ways = chosen(options.ways)
+    variants = chosen(options.variants)
     conversations, questions = read(options.path)
     judged = [question for question in questions if question["evidence"]]
     if options.bundle:
@@ -192,7 +192,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     with target.chosen(options) as service:
         loaded, known, found = asyncio.run(
-            measure(service, conversations, judged, ways, captions=options.captions, known=_kept(options.ids))
+            measure(service, conversations, judged, variants, captions=options.captions, known=_kept(options.ids))
         )
     if options.ids is not None:
         options.ids.write_text(json.dumps(known, default=sorted), encoding="utf-8")

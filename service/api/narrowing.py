@@ -17,8 +17,8 @@ from service.retrieval import query_parsing
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
-MAX_KEPT = 20_000
-"""Characters of a filter that may be kept until a job comes to it."""
+MAX_STORED_CHARS = 20_000
+"""Characters of a filter that is stored for a job."""
 
 
 def _given(names: tuple[str, ...], kind: str) -> dict[str, JsonValue]:
@@ -88,17 +88,17 @@ class FilterInput(RequestModel):
 
 
 def tree(given: FilterInput | None, where: str = "filters") -> filters.Filter | None:
-    """The filter that a request asked for; raises InvalidInput naming the path inside it."""
+    """The filter of a request; raises InvalidInput naming the path inside it."""
     return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
 
 
 async def redacted_tree(given: FilterInput | None, res: Resources) -> filters.Filter | None:
-    """The same for a filter that may be written down: its texts are redacted like the memories it is compared with."""
+    """The filter of a request that is stored for a job: its texts are redacted like those of memories."""
     found = tree(given)
     if found is None or given is None:
         return None
-    if len(given.model_dump_json(exclude_unset=True)) > MAX_KEPT:
-        raise InvalidInput(f"filters: must not be longer than {MAX_KEPT} characters here.", field="filters")
+    if len(given.model_dump_json(exclude_unset=True)) > MAX_STORED_CHARS:
+        raise InvalidInput(f"filters: must not be longer than {MAX_STORED_CHARS} characters here.", field="filters")
     return await res.threads.run(filters.with_texts, found, _redacted)
 
 
@@ -179,11 +179,11 @@ class NarrowingFields(ScopeFields):
     @property
     def is_narrow(self) -> bool:
         """Whether the request narrows its scope, so that it needs no query."""
-        return self.time_query is not None or self.is_narrow_without_words_of_time
+        return self.time_query is not None or self.is_narrow_without_time_query
 
     @property
-    def is_narrow_without_words_of_time(self) -> bool:
-        """The same where `time_query` was not understood."""
+    def is_narrow_without_time_query(self) -> bool:
+        """The same, as if `time_query` had not been given: it may not be understood."""
         words = (self.tags, self.exclude_tags, self.categories, self.types)
         given = (self.filters, self.min_confidence, self.start, self.end, self.valid_at)
         return any(words) or any(each is not None for each in given)
@@ -202,7 +202,7 @@ class NarrowingFields(ScopeFields):
 
 
 def narrow(body: NarrowingFields, scope: Scope) -> Narrow:
-    """What a row of the scope must be; raises InvalidInput for a filter that cannot be asked."""
+    """The conditions of the request on rows of its scope; raises InvalidInput for an invalid filter."""
     ids: tuple[ScopeId, ...] = ("user_id", "agent_id", "run_id")
     return Narrow(
         filters=tree(body.filters),
@@ -219,7 +219,7 @@ def narrow(body: NarrowingFields, scope: Scope) -> Narrow:
 
 
 async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[str, ...]]:
-    """The time asked for, and a warning when it was not understood."""
+    """The time window of the request, and a warning when `time_query` was not understood."""
     if body.time_query is None:
         return Window(body.start, body.end), ()
     zone = body.timezone or res.settings.timezone

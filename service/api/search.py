@@ -42,7 +42,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"])
 NOTHING_LEFT = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
 
 Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
-"""By hit; None where they were not asked for."""
+"""By hit; None unless the request wants them."""
 
 RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
 
@@ -103,7 +103,7 @@ async def _search(
         query = _query(body, scope, text, limit, window, res)
         if text:
             found = await search(query, res)
-        elif window.is_open and not body.is_narrow_without_words_of_time:
+        elif window.is_open and not body.is_narrow_without_time_query:
             found = SearchResult((), "none", (NOTHING_LEFT,))  # the whole scope is no answer to "since my birthday"
         else:
             found = await most_important(query, res)

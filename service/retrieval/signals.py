@@ -209,8 +209,8 @@ def _speaker(found: Features, parsed: ParsedQuery) -> Column:
     if not found.speaker and not found.role:
         return np.zeros(len(found.ids))
     nobody: Sequence[str | None] = [None] * len(found.ids)
-    said = zip(found.speaker or nobody, found.role or nobody, strict=True)
-    return np.array([matching.speaker_match(parsed, speaker, role) for speaker, role in said], dtype=np.float64)
+    speakers = zip(found.speaker or nobody, found.role or nobody, strict=True)
+    return np.array([matching.speaker_match(parsed, speaker, role) for speaker, role in speakers], dtype=np.float64)
 
 
 def _timely(found: Features, context: QueryContext) -> Column:

@@ -12,7 +12,7 @@ from service.api.search_models import SearchRequest
 
 
 def test_every_way_is_a_request_that_the_service_takes() -> None:
-    for group in recall.WAYS.values():
+    for group in recall.VARIANTS.values():
         for way in group.values():
             SearchRequest.model_validate({"query": "x", "user_id": "u", **way})
 
@@ -23,7 +23,7 @@ def test_an_arm_alone_counts_alone() -> None:
     assert "coverage" not in weights
 
 
-def test_groups_and_single_ways() -> None:
+def test_groups_and_single_variants() -> None:
     assert len(recall.chosen("arms")) == 5
     assert list(recall.chosen("without time,full search")) == ["without time", recall.FULL]
     with pytest.raises(SystemExit):

@@ -34,17 +34,17 @@ from service.domain import bm25
 from service.domain.query import VectorPath, VectorStrategy
 
 GRAPH_OVERFETCH: Final = 2
-"""The graph is asked for so many times an arm's size: of a million vectors twice gave the same ten nearest as four
+"""The graph returns this many times an arm's size: of a million vectors twice gave the same ten nearest as four
 times, in three quarters of the time (60 queries without a condition and 60 that half of the rows meet)."""
 
 MAX_FROM_GRAPH: Final = 400
-"""What the graph is asked for at most unless more hits are wanted; hnsw.ef_search on the role is as large."""
+"""The graph returns at most this many unless more hits are wanted; hnsw.ef_search on the role is as large."""
 
 SCAN_LIMIT: Final = 20_000
 """Rows that a function over terms or tags reads at most: what bounds a query of frequent terms only."""
 
 MAX_CHECKED: Final = 20_000
-"""Nearest by binary distance that are held against the conditions; MAX_CLOSE of them are compared exactly."""
+"""Nearest by binary distance that are checked against the conditions; MAX_CLOSE of them are compared exactly."""
 
 ENOUGH_SHARE: Final[dict[VectorStrategy, int]] = {"binary": 1, "hnsw": 5}
 """That part of an arm has to be found: of fewer, the nearest ten may lie beyond where the search has ended."""
@@ -68,9 +68,9 @@ UNION ALL (SELECT 'context_vector', v.memory_id, {exact_distance} AS distance FR
     ORDER BY distance, v.memory_id LIMIT :arm_limit)
 """
 
-# ix_memory_vector_hnsw_<generation>. Whether a row that the graph comes by has the filter keys is asked of a hash
-# table, a tenth of what looking it up costs: where they leave few per cent of the scope, nearly all would be looked up
-# to be refused.
+# ix_memory_vector_hnsw_<generation>. A hash table tells whether a row on the graph's way has the filter keys, at a tenth
+# of what looking the row up costs: where the keys leave few per cent of the scope, nearly all rows would be looked up
+# and refused.
 HNSW: Final = """
 WITH {known_ids}approximate AS MATERIALIZED (
     SELECT v.memory_id AS id, {graph_distance} AS distance

@@ -3,8 +3,8 @@
 `narrow_ids` looks them up by their filter keys (domain/filter_keys.py) past row-level security, which keeps the
 application from every GIN index (docs/decisions/003-definer-functions.md), and gives ids of the workspace alone. Where
 there are no keys or they leave too many rows, the btree of a column may leave few (domain/column_ranges.py). Few rows
-are then answered like a small scope, row by row: conditions and policy are asked of each, and neither the graph nor a
-scan of the scope is needed. They are looked up twice, in one snapshot, so that no ids travel.
+are then answered like a small scope, row by row: conditions and policy are checked for each, and neither the graph nor
+a scan of the scope is needed. They are looked up twice, in one snapshot, so that no ids travel.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def _probe(cases: tuple[tuple[int, str], ...]) -> TextClause:
 
 def cut_down(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
     """The plan for those rows with the filter keys, or in the column range, that meet the conditions, so that none of
-    them is hidden. They and their vectors are found by their ids; scope and conditions are asked of each row that was
-    read. As plain conditions next to the ids they made a scan of the whole scope look cheap to a planner that knew
-    nothing of the workspace, hence coalesce(). The function stands in a subquery, because the planner would otherwise
-    call it as well, to estimate how many ids it returns."""
+    them is hidden. They and their vectors are found by their ids; scope and conditions are checked for each row read.
+    As plain conditions next to the ids they made a scan of the whole scope look cheap to a planner that knew nothing of
+    the workspace, hence coalesce(). The function stands in a subquery, because the planner would otherwise call it as
+    well, to estimate how many ids it returns."""
     if by is None:
         ids = f"CAST((SELECT {FEW_IDS}) AS uuid[])"
     else:
