@@ -68,7 +68,7 @@ UNION ALL (SELECT 'context_vector', v.memory_id, {exact_distance} AS distance FR
     ORDER BY distance, v.memory_id LIMIT :arm_limit)
 """
 
-# ix_memory_vector_hnsw_<generation>. A hash table tells whether a row on the graph's way has the filter keys, at a tenth
+# ix_memory_vector_hnsw_<generation>. A hash table tells whether a row the graph reaches has the filter keys, at a tenth
 # of what looking the row up costs: where the keys leave few per cent of the scope, nearly all rows would be looked up
 # and refused.
 HNSW: Final = """
