@@ -2,8 +2,8 @@
 
 Every conversation is stored with `infer=true`, both speakers as users with a `name`; counted are the live facts.
 - covered: the share of evidence turns that are a source of a fact. Evidence turns are those that any question rests on.
-- pronoun: the share of facts with a pronoun at all; unresolved: with one that nothing before it in the fact could be
-  meant by. The rule of both stands in `pronouns`.
+- pronoun: the share of facts with a pronoun at all; unresolved: with one that can refer to nothing
+  before it in the fact. The rules for both are in `pronouns`.
 - recall: the share of a question's evidence among the sources of the first k facts found, beside the same search over
   the turns, stored with `infer=false` for another user. Mean over the questions that have evidence.
 """
