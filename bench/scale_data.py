@@ -3,8 +3,8 @@
 Vectors are jittered copies of real embeddings: 30,000 sentences of our own (sentences.py) embedded by the local
 model, each copy turned by a random angle (cosine .88 to 1 to its original), so that they lie in clusters as real ones
 do. Texts are those sentences with three invented words drawn by Zipf's law behind them: some in every tenth text,
-many in one alone. Rows of all users are mixed, as they would arrive over time. Written past the wall by COPY as the
-superuser, without indexes; those are made again afterwards, as they were.
+many in one alone. Rows of all users are mixed, as they would arrive over time. Written past row-level security by COPY
+as the superuser, without indexes; those are made again afterwards, as they were.
 """
 
 from __future__ import annotations

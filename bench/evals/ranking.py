@@ -33,7 +33,7 @@ from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, matching, query_parsing, techniques
+from service.retrieval import fusion, matching, query_parsing, search
 from service.retrieval.fusion import FusionContext, Signals
 from service.retrieval.query_parsing import ParsedQuery
 
@@ -138,9 +138,7 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[IndexedText], res: Re
     people = {each.speaker for each in texts if each.speaker}
     seen = query_parsing.parse(asked["text"], NOW, UTC_ZONE, people)
     query = Query(Scope(OWNER, user_id="u"), CleanText(asked["text"]), 10)
-    vector = (
-        await techniques.embedded(query, CleanText(seen.embedding_text), [], res, request=seen.is_request)
-    ).searched
+    vector = (await search.embed(query, CleanText(seen.embedding_text), [], res, is_request=seen.is_request)).searched
     assert vector is not None
     text_idf = _idf(seen.terms, [each.text_terms for each in texts])
     context_idf = _idf(seen.terms, [each.context_terms for each in texts])

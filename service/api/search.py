@@ -39,7 +39,7 @@ from service.retrieval.search import most_important, search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
-NOTHING_LEFT = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
+NOTHING_ASKED = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
 
 Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
 """By hit; None unless the request wants them."""
@@ -104,7 +104,7 @@ async def _search(
         if text:
             found = await search(query, res)
         elif window.is_open and not body.is_narrow_without_time_query:
-            found = SearchResult((), "none", (NOTHING_LEFT,))  # the whole scope is no answer to "since my birthday"
+            found = SearchResult((), "none", (NOTHING_ASKED,))  # the whole scope is no answer to "since my birthday"
         else:
             found = await most_important(query, res)
         connected = await connected_to_hits(query, found.hits, res) if body.connected else None

@@ -20,7 +20,7 @@ Limit = Annotated[int, Field(ge=1, le=1_000)]
 LIMIT = "At most so many hits; fewer only when fewer match"
 MIN_SCORE = "Leaves out hits that score lower"
 VALIDITY = "What is over, or not valid yet: exclude leaves it out, demote ranks what is over lower, ignore shows all"
-CONNECTED = "Show with each hit the memories it is tied to, 5 by default"
+CONNECTED = "Show with each hit the memories it is connected to, 5 by default"
 
 
 class RankingFields(RequestModel):
@@ -154,7 +154,7 @@ class MemorySearchHit(MemoryResponse):
     )
     explain: ScoreExplanation | None = Field(None, description="With explain: how the score came about; else null")
     connected: list[ConnectedMemoryItem] | None = Field(
-        None, description="With connected: what it is tied to most strongly; else null"
+        None, description="With connected: the memories it is connected to most strongly; else null"
     )
 
 

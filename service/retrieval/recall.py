@@ -20,7 +20,7 @@ from service.domain.goal import Goal
 from service.domain.memory import Hit
 from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
-from service.domain.query import Narrow, Query, SearchResult, Window
+from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Window
 from service.errors import EmbeddingError
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -40,7 +40,9 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     """Returns the bundle, within `query.max_tokens`. Without an embedder only words, names and times count, and a
     warning says so."""
     limit = max(MIN_HITS, query.top_k)
-    search_query, used = await techniques.with_self_query(_search_query(query, limit), res)
+    search_query, used = _search_query(query, limit), dict[str, TechniqueUse]()
+    if search_query.ranking.techniques.self_query:
+        search_query, used = await techniques.with_self_query(search_query, res)
     ready = await search.prepare(search_query, res, used)
     turn_filter = TurnFilter(query.scope, query.since, channels=query.channels)
     turn_query = await turn_search.prepare(turn_filter, query.text, res)

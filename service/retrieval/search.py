@@ -7,6 +7,7 @@ the best. `finish` asks a reranker, again with nothing held.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -23,19 +24,22 @@ from service.db.memories import memories, stats
 from service.db.search import candidates, entity_arm, features, visibility
 from service.db.search.candidates import ScopeSummary
 from service.db.search.entity_arm import EntityMatches
-from service.db.search.features import Features, TermIdf
-from service.db.search.plan import Candidates, SearchPlan
-from service.domain import bm25, column_ranges, filter_keys
+from service.db.search.features import Features
+from service.db.search.plan import SearchPlan
+from service.domain import column_ranges, filter_keys
 from service.domain.clock import Stopwatch
 from service.domain.memory import Hit, Memory, ScoreTerm
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, VectorPath
 from service.domain.text import CleanText
+from service.errors import EmbeddingError
 from service.language import lexemes
+from service.providers.budget import overall_remaining_s
 from service.resources import Resources
 from service.retrieval import explanation, fusion, query_parsing, rerank, signals, techniques
 from service.retrieval.fusion import Ranked
 from service.retrieval.query_parsing import ParsedQuery
 from service.retrieval.signals import QueryContext
+from service.retrieval.techniques import AddedTexts, QueryVectors
 
 MIN_ARM_LIMIT: Final = 100
 """Candidates of each arm, at least; an arm hands in twice what is asked for."""
@@ -95,7 +99,9 @@ class ReadSearch:
 async def search(query: Query, res: Resources) -> SearchResult:
     """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
     signals count, and a warning says so."""
-    filtered, used = await techniques.with_self_query(query, res)
+    filtered, used = query, dict[str, TechniqueUse]()
+    if query.ranking.techniques.self_query:
+        filtered, used = await techniques.with_self_query(query, res)
     prepared, found = await _prepare_and_read(filtered, res, used)
     if not found.ranked and filtered != query:
         # the filters read out of the query match nothing, so it is searched for without them
@@ -137,16 +143,17 @@ async def _prepare_and_read(
 
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
     """The query parsed, widened and embedded, with nothing held."""
-    stopwatch, now = Stopwatch(), res.clock()
+    stopwatch, now, on = Stopwatch(), res.clock(), query.ranking.techniques
     plan = _plan(query, res, now)
-    summary, widened = await _summary(query, plan, res), await techniques.widened(query, res)
+    summary = await _summary(query, plan, res)
+    widened = await techniques.widened(query, res) if on.query_expansion or on.hyde else AddedTexts()
     timezone, user_id = query.timezone or res.settings.timezone, query.scope.user_id
     reference = query.reference or res.clock()
     parsed = await query_parsing.parse_off_loop(query.text, reference, timezone, summary.speakers, user_id, res)
     stopwatch.lap("read")
     more = [CleanText(query_parsing.without_names(text, summary.speakers, user_id)) for text in widened.texts]
     text = CleanText(parsed.embedding_text)
-    embedded = await techniques.embedded(query, text, more, res, request=parsed.is_request)
+    embedded = await embed(query, text, more, res, is_request=parsed.is_request)
     stopwatch.lap("embed")
     terms = {term: lexemes.term_id(term) for term in parsed.terms}
     plan = replace(
@@ -158,6 +165,21 @@ async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -
     )
     used = {**used, **widened.used, **embedded.used}
     return PreparedSearch(query, plan, summary.rows, parsed, terms, used, embedded.warnings, stopwatch, now)
+
+
+async def embed(
+    query: Query, text: CleanText, added: Sequence[CleanText], res: Resources, *, is_request: bool
+) -> QueryVectors:
+    """The vector of the query's text and the texts added to it; none, with a warning, when the embedder does not
+    answer."""
+    is_request = is_request and query.ranking.techniques.requests and len(text) <= techniques.MAX_CHARS
+    try:
+        async with asyncio.timeout(overall_remaining_s()):
+            if not added and not is_request:
+                return QueryVectors(await res.embedder.embed_query(query.scope.workspace_id, text))
+            return await techniques.mean_vector(query, text, added, res, is_request=is_request)
+    except (EmbeddingError, TimeoutError):
+        return QueryVectors(None, warnings=("embedding_unavailable: vectors were not searched.",))
 
 
 def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
@@ -213,7 +235,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     stopwatch.lap("entities")
     ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
     matching_texts = len(found.arms.get("text_lexical", ()))
-    context = _context(prepared, found, entities)
+    context = signals.query_context(query, prepared.parsed, prepared.now, prepared.term_ids, found, entities)
     wanted = signals.wanted_features(context, matching_texts)
     measured = await features.read(session, plan, ids, context.idf, wanted)
     if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
@@ -240,25 +262,6 @@ async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches
     if not names or not prepared.query.ranking.techniques.entity_centric:
         return EntityMatches()
     return await entity_arm.find(session, prepared.plan, names, now=prepared.now)
-
-
-def _context(prepared: PreparedSearch, found: Candidates, entities: EntityMatches) -> QueryContext:
-    texts, term_ids = found.text_count, prepared.term_ids
-    return QueryContext(
-        prepared.query,
-        prepared.parsed,
-        prepared.now,
-        term_ids,
-        # a term of the query that no text has counts in what a full match would score
-        TermIdf(
-            {number: bm25.idf(texts, found.text_df.get(number, 0.0)) for number in term_ids.values()},
-            {number: bm25.idf(texts, found.context_df.get(number, 0.0)) for number in term_ids.values()},
-        ),
-        {term: fusion.rarity(texts, found.text_df.get(number, 0.0)) for term, number in term_ids.items()},
-        entities,
-        signals.entity_weights(entities, texts),
-        text_count=texts,
-    )
 
 
 def _rank(context: QueryContext, measured: Features, limit: int) -> list[Ranked]:

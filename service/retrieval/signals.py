@@ -14,12 +14,13 @@ import numpy as np
 from service.db.memories.stats import RankingStats
 from service.db.search.entity_arm import EntityMatches
 from service.db.search.features import SHORT_TEXTS, Features, TermIdf
+from service.db.search.plan import Candidates
 from service.domain import bm25
 from service.domain.query import Query
 from service.domain.ranking import Ranking, Weights
 from service.domain.temporal import Mention
 from service.language.context import first_person, question_share
-from service.retrieval import matching, query_parsing
+from service.retrieval import fusion, matching, query_parsing
 from service.retrieval.fusion import Column, Columns, FusionContext
 from service.retrieval.query_parsing import ParsedQuery
 
@@ -35,7 +36,8 @@ GOAL_SIMILARITY = 0.70
 DAY_S = 86_400.0
 
 MAX_FEW_MATCHES = 3
-"""In a scope of hundreds. When at most so many texts contain a term of the query, its rare terms must match exactly."""
+"""When at most three texts contain a term of the query (in scopes below 150 texts one in fifty, but at least one), its
+rare terms must match exactly."""
 
 HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
 """What the technique `hybrid` adds to vectors."""
@@ -69,6 +71,33 @@ class QueryContext:
     @property
     def ranking(self) -> Ranking:
         return self.query.ranking
+
+
+def query_context(
+    query: Query,
+    parsed: ParsedQuery,
+    now: datetime,
+    term_ids: Mapping[str, int],
+    found: Candidates,
+    entities: EntityMatches,
+) -> QueryContext:
+    """What ranking knows of the query before the features are read."""
+    texts = found.text_count
+    return QueryContext(
+        query,
+        parsed,
+        now,
+        term_ids,
+        # a term of the query that no text has counts in what a full match would score
+        TermIdf(
+            {number: bm25.idf(texts, found.text_df.get(number, 0.0)) for number in term_ids.values()},
+            {number: bm25.idf(texts, found.context_df.get(number, 0.0)) for number in term_ids.values()},
+        ),
+        {term: fusion.rarity(texts, found.text_df.get(number, 0.0)) for term, number in term_ids.items()},
+        entities,
+        entity_weights(entities, texts),
+        text_count=texts,
+    )
 
 
 def wanted_features(context: QueryContext, matching_texts: int) -> frozenset[str]:
@@ -315,7 +344,7 @@ def _mention(kept: Mapping[str, object]) -> Mention:
     )
 
 
-# -- what the phrasing of a text says, whatever it is about ------------------------------------------------------------
+# -- phrasing: whether a text asks, and speaks of its speaker ---------------------------------------------------------
 
 MAX_REMEMBERED: Final = 50_000
 """Texts that each measure remembers, some 10 MB."""
@@ -328,7 +357,8 @@ MAX_FIRST_PERSON_CHARS: Final = 2_000
 
 
 class _Remembered:
-    """A measure of texts, 0..1, remembered for up to MAX_REMEMBERED of them."""
+    """A measure of texts, 0..1, computed once per text and process: a text costs some microseconds, and a search has
+    hundreds. Remembered by id and hash, never by text, for up to MAX_REMEMBERED of them."""
 
     def __init__(self, measure: Callable[[str], float]) -> None:
         self._measure = measure

@@ -30,11 +30,10 @@ from service.domain.filters import Filter
 from service.domain.kinds import MemoryType
 from service.domain.query import EVER, Query, TechniqueUse, Window
 from service.domain.text import CleanText
-from service.errors import EmbeddingError, InvalidInput, LlmError
+from service.errors import InvalidInput, LlmError
 from service.language import temporal
 from service.language.statement import statement
 from service.language.tags import normalise
-from service.providers.budget import overall_remaining_s
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import LlmRequest, Vector
 from service.resources import Resources
@@ -42,7 +41,7 @@ from service.retrieval import prompts
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
-"""What a model adds is cut to this length before it is embedded, and no longer text counts as a request."""
+"""What a model adds is cut to this length before it is embedded; a longer query does not count as a request."""
 
 _NO_MODEL = "skipped: there is no language model"
 _FAILED = "the language model did not answer"
@@ -96,8 +95,8 @@ class _Filters(BaseModel):
 class AddedTexts:
     """Texts that are embedded as notes, in addition to the query, and what each technique did."""
 
-    texts: tuple[CleanText, ...]
-    used: dict[str, TechniqueUse]
+    texts: tuple[CleanText, ...] = ()
+    used: dict[str, TechniqueUse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +110,7 @@ class QueryVectors:
 
 
 async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
-    """Returns the query with the filters that its text asks for (self-query); a filter of the caller stays."""
-    if not query.ranking.techniques.self_query:
-        return query, {}
+    """Returns the query with the filters that its text asks for; a filter of the caller stays."""
     began, how, found = time.perf_counter(), _RULES, None
     reference, zone = query.reference or res.clock(), query.timezone or res.settings.timezone
     if res.llm is not None:
@@ -140,8 +137,6 @@ async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str
 async def widened(query: Query, res: Resources) -> AddedTexts:
     """Returns the texts of query expansion and HyDE, which ask the language model at the same time."""
     on = query.ranking.techniques
-    if not (on.query_expansion or on.hyde):
-        return AddedTexts((), {})
     wanted = {"query_expansion": (on.query_expansion, _expanded), "hyde": (on.hyde, _imagined)}
     running = {name: ask(query, res) for name, (switched, ask) in wanted.items() if switched}
     found = dict(zip(running, await asyncio.gather(*running.values()), strict=True))
@@ -149,28 +144,20 @@ async def widened(query: Query, res: Resources) -> AddedTexts:
     return AddedTexts(texts, {name: used for name, (_, used) in found.items()})
 
 
-async def embedded(
-    query: Query, text: CleanText, more: Sequence[CleanText], res: Resources, *, request: bool
+async def mean_vector(
+    query: Query, text: CleanText, added: Sequence[CleanText], res: Resources, *, is_request: bool
 ) -> QueryVectors:
-    """Returns one vector for the query and what was added to it; none, with a warning, when the embedder does not
-    answer. `request`: the text is a request."""
+    """Returns one vector for the query and what was added to it, without what all requests have in common if the query
+    is one. Raises EmbeddingError."""
     began, owner = time.perf_counter(), query.scope.workspace_id
-    request = request and query.ranking.techniques.requests and len(text) <= MAX_CHARS
-    notes = [text, *more] if request else more
-    try:
-        async with asyncio.timeout(overall_remaining_s()):
-            if not notes:
-                return QueryVectors(await res.embedder.embed_query(owner, text))
-            both = res.embedder.embed_query(owner, text), res.embedder.embed(owner, notes)
-            plain, note_vectors = await asyncio.gather(*both)
-            mean = np.mean([plain, np.mean(note_vectors, axis=0)], axis=0, dtype=np.float32)
-            if request:
-                mean = mean - GENERIC_SHARE * await _generic_request(owner, res)
-    except (EmbeddingError, TimeoutError):
-        return QueryVectors(None, warnings=("embedding_unavailable: vectors were not searched.",))
+    notes = [text, *added] if is_request else added
+    plain, note_vectors = await asyncio.gather(res.embedder.embed_query(owner, text), res.embedder.embed(owner, notes))
+    mean = np.mean([plain, np.mean(note_vectors, axis=0)], axis=0, dtype=np.float32)
+    if is_request:
+        mean = mean - GENERIC_SHARE * await _generic_request(owner, res)
     length = float(np.linalg.norm(mean))
     searched = np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else plain
-    return QueryVectors(searched, plain, {"requests": TechniqueUse(elapsed_ms(began), 1, _RULES)} if request else {})
+    return QueryVectors(searched, plain, {"requests": TechniqueUse(elapsed_ms(began), 1, _RULES)} if is_request else {})
 
 
 async def _generic_request(owner: UUID, res: Resources) -> Vector:
