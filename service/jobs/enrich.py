@@ -48,12 +48,12 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class EnrichmentInput:
-    """A memory as it was read, with what surrounds it. `near`: the memories it is SIMILAR_TO with the similarity."""
+    """A memory as it was read, with what surrounds it. `similar`: the memories it is SIMILAR_TO with the similarity."""
 
     job: Job
     subject: MemoryToEnrich
     graph: bool
-    near: Mapping[UUID, float]
+    similar: Mapping[UUID, float]
 
     @property
     def owner(self) -> EntityOwner:
@@ -108,7 +108,7 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
         found = await _read(session, workspace_id, jobs, res)
         owners = list(dict.fromkeys(each.owner for each in found))
         known = await entity_links.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
-        found = await _with_near(session, found, res)
+        found = await _with_similar(session, found, res)
     if found:
         await _write(workspace_id, await res.threads.run(extract, found, known), res)
 
@@ -141,24 +141,24 @@ def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[s
     return extractions
 
 
-async def _with_near(session: Session, reads: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
+async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
     """With the memories each is SIMILAR_TO, the nearest first. A turn of a conversation has none: it resembles the
     turns around it."""
     most, least = res.settings.similar_to_k, res.settings.similar_to_min
     found, by_values = [], False
     for read in reads:
-        near: Sequence[tuple[UUID, float]] = ()
-        came = read.job.payload.get("near")
+        neighbours: Sequence[tuple[UUID, float]] = ()
+        given = read.job.payload.get("neighbours")
         if not most or not read.graph:
             pass
-        elif isinstance(came, list) and read.job.payload.get("hash") == read.subject.hash:
-            near = [(UUID(each), similarity) for each, similarity in came]
+        elif isinstance(given, list) and read.job.payload.get("hash") == read.subject.hash:
+            neighbours = [(UUID(each), similarity) for each, similarity in given]
         elif not read.subject.is_turn:
             if not by_values:
                 await use_custom_plans(session)
                 by_values = True
-            near = await _nearest(session, read, res)
-        close = sorted((each for each in near if each[1] >= least), key=lambda each: -each[1])
+            neighbours = await _nearest(session, read, res)
+        close = sorted((each for each in neighbours if each[1] >= least), key=lambda each: -each[1])
         found.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:most])))
     return found
 
@@ -278,14 +278,14 @@ async def _write_associations(
 
 
 def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
-    """SIMILAR_TO the near ones, as strong as they are similar, and one OCCURRED_BEFORE from the memory just before, the
-    stronger the closer in time."""
+    """SIMILAR_TO each of `similar`, as strong as the similarity, and one OCCURRED_BEFORE from the memory just before,
+    the stronger the closer in time."""
     if not read.graph:
         return []
     subject = read.subject
     found = [
         Relation(subject.id, RelationType.SIMILAR_TO, other, round(similarity, 4))
-        for other, similarity in read.near.items()
+        for other, similarity in read.similar.items()
         if other != subject.id
     ]
     before = subject.before

@@ -208,7 +208,7 @@ def _jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
     """With what the write found out already: the nearest memories, if they were looked for, and what a model read."""
     known: dict[str, object] = {}
     if new.neighbours is not None:
-        known |= {"hash": new.hash, "near": [[str(each), similarity] for each, similarity in new.neighbours]}
+        known |= {"hash": new.hash, "neighbours": [[str(each), similarity] for each, similarity in new.neighbours]}
     if new.fact is not None and (new.fact.entities or new.fact.relations):
         known["entities"] = [[each.name, each.type] for each in new.fact.entities]
         known["relations"] = [[each.source, each.relation, each.target] for each in new.fact.relations]

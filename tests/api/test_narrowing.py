@@ -352,7 +352,7 @@ async def walked(client: AsyncClient, **params: Any) -> list[str]:
 
 
 async def test_a_list_in_another_order_and_how_many_there_are(client: AsyncClient, clock: SetClock) -> None:
-    """D10: the order holds over pages, with equal keys too, and under a filter."""
+    """The order holds over pages, with equal keys too, and under a filter."""
     rows = [("a", 0.5, "2026-01-03"), ("b", 0.9, "2026-01-01"), ("c", 0.5, "2026-01-02"), ("d", 0.1, "2026-01-04")]
     for text, importance, day in rows:
         clock.forward(seconds=1)

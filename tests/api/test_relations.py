@@ -215,7 +215,7 @@ async def test_a_thousand_edges_over_the_same_memories_end(
             elif what < 0.8:
                 await dissociate(tenant.workspace_id, source, target, None, resources, asked)
             else:
-                near = {"near": [[str(target), 0.9], [str(third), 0.95]], "hash": hashes[source]}
+                near = {"neighbours": [[str(target), 0.9], [str(third), 0.95]], "hash": hashes[source]}
                 job = Job(tenant.workspace_id, uuid4(), "enrich", source, near, 1, 3, "test")
                 await enrich.run(job, resources)
         return True

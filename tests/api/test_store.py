@@ -85,6 +85,6 @@ async def test_what_was_looked_at_is_not_looked_for_again(client: AsyncClient, t
         "SELECT payload FROM job WHERE workspace_id = $1 AND kind = 'enrich' ORDER BY id", tenant.workspace_id
     )
     alone, beside, unseen = (json.loads(row["payload"]) for row in payloads)
-    assert alone["near"] == []
-    assert len(beside["near"]) == 1
-    assert "near" not in unseen
+    assert alone["neighbours"] == []
+    assert len(beside["neighbours"]) == 1
+    assert "neighbours" not in unseen

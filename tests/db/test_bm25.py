@@ -41,8 +41,8 @@ Weights = Mapping[int, float]
 @dataclass(frozen=True)
 class WeightedText:
     id: UUID
-    own: Weights
-    near: Weights | None
+    text_weights: Weights
+    context_weights: Weights | None
     hidden: bool
 
 
@@ -75,15 +75,15 @@ async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIter
     async with database.begin(tenant.workspace_id) as session:
         raw = await driver(session)
         for at, each in enumerate(texts):
-            near = each.near or {}
+            context = each.context_weights or {}
             await raw.execute(
                 MEMORIES,
                 tenant.workspace_id,
                 each.id,
-                sorted(each.own),
-                _sparse(each.own),
-                sorted(near),
-                _sparse(near) if each.near is not None else None,
+                sorted(each.text_weights),
+                _sparse(each.text_weights),
+                sorted(context),
+                _sparse(context) if each.context_weights is not None else None,
                 at,
             )
     scope = Scope(tenant.workspace_id, user_id="ana")
@@ -126,11 +126,16 @@ async def test_terms_are_counted_and_ranked_as_bm25_says(database: Database, sto
         found = await exact.find(session, replace(store.plan, terms=terms))
     assert found is not None
     seen = [each for each in store.texts if not each.hidden]
-    own = {each.id: each.own for each in seen}
-    near = {each.id: each.near if each.near is not None else each.own for each in seen}
+    of_texts = {each.id: each.text_weights for each in seen}
+    of_contexts = {
+        each.id: each.context_weights if each.context_weights is not None else each.text_weights for each in seen
+    }
     assert found.text_count == len(seen)
-    contexts = any(each.near is not None for each in seen)
-    for arm, texts, counts in (("text_lexical", own, found.text_df), ("context_lexical", near, found.context_df)):
+    contexts = any(each.context_weights is not None for each in seen)
+    for arm, texts, counts in (
+        ("text_lexical", of_texts, found.text_df),
+        ("context_lexical", of_contexts, found.context_df),
+    ):
         held = {n: sum(n in has for has in texts.values()) for n in terms}
         assert {n: counts.get(n, 0) for n in terms} == held, arm
         if arm == "context_lexical" and not contexts:

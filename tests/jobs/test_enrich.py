@@ -207,7 +207,7 @@ async def test_a_changed_text_takes_back_what_it_told(database: Database, res: R
 
 
 async def test_what_a_model_read_is_kept_beside(database: Database, res: Resources, workspace: UUID) -> None:
-    """T33, T34: Alice (person), Google (organization), Alice works_at Google."""
+    """Alice (person), Google (organization), Alice works_at Google."""
     memory_id = await insert_memory(database, workspace, "she has a desk there now")
     entities = [["Alice", "person"], ["Google", "Organizations"], ["User", "person"]]
     relations = [["Alice", "works_at", "Google"], ["User", "knows", "Alice"], ["Alice", "likes", "Nobody Named"]]
@@ -222,13 +222,13 @@ async def test_what_a_model_read_is_kept_beside(database: Database, res: Resourc
 async def test_near_memories_are_tied(database: Database, res: Resources, workspace: UUID) -> None:
     """SIMILAR_TO what deduplication saw above the bound, as strong as it is similar; nothing for another text."""
     ids = [await insert_memory(database, workspace, f"note {number}") for number in range(4)]
-    near = [[str(ids[0]), 0.91], [str(ids[1]), 0.79], [str(ids[2]), 0.85], [str(UUID(int=9)), 0.99]]
-    await run_with(res, workspace, ids[3], near=near, hash=content_hash("note 3"))
+    neighbours = [[str(ids[0]), 0.91], [str(ids[1]), 0.79], [str(ids[2]), 0.85], [str(UUID(int=9)), 0.99]]
+    await run_with(res, workspace, ids[3], neighbours=neighbours, hash=content_hash("note 3"))
     found = await fetch(database, workspace, EDGES)
     similar = {(row.target_id, row.strength) for row in found if row.rel_type == "SIMILAR_TO"}
     assert similar == {(ids[0], 0.91), (ids[2], 0.85)}
     assert {row.properties["extracted_by"] for row in found} == {"rules"}
-    await run_with(res, workspace, ids[2], near=[[str(ids[0]), 0.9]], hash="another")
+    await run_with(res, workspace, ids[2], neighbours=[[str(ids[0]), 0.9]], hash="another")
     assert len(await fetch(database, workspace, EDGES)) == len(found) + 1, "only the one before, no vector to compare"
 
 
@@ -247,7 +247,9 @@ async def test_with_the_graph_off_the_rest_completes(database: Database, res: Re
     off = replace(res, settings=res.settings.model_copy(update={"graph_enabled": False}))
     first = await insert_memory(database, workspace, "Priya Raman works at Brightwave Labs.")
     second = await insert_memory(database, workspace, "Priya Raman lives in Lisbon.")
-    await run_with(off, workspace, second, near=[[str(first), 0.95]], hash=content_hash("Priya Raman lives in Lisbon."))
+    await run_with(
+        off, workspace, second, neighbours=[[str(first), 0.95]], hash=content_hash("Priya Raman lives in Lisbon.")
+    )
     assert await fetch(database, workspace, EDGES) == []
     assert await told(database, workspace) == []
     assert await names(database, workspace, second) == {"Priya Raman", "Lisbon"}
@@ -307,8 +309,9 @@ async def made(database: Database, workspace: UUID) -> list[Job]:
     jobs: list[Job] = []
     for number, (user_id, content, payload) in enumerate(TEXTS):
         memory_id = await insert_memory(database, workspace, content, user_id=user_id)
-        near = {"near": [[str(jobs[0].memory_id), 0.9]], "hash": content_hash(content)} if number in (2, 4) else {}
-        jobs.append(replace(job_for(workspace, memory_id, "enrich"), payload=payload | near))
+        if number in (2, 4):
+            payload = payload | {"neighbours": [[str(jobs[0].memory_id), 0.9]], "hash": content_hash(content)}
+        jobs.append(replace(job_for(workspace, memory_id, "enrich"), payload=payload))
     return jobs
 
 
@@ -406,7 +409,7 @@ async def test_batches_that_meet_the_same_names_and_memories_never_wait_in_a_cir
     for number, memory_id in enumerate(ids):
         payload = {
             "hash": content_hash(texts[number]),
-            "near": [[str(ids[(number * 7 + 3) % 24]), 0.9], [str(ids[(number * 11 + 5) % 24]), 0.8]],
+            "neighbours": [[str(ids[(number * 7 + 3) % 24]), 0.9], [str(ids[(number * 11 + 5) % 24]), 0.8]],
             "entities": [[towns[(number * 5 + 2) % 6], "place"], ["Priya Raman", "person"]],
         }
         jobs.append(replace(job_for(workspace, memory_id, "enrich"), payload=payload))
