@@ -27,7 +27,7 @@ from service.api.conversation_models import (
 from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, budget, scope_of
 from service.api.memory_models import memory_fields
 from service.api.preconditions import ExpectedOf
-from service.api.reads import LIMITED, AuditReadOf, CountUseOf
+from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf
 from service.api.schemas import embedding_vector
 from service.api.store_models import RedactionCount
 from service.api.writes import WriteOf, answer, etag, send
@@ -210,7 +210,7 @@ async def store_turn(
     summary="Turns and memories for the prompt of a conversation",
     response_model=ConversationContextResponse,
     responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
-    dependencies=LIMITED,
+    dependencies=RATE_LIMITED,
 )
 async def get_conversation_context(
     id: ConversationId,

@@ -116,8 +116,8 @@ CallerOf = Annotated[Caller, Depends(caller)]
 
 
 async def identified(request: Request) -> Caller:
-    """The caller, for other dependencies. Called directly: FastAPI walks through all that a dependency depends on each
-    time it is named, even when the result is cached."""
+    """The caller, for other dependencies. Called directly, because FastAPI resolves the whole tree below a dependency
+    again wherever it is named, even when the result is cached."""
     known: Caller | None = getattr(request.state, "caller", None)
     if known is not None:
         return known

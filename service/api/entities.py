@@ -34,7 +34,7 @@ from service.api.entity_models import (
     UpsertEntityRequest,
 )
 from service.api.preconditions import ExpectedOf, uuid_of
-from service.api.reads import LIMITED, AuditReadOf, CountsOf
+from service.api.reads import RATE_LIMITED, AuditReadOf, CountsOf
 from service.api.schemas import Channel, embedding_vector
 from service.api.writes import WriteOf, answer, send
 from service.db.graph import entities, entity_search
@@ -143,7 +143,7 @@ def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
     summary="Entities by name or meaning",
     response_model=EntitySearchResponse,
     responses=errors.documented(400, 401, 403, 422, 429, 503),
-    dependencies=LIMITED,
+    dependencies=RATE_LIMITED,
 )
 async def search_entities(
     request: Request,

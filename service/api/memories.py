@@ -36,7 +36,7 @@ from service.api.memory_models import (
 )
 from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.query_parameters import NarrowingParameters, body_of
-from service.api.reads import AuditReadOf, CountsOf, CountUseOf, of_page
+from service.api.reads import AuditReadOf, CountsOf, CountUseOf, page_limit
 from service.api.schemas import expiry
 from service.api.writes import WriteOf, answer, etag, send
 from service.db import scopes
@@ -83,7 +83,7 @@ async def list_memories(
 ) -> MemoryPage:
     """Everything of the scope that has not expired, whether it is valid now or not, narrowed by the filters."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
-    limit = of_page(limit, res, given="limit" in request.query_params)
+    limit = page_limit(limit, res, given="limit" in request.query_params)
     body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
     scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
     ordered = memories.SortOrder(sort, ascending=order == "asc")

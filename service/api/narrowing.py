@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
@@ -10,8 +11,9 @@ from service.api.schemas import Channel, RequestModel, ScopeFields, Time, TypeNa
 from service.domain import filters
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
-from service.errors import InvalidInput, PiiRejected
-from service.language import pii, tags
+from service.errors import InvalidInput
+from service.language import tags
+from service.pipeline import pii
 from service.resources import Resources
 from service.retrieval import query_parsing
 
@@ -99,14 +101,7 @@ async def redacted_tree(given: FilterInput | None, res: Resources) -> filters.Fi
         return None
     if len(given.model_dump_json(exclude_unset=True)) > MAX_STORED_CHARS:
         raise InvalidInput(f"filters: must not be longer than {MAX_STORED_CHARS} characters here.", field="filters")
-    return await res.threads.run(filters.with_texts, found, _redacted)
-
-
-def _redacted(text: str) -> str:
-    try:
-        return str(pii.redact_json(text)[0])
-    except PiiRejected as exc:
-        raise PiiRejected(exc.detail, field="filters") from None
+    return await res.threads.run(filters.with_texts, found, partial(pii.of_words, "filters"))
 
 
 # -- all that narrows --------------------------------------------------------------------------------------------------
@@ -183,7 +178,7 @@ class NarrowingFields(ScopeFields):
 
     @property
     def is_narrow_without_time_query(self) -> bool:
-        """The same, as if `time_query` had not been given: it may not be understood."""
+        """Whether anything but `time_query` narrows it; the words of a `time_query` may not be understood."""
         words = (self.tags, self.exclude_tags, self.categories, self.types)
         given = (self.filters, self.min_confidence, self.start, self.end, self.valid_at)
         return any(words) or any(each is not None for each in given)

@@ -54,7 +54,7 @@ class Buckets:
         return 0.0 if taken else (1 - left) / per_s
 
 
-async def searches(request: Request, res: ResourcesOf) -> None:
+async def within_search_rate(request: Request, res: ResourcesOf) -> None:
     """A dependency that lets a search through or raises TooManyRequests."""
     caller: Caller = request.state.caller
     per_s = res.settings.search_rate_per_s
@@ -66,10 +66,10 @@ async def searches(request: Request, res: ResourcesOf) -> None:
         raise TooManyRequests("This key searches faster than it may.", retry_after_s=wait_s)
 
 
-LIMITED = [Depends(searches)]
+RATE_LIMITED = [Depends(within_search_rate)]
 
 
-def of_page(limit: int, res: Resources, *, given: bool) -> int:
+def page_limit(limit: int, res: Resources, *, given: bool) -> int:
     """`limit`, which is cut to the largest page; raises InvalidInput when the caller gave more than that."""
     most = res.settings.max_page_size
     if given and limit > most:

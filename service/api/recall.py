@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, scope_of
-from service.api.reads import LIMITED, AuditReadOf, CountUseOf, in_time
+from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf, in_time
 from service.api.recall_models import RecallRequest, RecallResponse, recall_response
 from service.domain.bundle import RecallQuery, Shares
 from service.domain.clock import elapsed_ms
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"])
     summary="Recall what helps to answer",
     response_model=RecallResponse,
     responses=errors.documented(400, 401, 403, 413, 422, 429, 503),
-    dependencies=LIMITED,
+    dependencies=RATE_LIMITED,
 )
 async def recall_bundle(
     request: Request,

@@ -13,7 +13,7 @@ from service.api.connected import ConnectedMemoryItem, connected_to_hits
 from service.api.deps import Reader, ResourcesOf, scope_of
 from service.api.memory_models import memory_fields
 from service.api.query_parameters import SearchParameters, body_of
-from service.api.reads import LIMITED, AuditRead, AuditReadOf, CountUse, CountUseOf, in_time, of_page
+from service.api.reads import RATE_LIMITED, AuditRead, AuditReadOf, CountUse, CountUseOf, in_time, page_limit
 from service.api.search_models import (
     MemoryExplanation,
     MemorySearchHit,
@@ -53,7 +53,7 @@ RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
     summary="Search",
     response_model=SearchResponse,
     responses=RESPONSES,
-    dependencies=LIMITED,
+    dependencies=RATE_LIMITED,
 )
 async def search_memories(
     request: Request,
@@ -73,7 +73,7 @@ async def search_memories(
     summary="Search, simple form",
     response_model=SearchResponse,
     responses=RESPONSES,
-    dependencies=LIMITED,
+    dependencies=RATE_LIMITED,
 )
 async def search_memories_simple(
     request: Request,
@@ -92,7 +92,7 @@ async def _search(
     request: Request, body: SearchRequest, caller: Caller, res: Resources, audit_read: AuditRead, count_use: CountUse
 ) -> SearchResponse:
     began = time.perf_counter()
-    limit = of_page(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
+    limit = page_limit(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
     scope = scope_of(
         caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel
     )

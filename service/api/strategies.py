@@ -21,7 +21,7 @@ from service.api.procedure_models import (
     strategy_details_response,
     strategy_search_hit,
 )
-from service.api.reads import LIMITED, AuditReadOf
+from service.api.reads import RATE_LIMITED, AuditReadOf
 from service.api.schemas import Channel, DeletedCountResponse
 from service.api.writes import WriteOf, answer, deleted, send
 from service.db.cognition import strategies
@@ -101,7 +101,7 @@ async def list_strategies(
     summary="The strategies that fit a task",
     response_model=StrategySearchResponse,
     responses=errors.documented(400, 401, 403, 422, 429, 503),
-    dependencies=LIMITED,
+    dependencies=RATE_LIMITED,
 )
 async def find_strategies(
     caller: Reader,

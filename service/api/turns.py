@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from service.api import errors
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
 from service.api.deps import Reader, ResourcesOf, ScopeOf
-from service.api.reads import LIMITED, AuditReadOf, in_time
+from service.api.reads import RATE_LIMITED, AuditReadOf, in_time
 from service.api.schemas import Channel
 from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter
@@ -63,7 +63,7 @@ async def list_recent_turns(
     summary="The turns that answer a query",
     response_model=TurnSearchResponse,
     responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
-    dependencies=LIMITED,
+    dependencies=RATE_LIMITED,
 )
 async def search_turns(
     request: Request,

@@ -53,8 +53,8 @@ async def many(session: Session, statement: TextClause, values: Sequence[Mapping
 
 
 JOINED_ROWS = 2
-"""New rows of one table that still travel in a statement joined with others. More go as a batch of their own: there
-would be a statement for each number of rows."""
+"""New rows of one table that still travel in a statement joined with others. More of them go as a
+batch of their own; otherwise each number of rows would be another statement to prepare."""
 
 
 @dataclass(frozen=True, slots=True)

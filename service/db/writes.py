@@ -1,4 +1,4 @@
-"""Everything a write adds, each row with its INSERT: memories, their history, decisions, audit entries and jobs.
+"""The rows that a write adds, each kind with its INSERT: memories, history, decisions, audit entries and jobs.
 
 A verb collects the rows and writes them together, in one round trip (direct.insert), under the lock of the scope. They
 wait for nothing else but an equal row of another transaction (uq_memory_dedup, pk_memory).
@@ -121,8 +121,8 @@ class PlacedMemory:
 
     @property
     def may_have_history(self) -> bool:
-        """Whether the caller chose the id, which may have been in use before: then history has entries to close, and
-        `history.append` writes the ADD."""
+        """Whether the caller chose the id, which may have been in use before: then entries of its history may
+        still be open (`recorded_to` is NULL), and `history.append` ends them when it writes the ADD."""
         return self.memory.given.id is not None
 
 

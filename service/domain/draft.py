@@ -43,7 +43,8 @@ class DedupAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallerFields:
-    """What the caller set; None means "find out". `compare`: the memories that are compared with, None for all."""
+    """What the caller set; None means "find out". `compare`: a filter for the memories that facts are compared with,
+    None for all."""
 
     id: UUID | None = None
     type: MemoryType | None = None

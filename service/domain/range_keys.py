@@ -15,8 +15,8 @@ from typing import Final, Literal
 RangeKind = Literal["number", "time"]
 
 PREFIX_BITS: Final = (6, 12, 16, 20, 24, 28)
-"""Lengths of the keys. Six for each value; at most some 300 for a range. The first two cut through the exponent, of
-which an open end has many steps."""
+"""Lengths of the keys. Six for each value; at most some 300 for a range. The two shortest keep
+ranges with an open end small."""
 
 SMALLEST, LARGEST = 1e-300, 1e300
 """Beyond these a value counts as zero or as infinite: jsonb holds numbers that float64 does not."""
@@ -34,7 +34,7 @@ def covering(name: str, kind: RangeKind, low: float | None, high: float | None) 
     first, last = first >> _ALL_BITS - bits, last >> _ALL_BITS - bits
     for shorter in reversed((0, *PREFIX_BITS[:-1])):
         step = bits - shorter
-        # what a shorter key cannot say: up to the next multiple of 2^step, and from the last one on
+        # parts that a shorter key would cover too widely: before the first multiple of 2^step and after the last one
         begins, ends = -(-first >> step), (last + 1) >> step
         if shorter == 0 or begins >= ends:
             return words + _words(name, kind, bits, first, last)

@@ -39,7 +39,7 @@ from service.settings import Settings
 DRAIN_S = 20.0  # under the 30 s that Kubernetes waits
 FINAL_FLUSH_S = 3.0  # to record the last endings
 PAUSE_S = (0.2, 5.0)  # first and longest wait while the database is unavailable
-STUCK_S = 2.0  # claimed ahead and still not started: another worker may have it
+STUCK_S = 2.0  # after this wait a job that was claimed ahead and not started is given back
 
 log = logging.getLogger(__name__)
 
@@ -138,8 +138,8 @@ class Worker:
         return batches.room(slots=slots, pace_s=self._pace_s, held=len(self._running))
 
     async def _claim(self) -> bool:
-        """Claims and starts what fits, group by group, each time another group first; returns whether more may be due.
-        It claims again only then, else every second claim would find nothing."""
+        """Claims and starts what fits, beginning with another group each time. Returns whether more may be due: only
+        then the loop claims again, because otherwise every second claim would find nothing."""
         room, claimed, more = self._room(), list[Batch](), False
         self._groups.rotate(1)
         async with self._res.db.begin(NIL_WORKSPACE, generic_plans=True) as session:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 from service.db.engine import Session
@@ -14,9 +12,9 @@ from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.errors import InvalidInput, NotFound, PiiRejected
-from service.language import pii
+from service.errors import InvalidInput, NotFound
 from service.memory.transactions import append_audit, check, missing, plain_transaction, store_answer
+from service.pipeline import pii
 from service.resources import Resources
 
 
@@ -28,7 +26,7 @@ async def associate(
     PreconditionFailed when the source is not as `expected`."""
     if relation.source_id == relation.target_id:
         raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")
-    clean = replace(relation, properties=_redacted(relation.properties))
+    clean = replace(relation, properties=pii.of_json("properties", dict(relation.properties))[0])
     async with plain_transaction(workspace_id, res, request) as session:
         source = await _ends(session, workspace_id, clean, res)
         await _check(session, workspace_id, clean.source_id, expected)
@@ -63,15 +61,6 @@ async def _check(session: Session, workspace_id: UUID, source_id: UUID, expected
     source = await memories.get(session, workspace_id, source_id)
     if source is not None:
         check(source.version, expected)
-
-
-def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        found, _ = pii.redact_json(dict(properties))
-    except PiiRejected as exc:
-        raise PiiRejected(exc.detail, field="properties") from None
-    assert isinstance(found, dict)
-    return found
 
 
 async def dissociate(

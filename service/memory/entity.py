@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -17,11 +15,11 @@ from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUps
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.errors import Conflict, InvalidInput, NotFound, PiiRejected, PreconditionFailed
-from service.language import pii
+from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
 from service.language.relation_labels import normalise
 from service.memory import late_vectors
 from service.memory.transactions import append_audit, plain_transaction, store_answer
+from service.pipeline import pii
 from service.pipeline.pii import clean_words
 from service.providers.protocols import Vector
 from service.resources import Resources
@@ -73,17 +71,8 @@ async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
         type=type_name(await clean_words(new.type, "type", res)) if new.type else None,
         description=await clean_words(new.description, "description", res) if new.description else None,
         aliases=tuple(names),
-        properties=_redacted(new.properties),
+        properties=pii.of_json("properties", dict(new.properties))[0],
     )
-
-
-def _redacted(properties: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        found, _ = pii.redact_json(dict(properties))
-    except PiiRejected as exc:
-        raise PiiRejected(exc.detail, field="properties") from None
-    assert isinstance(found, dict)
-    return found
 
 
 async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
@@ -147,7 +136,8 @@ async def relate(
     if not kind:
         raise InvalidInput("type: needs a letter.", field="type")
     label = await clean_words(given.label, "type", res)
-    clean = replace(given, id=uuid7(), label=label, type=kind, properties=_redacted(given.properties))
+    properties, _ = pii.of_json("properties", dict(given.properties))
+    clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
     request = await _owned(workspace_id, given.source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         ends = await entity_relations.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])

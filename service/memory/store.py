@@ -59,7 +59,8 @@ async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_
 async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     """The draft, if its decision still holds under the scope lock, or a duplicate of an equal row that came meanwhile.
 
-    Raises Stale when a shown row changed or went, or an unseen one is near enough to matter to the decision.
+    Raises Stale when a neighbour that the decision saw has changed or is gone, or a new one is near enough to matter to
+    it.
     """
     if not draft.options.dedup:
         return draft

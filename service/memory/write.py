@@ -1,6 +1,7 @@
 """Everything that changes with a memory: row, vectors, history, evidence, audit and jobs, in the caller's transaction.
 
-The caller holds the scope lock. A changed memory is locked by the snapshot of what it was, which goes to its history.
+The caller holds the scope lock. A memory that is to change is selected FOR UPDATE with all that belongs to it; this
+snapshot goes to its history.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ async def add(
 ) -> None:
     """New memories with everything that belongs to them but the audit, which verbs write once per request.
 
-    `ruling_id` groups the edits of one decision, which are undone together (here and below). With `batch` the rows join
+    `ruling_id` groups the edits of one decision, which are undone together. With `batch` the rows join
     it: the caller flushes it before it reads any of them.
     """
     if not placed:
@@ -107,7 +108,7 @@ async def update(
 
 
 async def prolong(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
-    """Lets a memory live until `until` (None: for ever) if it would end sooner: its text was stored again."""
+    """Moves the end of a memory to `until` (None: it never ends) if it would end sooner: its text was stored again."""
     workspace_id = scope.workspace_id
     if not await updates.expires_before(session, workspace_id, target, until):
         return
@@ -148,7 +149,7 @@ async def supersede(
 ) -> None:
     """Ends the validity of a memory now, and ties the one that took its place to it: by SUPERSEDES target. Raises Gone.
 
-    It also leaves deduplication, or the same fact could never become true again.
+    The retired memory no longer takes part in deduplication, so that the same fact can become true again.
     """
     was = await _snapshot(session, scope.workspace_id, target, res)
     now, text = res.clock(), str(was.before["content"])
@@ -249,5 +250,5 @@ def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext,
 async def audit(
     session: Session, scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources
 ) -> None:
-    """Writes these entries at once."""
+    """Inserts the audit entries of the outcomes."""
     await direct.insert(session, audit_rows(scope, outcomes, request, res))

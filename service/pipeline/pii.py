@@ -90,6 +90,11 @@ def of_json(field: str, value: dict[str, Any]) -> tuple[dict[str, Any], tuple[Re
     return dict(found), tuple(cut)
 
 
+def of_words(field: str, text: str) -> str:
+    """The same for a short text; it does not leave the event loop, so call it in a thread for many."""
+    return str(_scan(field, pii.redact_json, text)[0])
+
+
 def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     """One count per label, labels in order."""
     counts: Counter[str] = Counter()

@@ -39,7 +39,7 @@ DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
 """Repeated when the neighbours changed between the decision and the lock."""
 
 ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask_model) :]
-"""For a text whose duplicate was deleted meanwhile: `run` had stopped before these stages."""
+"""The stages that `run` skips for a duplicate, for the case that the duplicate is deleted before the write."""
 
 RECORD: tuple[Stage, ...] = (
     size.check,
@@ -52,7 +52,8 @@ RECORD: tuple[Stage, ...] = (
     annotate.classify,
     annotate.weigh_terms,
 )
-"""A message stored as it is: no decision, no model but the embedder, never an expiry."""
+"""A message stored as it is: no decision, no model but the embedder. `find_times` finds the
+times it mentions, but no end of its validity."""
 
 FACT: tuple[Stage, ...] = (
     embed.embed,

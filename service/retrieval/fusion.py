@@ -96,8 +96,8 @@ class FusionContext:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate's place in the answer: `score` is `total` (0..1) times the factors, `total` the sum over `terms`,
-    which are there with `explain`."""
+    """A candidate with its score: `total` is the sum over its score terms, 0..1, and `score` is `total` times the
+    factors. `terms` are kept only for `explain`."""
 
     key: Hashable
     score: float
@@ -182,8 +182,9 @@ def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight:
 def diversified(
     ranked: Sequence[Ranked], overlap: Callable[[int], Column], diversity: float, *, limit: int, one_by_one: int
 ) -> list[Ranked]:
-    """Returns `limit` hits, each of the first `one_by_one` the best of those left after what repeats a hit above it
-    lost some of its score. `overlap`: how much each of `ranked` has in common with the one at a place, 0..1.
+    """Returns `limit` hits, of which each repeats the hits above it as little as its score allows; the first
+    `one_by_one` are chosen one after the other. `overlap`: how much each of `ranked` has in common with the one at
+    a place, 0..1.
 
     As maximal marginal relevance, but as a factor: 1 - diversity * the greatest overlap with a hit above. The score
     stays the product of its terms and factors, and the hits stay in its order.
@@ -234,8 +235,9 @@ def rarity(texts: int, with_term: float) -> float:
     """Returns 0..1: how rare a term is in the scope, 1 when a single text has it, 0 from about the square root of the
     number of texts on.
 
-    A name that many texts hold distinguishes little: in a conversation whose speakers have no names it would lift the
-    turns that address the person in question, and those are the other speaker's (recall@10 fell to 0.53).
+    A name that many texts hold distinguishes little: in a conversation stored without
+    speakers it would lift the turns that address the person asked about, which are the other speaker's (recall@10 fell
+    to 0.53).
     """
     share = bm25.idf(texts, with_term) / bm25.idf(max(texts, 1), 1)
     return min(1.0, max(0.0, 2 * share - 1))

@@ -104,12 +104,15 @@ class QueryTime:
 class ParsedQuery:
     """A query and what it asks for.
 
-    `embedding_text`: what is embedded as a query. `terms`: the distinct lexemes for BM25, in order.
-    `exact_terms`: the lexemes of each name or id, all of which must stand in a text; `rare_terms`: the same for every
-    word that is not everyday language. `speakers`: those named in the query, as stored; `role`: whose words are asked
-    for when nobody is named. `time`: the time asked for; `only_time`: nothing else is asked for. `phrases`: possible
-    names of entities, as written. `about_past`: asks for what was, not for what is; `about_present`: asks how things
-    stand, and for no other time. `is_request`: asks for something to be done. `asks_when`: asks for a time.
+    - embedding_text: what is embedded as the query
+    - terms: the distinct lexemes for BM25, in order
+    - exact_terms: the lexemes of each name or id, all of which must occur in a text
+    - rare_terms: the same for every word that is not everyday language
+    - speakers: those named in the query, as stored; role: whose words are asked for when nobody is named
+    - time: the time asked for; only_time: nothing else is asked for
+    - phrases: possible names of entities, as written
+    - about_past: asks for what was, not for what is; about_present: asks how things stand, and for no other time
+    - is_request: asks for something to be done; asks_when: asks for a time
     """
 
     text: str

@@ -84,7 +84,7 @@ class PreparedSearch:
 @dataclass(frozen=True, slots=True)
 class ReadSearch:
     """What the database gave: the hits in their order, the cosine of each candidate to the query, the rows of the
-    hits, how many candidates each arm gave, and what is known of the one memory that the caller asks about."""
+    hits, how many candidates each arm gave, and why the memory of `explain_id` was found or not."""
 
     ranked: Sequence[Ranked]
     cosines: Mapping[UUID, float | None]
@@ -217,8 +217,8 @@ async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSumma
 
 
 async def within(session: Session, prepared: PreparedSearch, res: Resources) -> SearchResult:
-    """The hits, read in the caller's snapshot. A reranker is not asked: it would be waited for with the connection
-    held. `read` here and `finish` afterwards ask it."""
+    """The hits, read in the caller's snapshot, without a reranker: waiting for one would hold the connection. To have
+    one, call `read` in the snapshot and `finish` after it."""
     query = replace(prepared.query, ranking=replace(prepared.query.ranking, rerank=False))
     prepared = replace(prepared, query=query)
     return await finish(prepared, await read(session, prepared, res), res)

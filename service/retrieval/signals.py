@@ -88,7 +88,7 @@ def query_context(
         parsed,
         now,
         term_ids,
-        # a term of the query that no text has counts in what a full match would score
+        # a term that no text has still counts towards the score of a full match
         TermIdf(
             {number: bm25.idf(texts, found.text_df.get(number, 0.0)) for number in term_ids.values()},
             {number: bm25.idf(texts, found.context_df.get(number, 0.0)) for number in term_ids.values()},

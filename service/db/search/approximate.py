@@ -46,8 +46,9 @@ SCAN_LIMIT: Final = 20_000
 MAX_CHECKED: Final = 20_000
 """Nearest by binary distance that are checked against the conditions; MAX_CLOSE of them are compared exactly."""
 
-ENOUGH_SHARE: Final[dict[VectorStrategy, int]] = {"binary": 1, "hnsw": 5}
-"""That part of an arm has to be found: of fewer, the nearest ten may lie beyond where the search has ended."""
+MIN_FOUND_DIVISOR: Final[dict[VectorStrategy, int]] = {"binary": 1, "hnsw": 5}
+"""The fallback runs when fewer than `arm_limit` divided by this, or than `limit`, are found: the nearest ten may then
+lie beyond where the search ended."""
 
 ARM_OVERFETCH: Final = 5
 """The functions give so many times the arm's size, of which the conditions hide some."""
@@ -201,7 +202,7 @@ def values(plan: SearchPlan, strategy: VectorStrategy, statistics: TermStatistic
         wide = max(plan.limit, min(plan.arm_limit * GRAPH_OVERFETCH, MAX_FROM_GRAPH))
         found |= {"query_vector": HalfVector(plan.vector), "wide": wide}
         found |= {"max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
-        found["enough"] = max(plan.limit, plan.arm_limit // ENOUGH_SHARE[strategy])
+        found["enough"] = max(plan.limit, plan.arm_limit // MIN_FOUND_DIVISOR[strategy])
     return found
 
 

@@ -31,8 +31,8 @@ MAX_SPEAKERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ScopeSummary:
-    """What is known of a scope before it is searched. `rows`: counted up to `count_to` + 1, as no strategy depends
-    on more. `speakers`: the names that clients gave, the first 200 by the alphabet."""
+    """What is known of a scope before it is searched. `rows`: the count stops at `count_to` + 1, because no
+    strategy needs to know more. `speakers`: the names that clients gave, the first 200 by the alphabet."""
 
     rows: int
     speakers: tuple[str, ...]

@@ -47,7 +47,8 @@ async def find_neighbours(
 ) -> Neighbours:
     """The neighbours of the draft; `similarity` 1.0 for an equal text.
 
-    A filter of the caller narrows the nearest; an equal text is found all the same, for it cannot stand there twice.
+    A filter of the caller narrows the nearest; an equal text is found all the same, because a scope
+    cannot hold the same text twice.
     """
     now = draft.received_at
     if draft.vector is None or draft.embedding_status is not EmbeddingStatus.STORED:

@@ -26,7 +26,7 @@ RELATIONS_EACH_WAY = 5
 """Relations of an entity that are followed, in each direction, the strongest first."""
 
 MAX_LINKS = 5_000
-"""An entity that more memories name tells nothing apart, and to count them all would take longer than the search."""
+"""An entity that more memories name is too common to help, and counting them all would take longer than the search."""
 
 # ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user
 KNOWN = """

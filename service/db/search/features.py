@@ -47,8 +47,8 @@ ALWAYS: Mapping[str, str] = {
 }
 
 SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
-"""Wanted, it widens `phrasing` to all texts of up to so many bytes. Longer ones are documents rather than messages, are
-stored out of line, and are too much to hand over for each candidate."""
+"""A wanted feature that widens `phrasing` to all texts of up to so many bytes. Longer ones are documents rather than
+messages, are stored out of line, and are too much to hand over for each candidate."""
 
 OPTIONAL: Mapping[str, str] = {
     "original_cosine": cosine("t.embedding", ":original_vector"),

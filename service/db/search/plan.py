@@ -20,15 +20,18 @@ from service.domain.query import VectorPath
 class SearchPlan:
     """Where a search looks, what for, and how many it wants.
 
-    `scope`, `vector_scope`: the scope as a condition on `memory m` and on `memory_vector v`. `conditions`: what else
-    a row must meet. `filter_keys`, `column_ranges`: what every row that meets them carries, for the indexes.
-    `exact_rows`: up to so many rows of a scope are read one by one. `prefiltered`: scope and vectors are those of a few
-    rows whose ids were looked up first (prefilter.py).
-
-    `terms`: ids of the query's terms. `vector`: what is searched with, None without an embedder; `original_vector`:
-    that of the query as it was sent, where another one is searched with. `asked_at`: middle of the time that the query
-    asks for. `tags`: those a hit should have. `arm_limit`: ids of each arm, at most; `limit`: different ids, at least,
-    or all there are.
+    - scope, vector_scope: the scope as a condition on `memory m` and on `memory_vector v`
+    - conditions: what else a row must meet
+    - filter_keys, column_ranges: what every row that meets them carries, for the indexes
+    - exact_rows: up to so many rows of a scope are read one by one
+    - prefiltered: scope and vectors are those of a few rows whose ids were looked up first (prefilter.py)
+    - terms: ids of the query's terms
+    - vector: what is searched with, None without an embedder; original_vector: that of the query as it was sent, where
+      another one is searched with
+    - asked_at: the middle of the time that the query asks for
+    - tags: those a hit should have
+    - arm_limit: how many ids an arm gives at most; limit: how many different ids all arms give at least, if there are
+      so many
     """
 
     scope: Condition

@@ -29,7 +29,8 @@ MAX_FEW: Final = 5_000
 faster."""
 
 MAX_SCANNED: Final = 30_000
-"""Rows that a scan is cut down to: one that is read by its key takes as long as four or five that are read in a row."""
+"""Up to so many ids are looked up instead of scanning the scope: a look-up by key costs as much as reading four or five
+rows in sequence."""
 
 # ix_memory_filter_keys. The keys are computed by the very function that is indexed, from what a row with them would
 # hold.
@@ -88,9 +89,11 @@ def _probe(cases: tuple[tuple[int, str], ...]) -> TextClause:
 def cut_down(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
     """The plan for those rows with the filter keys, or in the column range, that meet the conditions, so that none of
     them is hidden. They and their vectors are found by their ids; scope and conditions are checked for each row read.
-    As plain conditions next to the ids they made a scan of the whole scope look cheap to a planner that knew nothing of
-    the workspace, hence coalesce(). The function stands in a subquery, because the planner would otherwise call it as
-    well, to estimate how many ids it returns."""
+
+    coalesce() keeps the planner from using the conditions to choose a scan of the whole scope, which looked cheap to it
+    without statistics of the workspace. The function is called in a subquery, because otherwise the planner calls it
+    as well, to estimate how many ids it returns.
+    """
     if by is None:
         ids = f"CAST((SELECT {FEW_IDS}) AS uuid[])"
     else:
