@@ -132,10 +132,10 @@ async def relate(
     NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
     if given.source_id == given.target_id:
         raise InvalidInput("target_id: an entity has no relation to itself.", field="target_id")
-    kind = normalise(given.label)
+    label = await clean_words(given.label, "type", res)
+    kind = normalise(label)
     if not kind:
         raise InvalidInput("type: needs a letter.", field="type")
-    label = await clean_words(given.label, "type", res)
     properties, _ = pii.of_json("properties", dict(given.properties))
     clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
     request = await _owned(workspace_id, given.source_id, res, request)
@@ -159,12 +159,12 @@ async def unrelate(
     workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, request: WriteContext
 ) -> int:
     """How many relations from source to target were removed, 0 included. Raises NotFound for an unknown source."""
+    kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
     request = await _owned(workspace_id, source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         ends = await entity_relations.lock_ends(session, workspace_id, [source_id, target_id])
         if source_id not in ends:
             raise missing("source_id")
-        kind = normalise(label) if label is not None else None
         removed = await entity_relations.remove(session, workspace_id, source_id, target_id, kind)
         if removed:
             scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)

@@ -72,6 +72,16 @@ async def test_one_relation_per_pair_and_type(client: AsyncClient) -> None:
     assert [each["type"] for each in await related(client, "ana", types="works at")] == ["WORKS_FOR"]
 
 
+async def test_a_secret_in_a_type_reaches_neither_type_nor_label(client: AsyncClient) -> None:
+    ana, acme = (await put(client, "Ana"))["id"], (await put(client, "Acme"))["id"]
+    made = await relate(client, ana, acme, "pays with 4111 1111 1111 1111")
+    assert "1111" not in made["type"] + made["label"]
+    where = {"source_id": ana, "target_id": acme, "type": "pays with 4111 1111 1111 1111"}
+    removed = await client.delete("/v1/entities/relations", params=where)
+    assert removed.status_code == 200, removed.text
+    assert await related(client, "ana") == []
+
+
 async def test_relations_need_both_ends(client: AsyncClient, other_client: AsyncClient) -> None:
     mine, bobs = (await put(client, "Ana"))["id"], (await put(client, "Bo", user_id="bob"))["id"]
 
