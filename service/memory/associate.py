@@ -26,7 +26,8 @@ async def associate(
     PreconditionFailed when the source is not as `expected`."""
     if relation.source_id == relation.target_id:
         raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")
-    clean = replace(relation, properties=pii.of_json("properties", dict(relation.properties))[0])
+    properties, _ = await pii.clean_object(relation.properties, "properties", res)
+    clean = replace(relation, properties=properties)
     async with plain_transaction(workspace_id, res, request) as session:
         source = await _ends(session, workspace_id, clean, res)
         await _check(session, workspace_id, clean.source_id, expected)

@@ -42,7 +42,7 @@ async def open_conversation(
 ) -> OpenedConversation:
     """The conversation named `scope.run_id`, created if there is none. Raises PiiRejected."""
     clean_title = None if title is None else await pii.clean_words(title, "title", res)
-    clean_metadata = pii.of_json("metadata", dict(metadata))[0] if metadata else {}
+    clean_metadata, _ = await pii.clean_object(metadata, "metadata", res)
     async with write_transaction(scope, res, request) as session:
         created = await conversations.create(
             session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
@@ -87,7 +87,7 @@ async def change(
 ) -> Conversation:
     """The conversation as it is afterwards. Raises NotFound, PreconditionFailed or PiiRejected."""
     title = None if changes.title is None else await pii.clean_words(changes.title, "title", res)
-    metadata = pii.of_json("metadata", dict(changes.metadata))[0] if changes.metadata else {}
+    metadata, _ = await pii.clean_object(changes.metadata or {}, "metadata", res)
     clean = replace(changes, title=title, metadata=metadata)
     workspace_id, scope, now = conversation.scope.workspace_id, conversation.scope, res.clock()
     async with write_transaction(scope, res, request) as session:

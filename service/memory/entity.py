@@ -65,13 +65,14 @@ async def upsert(
 
 async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
     names = [await clean_words(display_name(each), "aliases", res) for each in new.aliases]
+    properties, _ = await pii.clean_object(new.properties, "properties", res)
     return replace(
         new,
         name=await clean_words(display_name(new.name), "name", res),
         type=type_name(await clean_words(new.type, "type", res)) if new.type else None,
         description=await clean_words(new.description, "description", res) if new.description else None,
         aliases=tuple(names),
-        properties=pii.of_json("properties", dict(new.properties))[0],
+        properties=properties,
     )
 
 
@@ -136,7 +137,7 @@ async def relate(
     kind = normalise(label)
     if not kind:
         raise InvalidInput("type: needs a letter.", field="type")
-    properties, _ = pii.of_json("properties", dict(given.properties))
+    properties, _ = await pii.clean_object(given.properties, "properties", res)
     clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
     request = await _owned(workspace_id, given.source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:

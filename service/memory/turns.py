@@ -69,7 +69,7 @@ class TurnOutcome:
 async def store(conversation: Conversation, given: IncomingTurn, res: Resources, request: WriteContext) -> TurnOutcome:
     """Stores one turn. Raises PiiRejected, NotFound when the conversation was deleted meanwhile, or Conflict."""
     text, in_text = await pii.clean(given.text, "content", res)
-    metadata, in_metadata = await _clean_metadata(given.metadata, res)
+    metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
     redactions = pii.add_up((*in_text, *in_metadata))
     vector, warnings = await _vector(conversation, text, given, res)
     weights = await res.threads.run(turns.term_weights, text) if len(text) > pii.LONG else turns.term_weights(text)
@@ -140,14 +140,6 @@ async def _repeated(session: Session, conversation: Conversation, new: NewTurn, 
 
 def _is_equal(stored: Turn, new: NewTurn) -> bool:
     return (stored.role, stored.speaker, stored.hash) == (new.role, new.speaker, turns.digest(new.text))
-
-
-async def _clean_metadata(
-    metadata: Mapping[str, Any], res: Resources
-) -> tuple[Mapping[str, Any], tuple[Redaction, ...]]:
-    if not metadata:
-        return {}, ()
-    return await res.threads.run(pii.of_json, "metadata", dict(metadata))
 
 
 async def _vector(

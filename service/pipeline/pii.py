@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -63,7 +63,7 @@ async def clean_words(text: str, field: str, res: Resources) -> CleanText:
 async def clean_json(value: Any, field: str, res: Resources, *, key: str = "") -> Any:
     """A redacted copy of a JSON value; `key` is what it is called, which tells what a bare word or number under it is.
     Raises PiiRejected naming the field."""
-    return (await _clean_json({key: value}, field, res))[0][key]
+    return (await clean_object({key: value}, field, res))[0][key]
 
 
 async def clean_payload(
@@ -72,26 +72,24 @@ async def clean_payload(
     """The redacted copy of what went into a tool or came out of it, and what was cut; TooLarge beyond `most_chars`."""
     if len(json.dumps(value, ensure_ascii=False)) > most_chars:
         raise TooLarge(f"{field}: as JSON at most {most_chars} characters are kept.", field=field)
-    found, redactions = await _clean_json({"": value}, field, res)
+    found, redactions = await clean_object({"": value}, field, res)
     return found[""], redactions
 
 
-async def _clean_json(value: dict[str, Any], field: str, res: Resources) -> tuple[Any, tuple[Redaction, ...]]:
-    if len(json.dumps(value, ensure_ascii=False)) > LONG:
-        found, redactions = await res.threads.run(_scan, field, pii.redact_json, value)
-    else:
-        found, redactions = _scan(field, pii.redact_json, value)
-    return found, redactions
-
-
-def of_json(field: str, value: dict[str, Any]) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
+async def clean_object(
+    value: Mapping[str, Any], field: str, res: Resources
+) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
     """A redacted copy of an object and what was cut; raises PiiRejected naming the field."""
-    found, cut = _scan(field, pii.redact_json, value)
-    return dict(found), tuple(cut)
+    given = dict(value)
+    if len(json.dumps(given, ensure_ascii=False)) > LONG:
+        found, redactions = await res.threads.run(_scan, field, pii.redact_json, given)
+    else:
+        found, redactions = _scan(field, pii.redact_json, given)
+    return found, tuple(redactions)
 
 
 def of_words(field: str, text: str) -> str:
-    """The same for a short text; it does not leave the event loop, so call it in a thread for many."""
+    """The redacted copy of a short text; it does not leave the event loop, so call it in a thread for many."""
     return str(_scan(field, pii.redact_json, text)[0])
 
 
