@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -18,24 +19,75 @@ class Action(StrEnum):
     NONE = "NONE"
 
 
+class Reason(StrEnum):
+    """Why a decision fell as it did: the sentence that is kept with it and shown to people."""
+
+    DEDUP_OFF = "The caller wants every text kept."
+    NOTHING_NEAR = "No known memory is near."
+    ANOTHER = "No known memory is about the same thing."
+    SAME_TEXT = "A known memory has this very text."
+    SAME_WORDS = "A known memory says this in the same words."
+    KNOWN = "A known memory says this and more."
+    SAYS_MORE = "It says what a known memory says, and more."
+    NEW_VALUE = "It gives a newer value of something that has one value at a time."
+    CHANGE = "It tells a change that ends what a known memory says."
+    OPPOSITE = "It says the opposite of a known memory."
+    CORRECTION = "It corrects a known memory."
+    EARLIER = "It is older news than a known memory, and became history."
+    UNSURE = "It may outdate a known memory; both were kept."
+    ECHO = "The assistant said what had been recalled to it."
+    MODEL = "The language model decided."
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What is judged: one text, who said it, and its times.
+
+    `speaker`: the name in front of the text (`Ann: ...`), None where there is none. `said_at`: when it was said or
+    happened. `t_valid`, `t_invalid`: from when until when it holds, where the caller or the text says so.
+    `correction`: it was introduced as one ("no, I meant ...").
+    """
+
+    text: CleanText
+    speaker: str | None = None
+    said_at: datetime | None = None
+    t_valid: datetime | None = None
+    t_invalid: datetime | None = None
+    correction: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A live memory of the exact scope and channel, as it was when it was shown. `similarity` 0..1, calibrated."""
+    """A live memory of the exact scope and channel, as it was when it was shown. `similarity` 0..1, calibrated.
+
+    `timestamp`, `t_valid`, `t_invalid`: as in a memory; compared with the times of a statement.
+    """
 
     id: UUID
     text: CleanText
     hash: str
     version: int
     similarity: float
+    timestamp: datetime | None = None
+    t_valid: datetime | None = None
+    t_invalid: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One action; `target` with all but ADD, `text` with ADD and UPDATE."""
+    """One action; `target` with all but ADD, `text` with ADD and UPDATE.
+
+    `earlier`, with NONE: the statement is older news about the target and does not overwrite it; it is kept as
+    history and holds until the target began to. `previous`: what was known to hold before it, and ends where the
+    statement begins. `renewed`, with NONE: the target was said again at a later time, so it is as new as that.
+    """
 
     action: Action
     target: Neighbour | None = None
     text: CleanText | None = None
+    earlier: bool = False
+    previous: Neighbour | None = None
+    renewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +95,7 @@ class Evidence:
     """Who decided, and on what: kept in table `decision` with every memory that the decision touches.
 
     `source`: "llm", "rules" or "review". `shown`: the memories that were compared. `rejected`: the model's answer could
-    not be used and the rules decided instead.
+    not be used and the rules decided instead. `reason`: a sentence of `Reason`, or several.
     """
 
     source: str
@@ -58,8 +110,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to happen to the memories because of one text. Its edits are undone together."""
+    """What is to happen to the memories because of one text. Its edits are undone together.
+
+    `outdates`: memories that stay beside the added text, marked as perhaps outdated by it.
+    """
 
     edits: tuple[Edit, ...]
     evidence: Evidence
     warnings: tuple[str, ...] = ()
+    outdates: tuple[UUID, ...] = ()

@@ -95,18 +95,18 @@ WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
 (SELECT CASE WHEN {alive} THEN 'equal' ELSE 'expired' END AS arm, m.id, m.content, m.hash, m.version,
-        CAST(0 AS float8) AS distance
+        m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance
  FROM memory m WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1)
 UNION ALL
-(SELECT 'near', m.id, m.content, m.hash, m.version, {distance}
+(SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, {distance}
  FROM memory_vector v CROSS JOIN LATERAL (
-     SELECT m.id, m.content, m.hash, m.version FROM memory m
+     SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
      WHERE m.workspace_id = :workspace AND m.id = v.memory_id AND {rows} OFFSET 0
  ) m
  WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors}
  ORDER BY {distance} LIMIT :limit)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
 """
 
@@ -116,13 +116,13 @@ COMPARE_CLOSE = """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
-(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, near.distance FROM (
+(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance FROM (
     SELECT v.memory_id AS id, {distance} AS distance FROM memory_vector v
     WHERE v.workspace_id = :workspace AND {of_kind} AND v.memory_id = ANY ({close_ids})
     ORDER BY distance LIMIT :limit
 ) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
 """
 
@@ -172,7 +172,8 @@ def _is_too_large(found: Sequence[DriverRow]) -> bool:
 
 
 def _neighbour(row: DriverRow, similarity: float) -> Neighbour:
-    return Neighbour(row.id, CleanText(row.content), row.hash, row.version, similarity)
+    text, times = CleanText(row.content), (row.timestamp, row.t_valid, row.t_invalid)
+    return Neighbour(row.id, text, row.hash, row.version, similarity, *times)
 
 
 async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
@@ -184,7 +185,7 @@ async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetim
 
 @lru_cache(maxsize=64)
 def _with_hash(here: str) -> TextClause:
-    found = "SELECT m.id, m.content, m.hash, m.version FROM memory m"
+    found = "SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m"
     return typed(text(f"{found} WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1"))
 
 
@@ -207,7 +208,12 @@ def _live(alias: str, now: datetime) -> Condition:
     )
 
 
-TEXTS = typed(text("SELECT id, content, hash, version FROM memory WHERE workspace_id = :workspace AND id = ANY(:ids)"))
+TEXTS = typed(
+    text(
+        "SELECT id, content, hash, version, timestamp, t_valid, t_invalid FROM memory"
+        " WHERE workspace_id = :workspace AND id = ANY(:ids)"
+    )
+)
 
 
 async def _texts(session: Session, workspace_id: UUID, ids: list[UUID]) -> dict[UUID, DriverRow]:

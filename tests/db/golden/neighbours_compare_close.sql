@@ -20,7 +20,7 @@ WITH counted AS (
         AND v.generation = 1
         AND v.kind = 'text' LIMIT :exact_rows + 1) AS few
 )
-(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, near.distance FROM (
+(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance FROM (
     SELECT v.memory_id AS id, (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.generation = 1 AND v.kind = 'text' AND v.memory_id = ANY (ARRAY(
         SELECT passing.id FROM (
@@ -43,5 +43,5 @@ WITH counted AS (
     ORDER BY distance LIMIT :limit
 ) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance;
