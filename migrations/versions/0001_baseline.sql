@@ -1746,6 +1746,7 @@ CREATE TABLE turn (
     metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     terms integer[] NOT NULL DEFAULT '{}',
     bm25 sparsevec(1000000000),
+    shown text,
     CONSTRAINT pk_turn PRIMARY KEY (workspace_id, id),
     CONSTRAINT uq_turn_workspace_id_conversation_id_turn_index UNIQUE (workspace_id, conversation_id, turn_index),
     CONSTRAINT ck_turn_turn_index CHECK (turn_index >= 0),
@@ -1794,6 +1795,27 @@ CREATE TABLE memory_source (
         REFERENCES turn (workspace_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ix_memory_source_turn ON memory_source (workspace_id, turn_id);
+
+-- Sentences of turns that no longer count, and why. The memory may be gone by now, so it is no foreign key.
+CREATE TABLE withdrawn_span (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    turn_id uuid NOT NULL,
+    start integer NOT NULL,
+    "end" integer NOT NULL,
+    reason varchar(10) NOT NULL
+        CONSTRAINT ck_withdrawn_span_reason CHECK (reason IN ('deleted', 'expired', 'updated', 'superseded')),
+    memory_id uuid,
+    replaced_by uuid,
+    history_id uuid,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_withdrawn_span PRIMARY KEY (workspace_id, id),
+    CONSTRAINT ck_withdrawn_span_start CHECK (0 <= start AND start <= "end"),
+    CONSTRAINT fk_withdrawn_span_turn FOREIGN KEY (workspace_id, turn_id)
+        REFERENCES turn (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_withdrawn_span_turn ON withdrawn_span (workspace_id, turn_id);
+CREATE INDEX ix_withdrawn_span_memory ON withdrawn_span (workspace_id, memory_id) WHERE memory_id IS NOT NULL;
 
 CREATE TABLE conversation_log (
     workspace_id uuid NOT NULL,
@@ -2461,7 +2483,7 @@ END $$;
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity, term_stat,
-    conversation, turn, turn_vector, user_profile, working_item,
+    conversation, turn, turn_vector, withdrawn_span, user_profile, working_item,
     entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
     goal, goal_edge, goal_memory, goal_vector,
     tool, strategy, strategy_tool, strategy_conversation, strategy_vector,

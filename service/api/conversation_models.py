@@ -24,7 +24,9 @@ from service.api.schemas import (
     Time,
 )
 from service.api.store_models import RedactionCount
+from service.db.episodes.turns import digest
 from service.domain.conversation import Conversation, Turn, TurnHit
+from service.retrieval.transcript import TranscriptTurn
 
 MAX_TITLE = 500
 MAX_INDEX = 2**31 - 2
@@ -109,6 +111,16 @@ class ConversationResponse(ResponseModel):
     updated_at: Time = Field(description="When it or its turns last changed")
 
 
+class WithdrawnSpanItem(ResponseModel):
+    """A part of a turn that is no longer so."""
+
+    start: int = Field(description="The first character of it in `content`, from 0")
+    end: int = Field(description="The character behind it")
+    reason: Literal["deleted", "expired", "updated", "superseded"] = Field(description="What became of its memory")
+    memory_id: Id | None = Field(description="UUID of the memory that rested on it; null: none did")
+    replaced_by: Id | None = Field(description="UUID of the memory that says what is so now; null: none does")
+
+
 class TurnResponse(ResponseModel):
     """A turn as stored."""
 
@@ -119,7 +131,15 @@ class TurnResponse(ResponseModel):
     next_turn_id: Id | None = Field(description="UUID of the turn after it; null: it is the last one")
     role: str = Field(description="user, assistant, system, tool, or any word it came with")
     name: str | None = Field(description="Name of the speaker; null: not given")
-    content: str = Field(description="What was said, redacted")
+    content: str = Field(
+        description="What was said, redacted. Where its facts were deleted, their sentences are left out; where they "
+        "were changed or superseded they are left out as well, except in a conversation's own transcript, which marks "
+        "them in `withdrawn`"
+    )
+    withdrawn: list[WithdrawnSpanItem] = Field(
+        description="Parts of `content` that are no longer so; only in a conversation's transcript",
+        default_factory=list,
+    )
     content_hash: str = Field(description="SHA-256 of the content, in hexadecimal")
     token_count: int | None = Field(description="As given, else estimated as bytes of UTF-8 / 4; null: not known")
     model: str | None = Field(description="The model that wrote it; null: not given")
@@ -216,9 +236,15 @@ def turn_fields(found: Turn) -> dict[str, Any]:
         "turn_index": found.index,
         "name": found.speaker,
         "content": found.text,
-        "content_hash": found.hash,
+        "withdrawn": [],
+        "content_hash": found.hash if found.whole is None else digest(found.text),
         "embedding": "stored" if found.embedded else "queued",
     }
+
+
+def transcript_turn(found: TranscriptTurn) -> TurnResponse:
+    marked = [WithdrawnSpanItem.of(each) for each in found.withdrawn]
+    return TurnResponse.of(found.turn, **{**turn_fields(found.turn), "withdrawn": marked})
 
 
 def turn_search_hit(found: TurnHit) -> TurnSearchHit:

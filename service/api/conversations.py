@@ -22,6 +22,7 @@ from service.api.conversation_models import (
     StoreTurnResponse,
     TurnResponse,
     conversation_fields,
+    transcript_turn,
     turn_fields,
 )
 from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, budget, scope_of
@@ -38,6 +39,7 @@ from service.domain.scope import Scope
 from service.memory.conversations import OpenedConversation, change, find, open_conversation
 from service.memory.turns import IncomingTurn, TurnOutcome, store
 from service.pipeline.pii import clean_words
+from service.retrieval import transcript
 from service.retrieval.conversation_context import context
 
 router = APIRouter(prefix="/v1", tags=["conversations"])
@@ -133,12 +135,13 @@ async def get_conversation(
         found = await find(session, owner, id)
         stored = await turns.page(session, caller.workspace_id, found.id, after=after, limit=limit + 1)
         turn_counts = await conversations.turn_counts(session, caller.workspace_id, [found.id])
-    page, last = cursors.cut(stored, limit)
+        page, last = cursors.cut(stored, limit)
+        shown = await transcript.of(session, page)
     response.headers["ETag"] = etag(found.version)
     return ConversationDetailsResponse.of(
         found,
         **conversation_fields(found, turn_counts.get(found.id, 0)),
-        turns=[TurnResponse.of(each, **turn_fields(each)) for each in page],
+        turns=[transcript_turn(each) for each in shown],
         next_cursor=cursors.pack(f"turn|{last.index}") if last else None,
     )
 

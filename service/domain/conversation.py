@@ -41,7 +41,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn as stored, redacted. `next_turn_id`: the turn after it, None for the last. `embedded`: it has a vector."""
+    """A turn as stored, redacted. `next_turn_id`: the turn after it, None for the last. `embedded`: it has a vector.
+
+    `text` is what readers of memory see; `whole`, what was said, where sentences of it are withdrawn. A turn of which
+    nothing is left has an empty text.
+    """
 
     id: UUID
     conversation_id: UUID
@@ -59,6 +63,21 @@ class Turn:
     created_at: datetime
     next_turn_id: UUID | None = None
     embedded: bool = False
+    whole: CleanText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnSpan:
+    """A half-open span of characters of a turn that no longer counts, with the reason (deleted, expired, updated,
+    superseded). `memory_id`: the memory that rested on it (None: the sentence itself was deleted), `replaced_by`: the
+    one that says what is so now."""
+
+    turn_id: UUID
+    start: int
+    end: int
+    reason: str
+    memory_id: UUID | None = None
+    replaced_by: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

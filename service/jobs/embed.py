@@ -13,13 +13,13 @@ from operator import itemgetter
 from uuid import UUID
 
 from service.db.episodes import contexts
+from service.db.episodes.turns import TURNS_OF
 from service.db.jobs import queue
 from service.db.memories import enrichment
 from service.domain.job import Counts, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.memory import late_vectors, turns
 from service.memory.late_vectors import WORDS_OF
-from service.memory.turns import TURNS_OF
 from service.providers.protocols import Vector
 from service.resources import Resources
 

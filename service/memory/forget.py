@@ -255,7 +255,9 @@ async def remove_outlived(res: Resources) -> int:
 async def _remove_expired(workspace_id: UUID, ids: list[UUID], res: Resources) -> int:
     async with res.db.begin(workspace_id) as session:
         settings = res.of_workspace(dict((await workspace(session, workspace_id)).settings))
-        deleted = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
+        deleted = await deletion.delete_memories(
+            session, workspace_id, ids, generation=res.generation, withdraws="expired"
+        )
         if deleted:
             await append_audit(
                 session,

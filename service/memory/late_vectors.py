@@ -14,7 +14,7 @@ from service.db.cognition import goals, strategies
 from service.db.engine import Session
 from service.db.graph import entities
 from service.db.jobs import queue
-from service.db.jobs.late_vectors import LateVectors
+from service.db.jobs.late_vectors import EMBED_MAX_ATTEMPTS, LateVectors
 from service.domain.job import NewJob
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
@@ -26,8 +26,6 @@ WORDS_OF = "words_of"
 
 GOALS, STRATEGIES, ENTITIES = "goals", "strategies", "entities"
 BATCH = 100
-EMBED_MAX_ATTEMPTS = 150
-"""Attempts: with the longest wait of service/jobs/recorder.py, 10 minutes, about a day."""
 
 
 KINDS: Mapping[str, LateVectors] = MappingProxyType(

@@ -182,13 +182,17 @@ async def _take_place(
     await writes.release_expired(session, workspace_id, [pending.hash], now=now)
     await updates.set_columns(session, workspace_id, target, _values(old, pending), now=now)
     await updates.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
+    entry = uuid7()
+    await write.withdraw_text(session, old, pending.text, entry)
     await reviews.hand_over(session, workspace_id, pending.id, target)
-    await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation)
+    await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation, withdraws=None)
     deleted = await history.last(session, workspace_id, pending.id)
     moved = replace(evidence, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
     removed = NewDecision(pending.id, moved, pending.scope, Action.DELETE, deleted, ruling_id)
     await writes.append_decisions(session, workspace_id, [removed])
-    await write.record(session, old.scope, target, old.text, pending.text, was, evidence=evidence, ruling_id=ruling_id)
+    await write.record(
+        session, old.scope, target, old.text, pending.text, was, evidence=evidence, ruling_id=ruling_id, entry=entry
+    )
     embed = pending.embedding_status is not EmbeddingStatus.STORED
     await queue.enqueue(session, workspace_id, write.follow_up(target, res, embed=embed))
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from service.db import writes
 from service.db.engine import Session
+from service.db.episodes import withdrawn
 from service.db.jobs import queue
 from service.db.memories import history, memories, updates
 from service.db.memories.updates import VectorKind
@@ -57,7 +58,8 @@ async def revise(
         if values or "last_accessed" in revision.moments:
             await _write(session, old, revision, draft, values, res)
             text = values.get("content", old.text)
-            await write.record(session, old.scope, memory_id, old.text, text, was)
+            entry = await write.record(session, old.scope, memory_id, old.text, text, was)
+            await write.withdraw_text(session, old, text, entry)
             await append_audit(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
             found = await memories.get(session, workspace_id, memory_id) or old
         await store_answer(session, workspace_id, found, request)
@@ -88,6 +90,7 @@ async def restore(
                 session, workspace_id, memory_id, {"relevance": 1.0, "last_accessed": now, "stale_at": None}
             )
             await write.record(session, found.scope, memory_id, found.text, found.text, was)
+            await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
             await append_audit(session, "restore", found.scope, [memory_id], request, res)
             found = await memories.get(session, workspace_id, memory_id) or found
         await store_answer(session, workspace_id, found, request)

@@ -17,8 +17,9 @@ from uuid import UUID
 from service.db.cognition import working
 from service.db.engine import Session
 from service.db.episodes import conversations, turns
-from service.db.episodes.turns import NewTurn, StoredTurn
+from service.db.episodes.turns import TURNS_OF, NewTurn, StoredTurn
 from service.db.jobs import queue
+from service.db.jobs.late_vectors import EMBED_MAX_ATTEMPTS
 from service.domain.conversation import Conversation, Turn
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
@@ -26,16 +27,13 @@ from service.domain.text import CleanText, Redaction
 from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
 from service.errors import Conflict, NotFound
 from service.language.tokens import estimate
-from service.memory.late_vectors import EMBED_MAX_ATTEMPTS, embed_now
+from service.memory.late_vectors import embed_now
 from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.memory.working import limits_of
 from service.pipeline import pii
 from service.pipeline.embed import unit
 from service.providers.protocols import Vector
 from service.resources import Resources
-
-TURNS_OF = "conversation_id"
-"""In the payload of an embed job: the conversation whose turns it embeds."""
 
 BATCH = 100
 """Turns per call of the embedder in a job."""
@@ -171,7 +169,7 @@ async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resource
         if not waiting:
             return made
         vectors = await res.embedder.embed(workspace_id, [turn.text for turn in waiting])
-        by_id = {turn.id: vector for turn, vector in zip(waiting, vectors, strict=True)}
+        by_id = {turn.id: (turn.text, vector) for turn, vector in zip(waiting, vectors, strict=True)}
         async with res.db.begin(workspace_id) as session:
             made += await turns.store_vectors(session, workspace_id, by_id, generation=res.generation)
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from service.db import writes
 from service.db.engine import Session
+from service.db.episodes import withdrawn
 from service.db.erasure import deletion
 from service.db.jobs import queue
 from service.db.memories import decisions, history, memories, reviews, undo
@@ -91,9 +92,12 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
         if was is None:
             entry = await _bring_back(session, workspace_id, each, res, now)
         elif each.event == Action.ADD:
-            await deletion.delete_memories(session, workspace_id, [each.memory_id], generation=res.generation)
+            await deletion.delete_memories(
+                session, workspace_id, [each.memory_id], generation=res.generation, withdraws=None
+            )
         else:
             entry = await _restore(session, workspace_id, each, was, res, now)
+        await withdrawn.take_back(session, workspace_id, each.memory_id, entry=each.history_id)
         await undo.mark_undone(session, workspace_id, each.id, entry, now=now)
 
 

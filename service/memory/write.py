@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from uuid_utils.compat import uuid7
+
 from service.db import direct, writes
 from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
-from service.db.episodes import contexts
+from service.db.episodes import contexts, withdrawn
+from service.db.episodes.withdrawn import Withdrawal
 from service.db.graph import edges
 from service.db.jobs import queue
 from service.db.memories import history, updates
@@ -29,6 +32,7 @@ from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.errors import Conflict
+from service.language import withdrawal
 from service.resources import Resources
 
 OPERATION: Mapping[Action, Operation] = {
@@ -101,8 +105,11 @@ async def update(
     workspace_id = new.scope.workspace_id
     was = await _snapshot(session, workspace_id, target, res)
     old = await updates.replace_text(session, target, new, generation=res.generation, now=res.clock())
+    entry = await record(
+        session, old.scope, target, old.text, new.text, was, evidence=new.evidence, ruling_id=ruling_id
+    )
+    await withdraw_text(session, old, new.text, entry)
     await rewrite_contexts(session, old)
-    await record(session, old.scope, target, old.text, new.text, was, evidence=new.evidence, ruling_id=ruling_id)
     await queue.enqueue(session, workspace_id, _jobs(new, target, res))
     return old.text
 
@@ -134,7 +141,10 @@ async def retire(
     was = await _snapshot(session, scope.workspace_id, target, res)
     await updates.archive(session, scope.workspace_id, target, now=res.clock())
     text, why = str(was.before["content"]), evidence
-    await record(session, scope, target, text, None, was, action=Action.DELETE, evidence=why, ruling_id=ruling_id)
+    entry = await record(
+        session, scope, target, text, None, was, action=Action.DELETE, evidence=why, ruling_id=ruling_id
+    )
+    await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", entry))
 
 
 async def supersede(
@@ -154,8 +164,24 @@ async def supersede(
     was = await _snapshot(session, scope.workspace_id, target, res)
     now, text = res.clock(), str(was.before["content"])
     await updates.end_validity(session, scope.workspace_id, target, now=now)
-    await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    entry = await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", entry, by))
     await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
+
+
+async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUID) -> None:
+    """Withdraws the sentences of a text that was changed by this entry of history, unless the new one only adds to
+    it."""
+    if not withdrawal.still_said(old.text, new_text):
+        why = Withdrawal("updated", entry, old.id)
+        await _withdraw(session, old.scope.workspace_id, old.id, why, old_text=old.text)
+
+
+async def _withdraw(
+    session: Session, workspace_id: UUID, target: UUID, why: Withdrawal, *, old_text: str | None = None
+) -> None:
+    turns = await withdrawn.withdraw(session, workspace_id, [target], why, old_text=old_text)
+    await withdrawn.refresh(session, workspace_id, turns)
 
 
 async def keep_evidence(session: Session, scope: Scope, memory_id: UUID | None, evidence: Evidence | None) -> None:
@@ -176,9 +202,11 @@ async def record(
     action: Action = Action.UPDATE,
     evidence: Evidence | None = None,
     ruling_id: UUID | None = None,
+    entry: UUID | None = None,
 ) -> UUID:
-    """Appends a change to history, and the evidence of the decision behind it; returns the id of the history entry."""
-    change = Change(memory_id, action, scope, old, new, was.before, was.vector, was.generation)
+    """Appends a change to history, and the evidence of the decision behind it; returns the id of the history entry,
+    which is `entry` where one is given."""
+    change = Change(memory_id, action, scope, old, new, was.before, was.vector, was.generation, entry or uuid7())
     await history.append(session, scope.workspace_id, [change])
     if evidence is not None:
         decision = NewDecision(memory_id, evidence, scope, action, change.id, ruling_id)

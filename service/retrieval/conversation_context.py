@@ -44,7 +44,8 @@ async def context(
     """Returns what fits into `max_tokens`. `query` None: the last turn of a user, or else the last turn."""
     scope = conversation.scope
     async with res.db.read(scope.workspace_id) as session:
-        latest = await turns.latest(session, scope.workspace_id, conversation.id, limit=MAX_TURNS)
+        found = await turns.latest(session, scope.workspace_id, conversation.id, limit=MAX_TURNS)
+    latest = [turn for turn in found if turn.text]
     last = next((turn.text for turn in reversed(latest) if turn.role == "user"), latest[-1].text if latest else None)
     text = query or last
     hits: Sequence[Hit] = ()
@@ -52,8 +53,8 @@ async def context(
     if text:
         # memories of the whole user or agent, not only of this conversation
         wide = scope if scope.user_id is None and scope.agent_id is None else replace(scope, run_id=None)
-        found = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking), res)
-        hits, warnings = found.hits, found.warnings
+        answer = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking), res)
+        hits, warnings = answer.hits, answer.warnings
     return fitted(conversation, latest, hits, max_tokens, warnings)
 
 

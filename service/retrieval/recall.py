@@ -6,7 +6,7 @@ memories too are ranked as memories, which know their context; the others keep t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from service.db.cognition import goals
 from service.db.engine import Session
@@ -54,6 +54,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             found = await search.within(session, ready, res)
         matches: Sequence[tuple[TurnPlace, float]] = ()
         turns: Mapping[TurnPlace, Turn] = {}
+        rewritten: set[TurnPlace] = set()
         if "turns" in query.include:
             with watch.measure("turns"):
                 hits = await turn_search.ranked(session, turn_filter, turn_query, limit, res)
@@ -62,10 +63,12 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
                 turns = await recall_context.turn_windows(
                     session, query.scope.workspace_id, places, query.context_window
                 )
+                if lost := [place for place in places if place not in turns]:
+                    rewritten = await recall_context.hidden_turns(session, query.scope.workspace_id, lost)
         results = RecallResults(
             matches,
             turns,
-            _facts(query, found),
+            _facts(query, found, rewritten),
             await _entities(session, query, names, res, watch),
             await _strategies(session, query, task_vector, res, watch),
             await _goals(session, query, watch),
@@ -129,13 +132,14 @@ def _place(hit: Hit) -> TurnPlace:
     return hit.memory.conversation_id, hit.memory.turn_index
 
 
-def _facts(query: RecallQuery, found: SearchResult) -> list[Hit]:
-    """Memories that are not turns, each text once: a copy promoted to another channel has the same text."""
+def _facts(query: RecallQuery, found: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:
+    """Memories that are not turns, each text once: a copy promoted to another channel has the same text. `rewritten`:
+    turns that say something else as memories by now, so that the turn is not shown."""
     if "facts" not in query.include:
         return []
     by_hash: dict[str, Hit] = {}
     for hit in found.hits:
-        if not is_turn(hit):
+        if not is_turn(hit) or _place(hit) in rewritten:
             by_hash.setdefault(hit.memory.hash, hit)
     return list(by_hash.values())[: query.top_k]
 

@@ -228,6 +228,7 @@ RIGHTS = {
     "turn": "DELETE,INSERT,SELECT,UPDATE",
     "turn_vector": "DELETE,INSERT,SELECT,UPDATE",
     "user_profile": "DELETE,INSERT,SELECT,UPDATE",
+    "withdrawn_span": "DELETE,INSERT,SELECT,UPDATE",
     "working_item": "DELETE,INSERT,SELECT,UPDATE",
     "working_item_seq": "USAGE",
     "workspace": "SELECT",

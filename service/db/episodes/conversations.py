@@ -150,7 +150,7 @@ class ConversationTail:
 
 
 async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> ConversationTail:
-    """The last turns of a conversation, which may not exist yet."""
+    """The last turns of a conversation, which may not exist yet, of which something is shown."""
     owner = (
         ConversationRow.workspace_id == scope.workspace_id,
         ConversationRow.user_id.is_not_distinct_from(scope.user_id),
@@ -161,8 +161,9 @@ async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) 
     if row is None:
         return ConversationTail(0, ())
     turns = await session.execute(
-        select(TurnRow.content, TurnRow.speaker, TurnRow.role)
+        select(func.coalesce(TurnRow.shown, TurnRow.content), TurnRow.speaker, TurnRow.role)
         .where(TurnRow.workspace_id == scope.workspace_id, TurnRow.conversation_id == row.id)
+        .where(TurnRow.shown.is_distinct_from(""))
         .order_by(TurnRow.turn_index.desc())
         .limit(limit)
     )
@@ -190,9 +191,11 @@ async def turn_contents(
     row = (await session.execute(here)).one_or_none()
     if row is None:
         return None
+    said = func.coalesce(TurnRow.shown, TurnRow.content)
     turns = await session.execute(
-        select(TurnRow.id, TurnRow.turn_index, TurnRow.role, TurnRow.speaker, TurnRow.content, TurnRow.timestamp)
+        select(TurnRow.id, TurnRow.turn_index, TurnRow.role, TurnRow.speaker, said, TurnRow.timestamp)
         .where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
+        .where(TurnRow.shown.is_distinct_from(""))
         .where(TurnRow.turn_index.between(first, last))
         .order_by(TurnRow.turn_index)
     )

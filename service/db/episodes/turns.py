@@ -31,6 +31,9 @@ from service.domain.text import CleanText
 from service.language import lexemes
 from service.providers.protocols import Vector
 
+TURNS_OF = "conversation_id"
+"""In the payload of a job `embed`: make the missing vectors of this conversation's turns."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
@@ -58,8 +61,8 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """Turns of a scope, from `since` on and before `until`, of one conversation; never archived ones. `channels`: in
-    addition to the scope's own and `_global`."""
+    """Turns of a scope, from `since` on and before `until`, of one conversation; never archived ones, nor those of
+    which nothing is shown. `channels`: in addition to the scope's own and `_global`."""
 
     scope: Scope
     since: datetime | None = None
@@ -73,7 +76,7 @@ class TurnFilter:
 
     def rows(self, alias: str) -> Condition:
         """The other conditions, on `turn`."""
-        found = Condition(f"NOT {alias}.archived")
+        found = Condition(f"NOT {alias}.archived AND {alias}.shown IS DISTINCT FROM ''")
         if self.since is not None:
             found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": self.since})
         if self.until is not None:
@@ -164,8 +167,9 @@ async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) ->
 
 
 async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool]) -> list[Turn]:
-    """The turns of the workspace that meet a condition and are not archived."""
-    query = _select().where(TurnRow.workspace_id == workspace_id, wanted, ~TurnRow.archived)
+    """The turns of the workspace that meet a condition, are not archived, and of which something is shown."""
+    visible = ~TurnRow.archived, TurnRow.shown.is_distinct_from("")
+    query = _select().where(TurnRow.workspace_id == workspace_id, wanted, *visible)
     return [_turn(row) for row in await session.execute(query)]
 
 
@@ -174,20 +178,27 @@ async def unembedded(
 ) -> list[Turn]:
     """Turns of a conversation that have no vector of this generation, in their order."""
     here = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id
-    query = _select(generation).where(*here, ~_has_vector(generation)).order_by(TurnRow.turn_index).limit(limit)
+    wanted = ~_has_vector(generation), TurnRow.shown.is_distinct_from("")
+    query = _select(generation).where(*here, *wanted).order_by(TurnRow.turn_index).limit(limit)
     return [_turn(row) for row in await session.execute(query)]
 
 
 async def store_vectors(
-    session: Session, workspace_id: UUID, vectors: Mapping[UUID, Vector], *, generation: int
+    session: Session, workspace_id: UUID, vectors: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
 ) -> int:
-    """How many turns got their vector; those deleted meanwhile, or with a vector already, get none."""
+    """How many turns got their vector, which comes with the text it was made of. Those that were deleted meanwhile,
+    show another text, or have a vector already get none."""
     locked = (
         select(TurnRow.id).where(TurnRow.workspace_id == workspace_id, TurnRow.id.in_(vectors)).order_by(TurnRow.id)
     )
     there = list(await session.scalars(locked.with_for_update(key_share=True)))
     kept = await get_many(session, workspace_id, there)
-    made = [_vector(turn.scope, turn.id, vectors[turn.id], generation) for turn in kept.values()]
+    made = [
+        _vector(turn.scope, turn.id, vector, generation)
+        for turn in kept.values()
+        for text, vector in [vectors[turn.id]]
+        if turn.text == text
+    ]
     if made:
         await session.execute(postgresql.insert(TurnVectorRow).on_conflict_do_nothing(), made)
     return len(made)
@@ -260,7 +271,7 @@ def _turn(row: Row[Any]) -> Turn:
         scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
         role=row.role,
         speaker=row.speaker,
-        text=CleanText(row.content),
+        text=CleanText(row.content if row.shown is None else row.shown),
         hash=row.content_hash,
         token_count=row.token_count,
         model=row.model,
@@ -270,4 +281,5 @@ def _turn(row: Row[Any]) -> Turn:
         created_at=row.created_at,
         next_turn_id=row.next_turn_id,
         embedded=row.embedded,
+        whole=None if row.shown is None else CleanText(row.content),
     )

@@ -19,7 +19,8 @@ from sqlalchemy import ColumnElement, and_, func, select, text, true
 from service.db import scopes
 from service.db.cognition import goals, invocations, strategies, working
 from service.db.engine import Session
-from service.db.episodes import contexts
+from service.db.episodes import contexts, withdrawn
+from service.db.episodes.withdrawn import Withdrawal
 from service.db.graph import entity_links, entity_relations
 from service.db.memories.history import BEFORE, TEXT_VECTOR
 from service.db.scopes import typed
@@ -118,10 +119,18 @@ async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limi
     return list(await session.scalars(query))
 
 
-async def delete_memories(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, generation: int) -> list[UUID]:
+async def delete_memories(
+    session: Session,
+    workspace_id: UUID,
+    ids: Sequence[UUID],
+    *,
+    generation: int,
+    withdraws: withdrawn.Reason | None = "deleted",
+) -> list[UUID]:
     """Deletes at most BATCH memories, each with a DELETE in its history; returns the ids of those that existed.
+    `withdraws`: why the sentences they rested on no longer count; None: they still do.
 
-    Lock order: memories, edges, entities, relations, each by ascending id or key."""
+    Lock order: memories, edges, entities, relations, turns, each by ascending id or key."""
     # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
     neighbours = await contexts.dependents(session, workspace_id, await contexts.places(session, workspace_id, ids))
     values = {"workspace": workspace_id, "ids": sorted({*ids, *neighbours})}
@@ -134,9 +143,13 @@ async def delete_memories(session: Session, workspace_id: UUID, ids: Sequence[UU
     unnamed = await entity_links.lock_unnamed(session, workspace_id, present)
     await entity_relations.lock_evidenced(session, workspace_id, present)
     await session.execute(WRITE_HISTORY, {**values, "generation": generation})
+    turns = await withdrawn.turns_shared_with(session, workspace_id, present)
+    if withdraws is not None:
+        turns += await withdrawn.withdraw(session, workspace_id, present, Withdrawal(withdraws))
     await session.execute(DELETE_TURNS, values)
     await session.execute(DELETE, values)
     await entity_links.remove_unnamed(session, workspace_id, unnamed)
+    await withdrawn.refresh(session, workspace_id, set(turns))
     await contexts.rebuild(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
     return present
 

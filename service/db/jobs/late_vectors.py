@@ -18,6 +18,9 @@ from service.db.tables import Table
 from service.domain.text import CleanText
 from service.providers.protocols import Vector
 
+EMBED_MAX_ATTEMPTS = 150
+"""Attempts: with the longest wait of service/jobs/recorder.py, 10 minutes, about a day."""
+
 
 @dataclass(frozen=True, slots=True)
 class LateVectors:

@@ -41,9 +41,10 @@ EVENTS: Final[Mapping[EventKind, tuple[str, str, str]]] = {
     EventKind.EPISODIC: (
         't."timestamp"',
         "t",
-        f"""SELECT t.id, t."timestamp", left(t.content, {MAX_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), t.channel,
-                t.archived, t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
-                                                             'turn_index', t.turn_index)
+        f"""SELECT t.id, t."timestamp", left(coalesce(t.shown, t.content), {MAX_CHARS}), 0.5, 0,
+                CAST(NULL AS timestamptz), t.channel, t.archived,
+                t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
+                                                 'turn_index', t.turn_index)
             FROM turn t""",  # noqa: S608
     ),
     EventKind.PROCEDURAL: (
@@ -105,7 +106,10 @@ def _rows(
 ) -> Condition:
     rows = scopes.matching(alias, scope)
     if kind is EventKind.SEMANTIC:
-        rows &= visibility.not_expired_nor_in_review(alias, now) & Condition(f"{alias}.turn_index IS NULL")
+        rows &= visibility.not_expired_nor_in_review(alias, now) & visibility.not_superseded(alias)
+        rows &= Condition(f"{alias}.turn_index IS NULL")
+    if kind is EventKind.EPISODIC:
+        rows &= Condition(f"{alias}.shown IS DISTINCT FROM ''")
     if kind in (EventKind.SEMANTIC, EventKind.EPISODIC) and not include_archived:
         rows &= visibility.not_archived(alias)
     if window.start is not None:

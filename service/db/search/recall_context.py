@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import and_, or_, text
+from sqlalchemy import and_, or_, select, text, tuple_
 
 from service.db.engine import Session
 from service.db.episodes import turns
@@ -65,6 +65,17 @@ async def turn_windows(
     ]
     found = await turns.matching(session, workspace_id, or_(*conditions))
     return {(turn.conversation_id, turn.index): turn for turn in found}
+
+
+async def hidden_turns(
+    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]]
+) -> set[tuple[UUID, int]]:
+    """Returns the places of those turns of which nothing is shown, because all they say is withdrawn."""
+    wanted = tuple_(TurnRow.conversation_id, TurnRow.turn_index).in_(sorted(places))
+    query = select(TurnRow.conversation_id, TurnRow.turn_index).where(
+        TurnRow.workspace_id == workspace_id, TurnRow.shown == "", wanted
+    )
+    return {(row.conversation_id, row.turn_index) for row in await session.execute(query)}
 
 
 async def named_entities(session: Session, scope: Scope, names: Sequence[str]) -> list[Entity]:

@@ -80,7 +80,8 @@ WITH scoped AS MATERIALIZED (
            ORDER BY abs(extract(epoch FROM "timestamp" - CAST(:time AS timestamptz))), id LIMIT :candidate_limit)
     UNION (SELECT id FROM scored ORDER BY "timestamp" DESC, id LIMIT :newest)
 )
-SELECT s.id, s.text_lexical, s.context_lexical, s.text_cosine, s.context_cosine, s."timestamp", t.content, t.terms,
+SELECT s.id, s.text_lexical, s.context_lexical, s.text_cosine, s.context_cosine, s."timestamp",
+       coalesce(t.shown, t.content) AS content, t.terms,
        t.speaker, t.role, (SELECT total FROM counted) AS total,
        (SELECT json_object_agg(term, turns)::text FROM frequency) AS frequencies
 FROM candidate c JOIN scored s ON s.id = c.id

@@ -81,6 +81,13 @@ def not_expired_nor_in_review(alias: str, now: datetime) -> Condition:
     return Condition(here, {"now": now})
 
 
+def not_superseded(alias: str) -> Condition:
+    """Memories whose place no other has taken. Uses the index of memory_edge on its targets; `now` as above."""
+    edge = f"e.workspace_id = {alias}.workspace_id AND e.target_id = {alias}.id AND e.rel_type = 'SUPERSEDES'"
+    taken = f"EXISTS (SELECT FROM memory_edge e WHERE {edge})"
+    return Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now OR NOT {taken})")
+
+
 def comparable(alias: str) -> Condition:
     """What a new fact is compared with: not what another fact superseded, which no longer takes part in
     deduplication."""

@@ -3,7 +3,7 @@
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity, term_stat,
-    conversation, turn, turn_vector, user_profile, working_item,
+    conversation, turn, turn_vector, withdrawn_span, user_profile, working_item,
     entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
     goal, goal_edge, goal_memory, goal_vector,
     tool, strategy, strategy_tool, strategy_conversation, strategy_vector,

@@ -12,6 +12,7 @@ from service.db.tables.conversations import (
     TurnRow,
     TurnVectorRow,
     UserProfileRow,
+    WithdrawnSpanRow,
     WorkingItemRow,
 )
 from service.db.tables.entities import (
@@ -97,6 +98,7 @@ __all__ = [
     "TurnRow",
     "TurnVectorRow",
     "UserProfileRow",
+    "WithdrawnSpanRow",
     "WorkingItemRow",
     "WorkspaceRow",
 ]

@@ -60,7 +60,8 @@ class ConversationRow(Table):
 
 class TurnRow(Table):
     """One entry of a conversation. It carries the conversation's scope, with its external id as `run_id`; `timestamp`
-    is when it was spoken, `turn_index` its place from 0."""
+    is when it was spoken, `turn_index` its place from 0. `shown`: what readers of memory see of it where sentences are
+    withdrawn; NULL: all of it. The lexical columns and the vector are those of the text that is shown."""
 
     __tablename__ = "turn"
     __table_args__ = (
@@ -87,6 +88,7 @@ class TurnRow(Table):
     extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))
     terms: Mapped[list[int]] = mapped_column(Terms, server_default=text("'{}'::integer[]"))
     bm25: Mapped[Any | None] = mapped_column(SPARSEVEC(TERM_DIMENSIONS))
+    shown: Mapped[str | None]
     timestamp: Mapped[datetime]
     archived: Mapped[bool] = switched_off()
     created_at: Mapped[datetime] = set_now()
@@ -167,6 +169,30 @@ class MemorySourceRow(Table):
     turn_id: Mapped[UUID] = part_of_key()
     start: Mapped[int | None]
     end: Mapped[int | None]
+    created_at: Mapped[datetime] = set_now()
+
+
+class WithdrawnSpanRow(Table):
+    """A half-open span of characters of a turn that no longer counts. `memory_id`: the memory that rested on it, which
+    may be gone; `history_id`: the change of that memory that withdrew it; `replaced_by`: the memory that says what is
+    so now."""
+
+    __tablename__ = "withdrawn_span"
+    __table_args__ = (
+        child_of("turn", "turn_id"),
+        CheckConstraint("reason IN ('deleted', 'expired', 'updated', 'superseded')", "reason"),
+        CheckConstraint('0 <= start AND start <= "end"', "start"),
+    )
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    id: Mapped[UUID] = part_of_key()
+    turn_id: Mapped[UUID]
+    start: Mapped[int]
+    end: Mapped[int]
+    reason: Mapped[str] = mapped_column(String(10))
+    memory_id: Mapped[UUID | None]
+    replaced_by: Mapped[UUID | None]
+    history_id: Mapped[UUID | None]
     created_at: Mapped[datetime] = set_now()
 
 

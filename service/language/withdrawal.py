@@ -1,0 +1,93 @@
+"""Texts without the sentences that are withdrawn from them. Pure.
+
+A span is a half-open pair of character offsets. What a live memory still rests on stays, however many others that
+rested on it are gone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+Span = tuple[int, int]
+
+_WORD: Final = re.compile(r"\w+")
+_SPEAKER: Final = re.compile(r"^[^:\n]{1,60}: ")
+_GAP: Final = re.compile(r"\s*$")
+
+
+def located(quote: str, text: str) -> Span:
+    """Where a quote stands in a text, with or without the speaker in front of it, in any case; the whole text where it
+    does not stand there."""
+    for part in (quote, _SPEAKER.sub("", quote)):
+        found = re.search(re.escape(part.strip()), text, re.IGNORECASE)
+        if found is not None and found.end() > found.start():
+            return found.span()
+    return 0, len(text)
+
+
+def still_said(old: str, new: str) -> bool:
+    """Whether a new text has all words of the old one in a row, in any case: it only adds to what was said."""
+    before, after = (_WORD.findall(_SPEAKER.sub("", text).casefold()) for text in (old, new))
+    return any(after[at : at + len(before)] == before for at in range(len(after) - len(before) + 1))
+
+
+def without(spans: Iterable[Span], kept: Iterable[Span]) -> list[Span]:
+    """The union of `spans` less the union of `kept`, in order."""
+    left = _united(spans)
+    for start, end in _united(kept):
+        left = [part for each in left for part in _less(each, start, end)]
+    return left
+
+
+def shown(text: str, hidden: Sequence[Span]) -> str:
+    """The text without the hidden spans; empty when no word is left. `hidden`: in order, not overlapping."""
+    pieces = []
+    at = 0
+    for start, end in [*hidden, (len(text), len(text))]:
+        piece = text[at:start]
+        if _WORD.search(piece):
+            pieces.append(piece)
+        at = end
+    joined = ""
+    for piece in pieces:
+        if not joined:
+            joined = piece
+            continue
+        gap = "\n" if "\n" in (_trailing(joined) + piece[: len(piece) - len(piece.lstrip())]) else " "
+        joined = joined.rstrip() + gap + piece.lstrip()
+    return joined.strip() if hidden else joined
+
+
+def moved(span: Span, removed: Sequence[Span]) -> Span:
+    """The span in a text from which these spans were cut; empty when it lay in one of them."""
+    start, end = (at - sum(min(at, right) - left for left, right in removed if left < at) for at in span)
+    return start, max(start, end)
+
+
+def cut(text: str, removed: Sequence[Span]) -> str:
+    """The text with these spans cut out and nothing else changed, so that `moved` fits."""
+    for start, end in reversed(removed):
+        text = text[:start] + text[end:]
+    return text
+
+
+def _united(spans: Iterable[Span]) -> list[Span]:
+    united: list[Span] = []
+    for start, end in sorted(spans):
+        if united and start <= united[-1][1]:
+            united[-1] = (united[-1][0], max(end, united[-1][1]))
+        else:
+            united.append((start, end))
+    return united
+
+
+def _less(span: Span, start: int, end: int) -> list[Span]:
+    parts = ((span[0], min(span[1], start)), (max(span[0], end), span[1]))
+    return [(left, right) for left, right in parts if left < right]
+
+
+def _trailing(text: str) -> str:
+    found = _GAP.search(text)
+    return found[0] if found else ""
