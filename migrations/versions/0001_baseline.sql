@@ -1509,7 +1509,11 @@ CREATE TABLE memory (
     expires_at timestamptz,
     review_status varchar(16)
         CONSTRAINT ck_memory_review_status CHECK (review_status IN ('flagged')),
+    version_of uuid,
+    said_at timestamptz[],
     CONSTRAINT pk_memory PRIMARY KEY (workspace_id, id),
+    CONSTRAINT fk_memory_version_of FOREIGN KEY (workspace_id, version_of)
+        REFERENCES memory (workspace_id, id) ON DELETE CASCADE,
     CONSTRAINT ck_memory_content CHECK (char_length(content) >= 1),
     CONSTRAINT ck_memory_type CHECK (type IN
         ('Decision', 'Pattern', 'Preference', 'Style', 'Habit', 'Insight', 'Context')),
@@ -1533,6 +1537,9 @@ CREATE INDEX ix_memory_timestamp ON memory (workspace_id, "timestamp" DESC);
 CREATE INDEX ix_memory_importance ON memory (workspace_id, importance DESC, "timestamp" DESC);
 CREATE INDEX ix_memory_hash ON memory (workspace_id, hash);
 
+-- The past versions of a memory: docs/time.md
+CREATE INDEX ix_memory_version_of ON memory (workspace_id, version_of) WHERE version_of IS NOT NULL;
+
 -- Ends a race of two equal adds. Only rows that take part in deduplication have a dedup_key.
 -- docs/decisions/016-dedup-key.md
 CREATE UNIQUE INDEX uq_memory_dedup
@@ -1555,12 +1562,12 @@ CREATE INDEX ix_memory_context_terms ON memory USING gin (workspace_terms(worksp
 -- (512 bytes) and channel (100 characters of 4 bytes) that is room for 120 terms of 8 bytes. Rows with more terms
 -- are found by the _many_terms indexes and read from the table, and so are scopes of a run, which are short.
 CREATE INDEX ix_memory_user_bm25 ON memory (workspace_id, user_id, channel)
-    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, agent_id, bm25,
-             context_bm25)
+    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, agent_id,
+             bm25, context_bm25)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
 CREATE INDEX ix_memory_agent_bm25 ON memory (workspace_id, agent_id, channel)
-    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, user_id, bm25,
-             context_bm25)
+    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, user_id,
+             bm25, context_bm25)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
 CREATE INDEX ix_memory_user_many_terms ON memory (workspace_id, user_id)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
@@ -1629,7 +1636,7 @@ CREATE TABLE memory_edge (
     CONSTRAINT ck_memory_edge_rel_type CHECK (rel_type IN
         ('OCCURRED_BEFORE', 'SIMILAR_TO', 'EXEMPLIFIES', 'INVALIDATED_BY', 'DERIVED_FROM', 'PREFERS_OVER',
          'EVOLVED_INTO', 'SUPERSEDES', 'PROMOTED_FROM', 'RELATES_TO', 'LEADS_TO', 'CONTRADICTS', 'REINFORCES',
-         'PART_OF')),
+         'PART_OF', 'MAY_OUTDATE')),
     CONSTRAINT ck_memory_edge_strength CHECK (strength >= 0 AND strength <= 1),
     CONSTRAINT ck_memory_edge_validity CHECK (t_invalid IS NULL OR t_valid IS NULL OR t_valid < t_invalid),
     CONSTRAINT ck_memory_edge_ends CHECK (source_id <> target_id),
@@ -2253,6 +2260,13 @@ CREATE TABLE memory_history (
     CONSTRAINT pk_memory_history PRIMARY KEY (workspace_id, recorded_at, id)
 ) PARTITION BY RANGE (recorded_at);
 CREATE INDEX ix_memory_history_memory ON memory_history (workspace_id, memory_id, recorded_at);
+-- What of a scope has changed since a moment, for reads with as_of. An ADD has no `before` and is not in them.
+CREATE INDEX ix_memory_history_user ON memory_history (workspace_id, user_id, recorded_at)
+    WHERE before IS NOT NULL AND user_id IS NOT NULL;
+CREATE INDEX ix_memory_history_agent ON memory_history (workspace_id, agent_id, recorded_at)
+    WHERE before IS NOT NULL AND agent_id IS NOT NULL;
+CREATE INDEX ix_memory_history_run ON memory_history (workspace_id, run_id, recorded_at)
+    WHERE before IS NOT NULL AND run_id IS NOT NULL;
 CREATE INDEX ix_memory_history_recorded ON memory_history USING brin (recorded_at);
 
 CREATE TABLE audit_log (

@@ -33,6 +33,7 @@ from service.api.memory_models import (
     history_item,
     memory_fields,
     memory_response,
+    version_item,
 )
 from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.query_parameters import NarrowingParameters, body_of
@@ -40,7 +41,7 @@ from service.api.reads import AuditReadOf, CountsOf, CountUseOf, page_limit
 from service.api.schemas import expiry
 from service.api.writes import WriteOf, answer, etag, send
 from service.db import scopes
-from service.db.memories import history, memories
+from service.db.memories import history, memories, versions
 from service.db.scopes import Condition
 from service.db.search import visibility
 from service.domain.access import Caller, Right
@@ -108,7 +109,7 @@ async def list_memories(
 
 def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:
     here = scopes.matching("m", scope, body.channels or ()) & visibility.not_expired_nor_in_review("m", now)
-    return here if body.include_archived else here & visibility.not_archived("m")
+    return here & visibility.present("m", include_archived=body.include_archived, valid_at=body.valid_at)
 
 
 @router.get(
@@ -138,7 +139,7 @@ async def get_memory(
 @router.get(
     "/{id}/history",
     operation_id="get_memory_history",
-    summary="List the changes of a memory",
+    summary="List the changes and versions of a memory",
     response_model=MemoryHistoryResponse,
     responses=errors.documented(401, 403, 404, 503),
     dependencies=IN_SCOPE,
@@ -148,9 +149,12 @@ async def get_memory_history(id: str, caller: Reader, res: ResourcesOf) -> Memor
     wanted = memory_id(id)
     async with res.db.read(caller.workspace_id) as session:
         entries = await history.of_memory(session, caller.workspace_id, wanted)
+        line = await versions.line(session, caller.workspace_id, wanted)
     if not entries:
         raise NotFound("There is no memory with this id.", field="id")
-    return MemoryHistoryResponse(results=[history_item(each) for each in entries])
+    return MemoryHistoryResponse(
+        results=[history_item(each) for each in entries], versions=[version_item(each) for each in line]
+    )
 
 
 CHANGED = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)

@@ -23,6 +23,7 @@ from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import ClassificationSource, MemoryType
 from service.domain.memory import HistoryEntry, Memory
+from service.domain.version import Version
 from service.language import entities, importance
 
 
@@ -90,6 +91,12 @@ class MemoryResponse(ResponseModel):
     created_at: Time = Field(description="When it was stored", examples=["2026-03-02T09:30:01+00:00"])
     updated_at: Time = Field(description="When it was last changed", examples=["2026-03-02T09:30:01+00:00"])
     expires_at: Time | None = Field(description="From this moment on it is gone; null: never")
+    version_of: Id | None = Field(
+        description="Of a past version the memory whose value it was from t_valid to t_invalid; null: it is none"
+    )
+    may_be_outdated_by: list[Id] = Field(
+        description="Newer memories that may say what holds instead, the latest first; both were kept in doubt"
+    )
 
 
 class TotalCount(ResponseModel):
@@ -125,10 +132,24 @@ class MemoryHistoryItem(ResponseModel):
     recorded_to: Time | None = Field(description="The moment of the next change; null: it still is so")
 
 
+class MemoryVersionItem(ResponseModel):
+    """What a memory said in the half-open [t_valid, t_invalid)."""
+
+    id: Id = Field(description="UUID of the memory itself, of its past version, or of the memory it superseded")
+    memory: str = Field(description="Its text", examples=["Lives in Berlin"])
+    timestamp: Time = Field(description="When it was said, the last time")
+    t_valid: Time | None = Field(description="It held from this moment on; null: since ever")
+    t_invalid: Time | None = Field(description="It held until this moment; null: it still holds")
+    is_current: bool = Field(description="Whether it is what the memory says now")
+
+
 class MemoryHistoryResponse(ResponseModel):
     """Oldest first; there also after the memory is gone."""
 
-    results: list[MemoryHistoryItem] = Field(description="Every entry there is")
+    results: list[MemoryHistoryItem] = Field(description="Every change, in the order in which they were recorded")
+    versions: list[MemoryVersionItem] = Field(
+        description="What it said when, in the order of validity, however the statements arrived; none once it is gone"
+    )
     next_cursor: OnePage = None
 
 
@@ -175,6 +196,8 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "created_at": found.created_at,
         "updated_at": found.updated_at,
         "expires_at": found.expires_at,
+        "version_of": found.version_of,
+        "may_be_outdated_by": list(found.may_be_outdated_by),
     }
 
 
@@ -207,6 +230,17 @@ def _origin(found: Memory) -> dict[str, Any]:
         "conversation_id": found.conversation_id,
         "turn_index": found.turn_index,
     }
+
+
+def version_item(found: Version) -> MemoryVersionItem:
+    return MemoryVersionItem(
+        id=found.id,
+        memory=found.text,
+        timestamp=found.said_at[-1],
+        t_valid=found.t_valid,
+        t_invalid=found.t_invalid,
+        is_current=not found.is_past,
+    )
 
 
 def history_item(found: HistoryEntry) -> MemoryHistoryItem:

@@ -227,6 +227,10 @@ class StoreOutcome(ResponseModel):
         examples=["Prefers tea over coffee in the morning"],
     )
     old_memory: str | None = Field(default=None, description="Its text before an UPDATE; else null")
+    kept_as: Id | None = Field(
+        default=None,
+        description="With NONE: the past version that says it, because it is older than what is known; else null",
+    )
     dedup: DedupOutcome = Field(description="What it was compared with")
     decision: DecisionEvidence | None = Field(
         default=None, description="Who decided about a near neighbour; null when nobody had to"
@@ -332,6 +336,7 @@ def store_outcome(outcome: Outcome) -> StoreOutcome:
         id=outcome.memory_id,
         memory=outcome.memory,
         old_memory=outcome.old_memory,
+        kept_as=outcome.kept_as,
         dedup=DedupOutcome(
             action=outcome.dedup.action, existing_id=outcome.dedup.existing_id, similarity=outcome.dedup.similarity
         ),

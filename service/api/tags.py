@@ -93,8 +93,7 @@ async def _most_important(
     """The memories with the tags, and by id the memories they are connected to."""
     now = res.clock()
     here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
-    if not include_archived:
-        here &= visibility.not_archived("m")
+    here &= visibility.present("m", include_archived=include_archived, valid_at=None)
     rows = visibility.filtered("m", tagged, EVER, here & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
         ids = await visibility.most_important(session, rows, limit=limit)

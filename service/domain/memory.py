@@ -23,7 +23,8 @@ ACTION_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One row, read back."""
+    """One row, read back. `version_of`: it is a past version of that memory. `may_be_outdated_by`: newer memories that
+    may say what holds instead."""
 
     id: UUID
     scope: Scope
@@ -59,6 +60,8 @@ class Memory:
     access_count: int = 0
     last_accessed: datetime | None = None
     entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    version_of: UUID | None = None
+    may_be_outdated_by: tuple[UUID, ...] = ()
 
     @property
     def lifecycle_state(self) -> str:
@@ -72,7 +75,8 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one text of a request led to; `memory_id` is None only in a dry run that would add."""
+    """What one text of a request led to; `memory_id` is None only in a dry run that would add. `kept_as`: the past
+    version that says it, where it is older news."""
 
     draft: Draft
     event: Action
@@ -82,6 +86,7 @@ class Outcome:
     old_memory: str | None = None
     conversation_id: UUID | None = None
     turn_index: int | None = None
+    kept_as: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from uuid import UUID
 
 
 class RelationType(StrEnum):
-    """Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one."""
+    """Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one, or it
+    MAY_OUTDATE it, which nobody is sure of."""
 
     OCCURRED_BEFORE = "OCCURRED_BEFORE"
     SIMILAR_TO = "SIMILAR_TO"
@@ -27,6 +28,7 @@ class RelationType(StrEnum):
     CONTRADICTS = "CONTRADICTS"
     REINFORCES = "REINFORCES"
     PART_OF = "PART_OF"
+    MAY_OUTDATE = "MAY_OUTDATE"
 
 
 @dataclass(frozen=True, slots=True)

@@ -301,6 +301,7 @@ async def _write(
             batch.add(caches.deferred_answers(scope.workspace_id))
         await batch.flush()
         await sources.link(session, scope, unsure)
+        await write.withdraw_older(session, scope.workspace_id, outcomes)
         await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)
 
@@ -329,7 +330,7 @@ async def _carry_out(
         changed |= {one.memory_id for one in changes}
         turn = places[each.fact.message if each.fact.message is not None else -1]
         links.extend(  # to the memories that the turn changed, if there are any
-            SourceLink(one.memory_id, turn.id, each.fact.start, each.fact.end)
+            SourceLink(one.kept_as or one.memory_id, turn.id, each.fact.start, each.fact.end)
             for one in changes or done
             if one.memory_id and one.event is not Action.DELETE
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -17,12 +18,13 @@ from uuid_utils.compat import uuid7
 from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.episodes.turns import StoredTurn
-from service.db.memories import reviews
+from service.db.memories import reviews, versions
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome
-from service.memory import write
+from service.domain.version import begins
+from service.memory import late, write
 from service.resources import Resources
 from service.settings import Settings
 
@@ -69,12 +71,15 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
 async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """An update keeps the id, a delete archives; an update of nothing that was shown does nothing."""
     session, res, target = context.session, context.res, edit.target
+    if target is not None and edit.action is Action.NONE:
+        return await _unchanged(context, draft, edit, target)
     if edit.action is Action.NONE or (target is None and edit.action is not Action.ADD):
         await write.keep_evidence(session, draft.scope, target.id if target else None, draft.evidence)
         return _outcome(context, draft, Action.NONE, edit, text=target.text if target else None)
     if edit.action is Action.DELETE:
         assert target is not None
-        await write.retire(session, draft.scope, target.id, draft.evidence, res, ruling_id=context.ruling_id)
+        at, why = _start(draft), draft.evidence
+        await write.retire(session, draft.scope, target.id, why, res, at=at, ruling_id=context.ruling_id)
         return _outcome(context, draft, Action.DELETE, edit, text=None, old=target.text)
     known = await _if_known(context, draft, target)
     if known is not None:
@@ -84,6 +89,37 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     new = draft.finish(uuid7())
     old = await write.update(session, target.id, new, res, ruling_id=context.ruling_id)
     return _outcome(context, draft, Action.UPDATE, edit, text=new.text, old=old)
+
+
+async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
+    """What is known stays; the statement says it again, or is older news and becomes its history."""
+    session, res, kept_as = context.session, context.res, None
+    await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
+    if is_older(draft, edit, target):
+        version = await late.keep(session, draft, target.id, res, previous=edit.previous)
+        kept_as = version if version != target.id else None
+    elif edit.renewed or target.hash == draft.hash:
+        await versions.say_again(session, draft.scope.workspace_id, target.id, draft.timestamp)
+    if kept_as is not None:
+        draft = replace(draft, warnings=(*draft.warnings, late.KEPT))
+    return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)
+
+
+def is_older(draft: Draft, edit: Edit, target: Neighbour) -> bool:
+    """Whether the draft is older news: so it was decided, or it is the very text of the target, said before that."""
+    if edit.earlier or target.hash != draft.hash or target.timestamp is None:
+        return edit.earlier
+    return _start(draft) < begins(target.timestamp, target.t_valid, target.t_invalid)
+
+
+def _follows(draft: Draft, target: Neighbour) -> bool:
+    """Whether it is newer than the target; two statements of one moment are in no order."""
+    then = target.timestamp
+    return then is not None and _start(draft) > begins(then, target.t_valid, target.t_invalid)
+
+
+def _start(draft: Draft) -> datetime:
+    return begins(draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
 
 
 async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
@@ -98,6 +134,9 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
             outcomes.append(await in_place(context, draft, edit))
             continue
         new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW))
+        if draft.given.t_valid is None and any(_follows(draft, target) for target, _ in retired):
+            since = write.holds_since(_start(draft), draft.given.t_invalid, context.res)
+            new = replace(new, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
         outcomes.append(known or await _add(context, new, replace(edit, target=None)))
     by = next((each.memory_id for each in outcomes if each.memory_id), None)
@@ -105,7 +144,8 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
         if by is None or by == target.id:  # nothing took its place, or it is what it was
             continue
         session, res, ruling_id = context.session, context.res, context.ruling_id
-        await write.supersede(session, draft.scope, target.id, by, draft.evidence, res, ruling_id=ruling_id)
+        at, why = _start(draft), draft.evidence
+        await write.supersede(session, draft.scope, target.id, by, why, res, at=at, ruling_id=ruling_id)
         ended = Edit(Action.DELETE, target)
         outcomes.append(_outcome(context, draft, Action.DELETE, ended, text=None, old=target.text))
     return outcomes

@@ -10,6 +10,7 @@ import contextlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -29,6 +30,7 @@ from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.text import CleanText
+from service.domain.version import begins
 from service.errors import Conflict, NotFound
 from service.memory import write
 from service.memory.transactions import append_audit, check, store_answer, write_transaction
@@ -163,7 +165,9 @@ async def _carry_out(session: Session, pending: Memory, review: Review, res: Res
     ruling_id = uuid7()
     for change in review.changes:
         if change.verb == "DELETE" and change.target_id in live:
-            await write.retire(session, pending.scope, change.target_id, evidence, res, ruling_id=ruling_id)
+            await write.retire(
+                session, pending.scope, change.target_id, evidence, res, at=_start(pending), ruling_id=ruling_id
+            )
     place = next((change.target_id for change in review.changes if change.verb == "UPDATE"), None)
     if place in live and place is not None:
         await _take_place(session, pending, place, evidence, ruling_id, res)
@@ -180,27 +184,37 @@ async def _take_place(
     if was is None or old is None:
         raise Conflict("The memory that was to be updated is gone.")
     await writes.release_expired(session, workspace_id, [pending.hash], now=now)
-    await updates.set_columns(session, workspace_id, target, _values(old, pending), now=now)
+    change_id, start = uuid7(), _start(pending)
+    kept = await write.keep_past(session, workspace_id, target, change_id, start, res)
+    since = pending.t_valid or (write.holds_since(start, pending.t_invalid, res) if kept else None)
+    await updates.set_columns(session, workspace_id, target, {**_values(old, pending), "t_valid": since}, now=now)
     await updates.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
-    entry = uuid7()
-    await write.withdraw_text(session, old, pending.text, entry)
+    await write.withdraw_text(session, old, pending.text, change_id)
     await reviews.hand_over(session, workspace_id, pending.id, target)
     await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation, withdraws=None)
     deleted = await history.last(session, workspace_id, pending.id)
     moved = replace(evidence, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
     removed = NewDecision(pending.id, moved, pending.scope, Action.DELETE, deleted, ruling_id)
     await writes.append_decisions(session, workspace_id, [removed])
+    text, why = pending.text, evidence
     await write.record(
-        session, old.scope, target, old.text, pending.text, was, evidence=evidence, ruling_id=ruling_id, entry=entry
+        session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id
     )
     embed = pending.embedding_status is not EmbeddingStatus.STORED
     await queue.enqueue(session, workspace_id, write.follow_up(target, res, embed=embed))
+
+
+def _start(pending: Memory) -> datetime:
+    return begins(pending.timestamp, pending.t_valid, pending.t_invalid)
 
 
 def _values(old: Memory, new: Memory) -> dict[str, Any]:
     """What an update takes over; tags, categories and metadata are united, as in every update."""
     return {
         **updates.text_columns(CleanText(new.text)),
+        "timestamp": new.timestamp,
+        "said_at": None,
+        "t_invalid": new.t_invalid,
         "type": str(new.kind.type),
         "type_confidence": new.kind.confidence,
         "classification_source": str(new.kind.source),

@@ -22,7 +22,7 @@ from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.revision import Expected, Revision
 from service.domain.text import content_hash
-from service.errors import InvalidInput
+from service.errors import Conflict, InvalidInput
 from service.language import kinds
 from service.memory import write
 from service.memory.transactions import append_audit, check, missing, store_answer, write_transaction
@@ -46,6 +46,7 @@ async def revise(
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
         raise missing()
+    _refuse_past(memory)
     draft = await _prepared(memory, revision, res)
     async with write_transaction(memory.scope, res, request) as session:
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
@@ -75,6 +76,7 @@ async def restore(
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
         raise missing()
+    _refuse_past(memory)
     async with write_transaction(memory.scope, res, request) as session:
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
         found = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
@@ -188,6 +190,11 @@ def _as_it_is(old: Memory) -> dict[str, Any]:
         "timestamp": old.timestamp,
         "updated_at": old.updated_at,
     }
+
+
+def _refuse_past(memory: Memory) -> None:
+    if memory.version_of is not None:
+        raise Conflict(f"This is a past version of memory {memory.version_of}: change that one.", field="id")
 
 
 def _refuse_empty_interval(first: Any, last: Any) -> None:

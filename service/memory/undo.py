@@ -118,6 +118,8 @@ async def _restore(
         generation=res.generation,
         now=now,
     )
+    # the past version that the decision kept has the id of its entry
+    await deletion.delete_memories(session, workspace_id, [taken.history_id], generation=res.generation, withdraws=None)
     await reviews.reopen(session, workspace_id, taken.memory_id)
     there = await memories.get(session, workspace_id, taken.memory_id)
     assert there is not None, "the row is locked"

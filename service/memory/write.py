@@ -19,7 +19,7 @@ from service.db.episodes import contexts, withdrawn
 from service.db.episodes.withdrawn import Withdrawal
 from service.db.graph import edges
 from service.db.jobs import queue
-from service.db.memories import history, updates
+from service.db.memories import history, updates, versions
 from service.db.memories.history import Change, Snapshot
 from service.db.search import deduplication
 from service.db.writes import NewDecision, PlacedMemory
@@ -31,6 +31,7 @@ from service.domain.memory import Memory, Outcome
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
+from service.domain.version import begins
 from service.errors import Conflict
 from service.language import withdrawal
 from service.resources import Resources
@@ -101,17 +102,47 @@ async def equal_memory(session: Session, draft: Draft, digest: str, *, besides: 
 async def update(
     session: Session, target: UUID, new: NewMemory, res: Resources, *, ruling_id: UUID | None = None
 ) -> str:
-    """Gives the target the text of `new`; returns its old text. Raises Gone."""
+    """Gives the target the text and the times of `new`; what it said before is kept as a past version. Returns its old
+    text. Raises Gone."""
     workspace_id = new.scope.workspace_id
     was = await _snapshot(session, workspace_id, target, res)
-    old = await updates.replace_text(session, target, new, generation=res.generation, now=res.clock())
-    entry = await record(
-        session, old.scope, target, old.text, new.text, was, evidence=new.evidence, ruling_id=ruling_id
-    )
-    await withdraw_text(session, old, new.text, entry)
+    change_id, start = uuid7(), begins(new.timestamp, new.given.t_valid, new.given.t_invalid)
+    kept = was.before["hash"] != new.hash and await keep_past(session, workspace_id, target, change_id, start, res)
+    since = new.given.t_valid
+    if since is None and (kept or was.before["t_valid"] is not None):
+        since = holds_since(start, new.given.t_invalid, res)
+    old = await updates.replace_text(session, target, new, t_valid=since, generation=res.generation, now=res.clock())
+    text, why = new.text, new.evidence
+    await record(session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id)
+    await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, workspace_id, _jobs(new, target, res))
     return old.text
+
+
+async def keep_past(
+    session: Session, workspace_id: UUID, target: UUID, change_id: UUID, until: datetime, res: Resources
+) -> bool:
+    """Keeps what a memory says, before it changes, as a past version that held until then; False when it never held.
+
+    Its id is that of the entry of history that ends it, so that undoing the change finds it.
+    """
+    return await versions.keep(
+        session,
+        workspace_id,
+        target,
+        change_id,
+        version_of=target,
+        until=until,
+        history_id=uuid7(),
+        now=res.clock(),
+    )
+
+
+def holds_since(start: datetime, until: datetime | None, res: Resources) -> datetime | None:
+    """`t_valid` of a statement that follows another one and does not say since when it holds. None for one of the
+    future, which counts now, and for one that was over when it was said."""
+    return start if start <= res.clock() and (until is None or start < until) else None
 
 
 async def prolong(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
@@ -132,19 +163,21 @@ async def retire(
     evidence: Evidence | None,
     res: Resources,
     *,
+    at: datetime,
     ruling_id: UUID | None = None,
 ) -> None:
-    """Archives a memory that is no longer true; its history says DELETE. Raises Gone.
+    """Archives a memory that is no longer true since `at`; its history says DELETE. Raises Gone.
 
     A curator never erases: docs/decisions/019-contradiction-policy.md.
     """
-    was = await _snapshot(session, scope.workspace_id, target, res)
+    was, change_id = await _snapshot(session, scope.workspace_id, target, res), uuid7()
+    await keep_past(session, scope.workspace_id, target, change_id, at, res)
     await updates.archive(session, scope.workspace_id, target, now=res.clock())
-    text, why = str(was.before["content"]), evidence
-    entry = await record(
-        session, scope, target, text, None, was, action=Action.DELETE, evidence=why, ruling_id=ruling_id
+    text, why, deleted = str(was.before["content"]), evidence, Action.DELETE
+    await record(
+        session, scope, target, text, None, was, action=deleted, evidence=why, ruling_id=ruling_id, entry=change_id
     )
-    await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", entry))
+    await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", change_id))
 
 
 async def supersede(
@@ -155,15 +188,17 @@ async def supersede(
     evidence: Evidence | None,
     res: Resources,
     *,
+    at: datetime,
     ruling_id: UUID | None = None,
 ) -> None:
-    """Ends the validity of a memory now, and ties the one that took its place to it: by SUPERSEDES target. Raises Gone.
+    """Ends the validity of a memory at a moment, and ties the one that took its place to it: by SUPERSEDES target.
+    Raises Gone.
 
     The retired memory no longer takes part in deduplication, so that the same fact can become true again.
     """
     was = await _snapshot(session, scope.workspace_id, target, res)
     now, text = res.clock(), str(was.before["content"])
-    await updates.end_validity(session, scope.workspace_id, target, now=now)
+    await updates.end_validity(session, scope.workspace_id, target, at=at, now=now)
     entry = await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
     await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", entry, by))
     await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
@@ -175,6 +210,14 @@ async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUI
     if not withdrawal.still_said(old.text, new_text):
         why = Withdrawal("updated", entry, old.id)
         await _withdraw(session, old.scope.workspace_id, old.id, why, old_text=old.text)
+
+
+async def withdraw_older(session: Session, workspace_id: UUID, outcomes: Sequence[Outcome]) -> None:
+    """Withdraws the sentences of what was older news already when it was said; after its sources are linked."""
+    for each in outcomes:
+        if each.kept_as is not None:
+            why = Withdrawal("superseded", None, each.memory_id)
+            await _withdraw(session, workspace_id, each.kept_as, why)
 
 
 async def _withdraw(

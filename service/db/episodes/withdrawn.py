@@ -76,7 +76,7 @@ KEPT = text("""
     SELECT s.turn_id, coalesce(s.start, strpos(t.content, m.content) - 1) AS start,
            coalesce(s."end", strpos(t.content, m.content) - 1 + length(m.content)) AS "end"
     FROM memory_source s
-    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id AND m.version_of IS NULL
     JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
     WHERE s.workspace_id = :workspace AND s.turn_id = ANY (CAST(:turns AS uuid[]))
       AND (s.start IS NOT NULL OR strpos(t.content, m.content) > 0)

@@ -22,6 +22,7 @@ from service.db.engine import Session
 from service.db.episodes import contexts, withdrawn
 from service.db.episodes.withdrawn import Withdrawal
 from service.db.graph import entity_links, entity_relations
+from service.db.memories import versions
 from service.db.memories.history import BEFORE, TEXT_VECTOR
 from service.db.scopes import typed
 from service.db.tables import MemoryRow
@@ -102,7 +103,8 @@ class Extent:
     @property
     def rows(self) -> ColumnElement[bool]:
         found = scopes.owned("memory", self.scope, self.channel).clause
-        return and_(found, true() if self.upto is None else MemoryRow.created_at <= self.upto)
+        own = MemoryRow.version_of.is_(None)  # past versions go with their memory
+        return and_(found, own, true() if self.upto is None else MemoryRow.created_at <= self.upto)
 
 
 async def measure(session: Session, extent: Extent) -> tuple[int, datetime | None]:
@@ -127,10 +129,12 @@ async def delete_memories(
     generation: int,
     withdraws: withdrawn.Reason | None = "deleted",
 ) -> list[UUID]:
-    """Deletes at most BATCH memories, each with a DELETE in its history; returns the ids of those that existed.
-    `withdraws`: why the sentences they rested on no longer count; None: they still do.
+    """Deletes at most BATCH memories with their past versions, each with a DELETE in its history; returns those of the
+    given ids that existed. `withdraws`: why the sentences they rested on no longer count; None: they still do.
 
     Lock order: memories, edges, entities, relations, turns, each by ascending id or key."""
+    wanted = set(ids)
+    ids = [*ids, *await versions.of_memories(session, workspace_id, ids)]
     # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
     neighbours = await contexts.dependents(session, workspace_id, await contexts.places(session, workspace_id, ids))
     values = {"workspace": workspace_id, "ids": sorted({*ids, *neighbours})}
@@ -151,7 +155,7 @@ async def delete_memories(
     await entity_links.remove_unnamed(session, workspace_id, unnamed)
     await withdrawn.refresh(session, workspace_id, set(turns))
     await contexts.rebuild(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
-    return present
+    return [each for each in present if each in wanted]
 
 
 async def deleted_before(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:

@@ -17,7 +17,7 @@ from service.db.cognition import invocations
 from service.db.engine import Session
 from service.db.erasure import deletion
 from service.db.graph import entities, merges
-from service.db.memories import decisions
+from service.db.memories import decisions, versions
 from service.db.tables import MemoryHistoryRow, MemoryRow
 from service.domain.scope import Scope
 
@@ -55,13 +55,14 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
 
 
 async def purge_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> dict[str, int]:
-    """The same for one memory, its promoted copies, the flagged memories that gave it their text, and the turns all of
-    them came from."""
+    """The same for one memory, its past versions and promoted copies, the flagged memories that gave it their text, and
+    the turns all of them came from."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
     values = {"workspace": workspace_id, "id": memory_id, "action": decisions.TAKEN_OVER}
-    taken_over = list(await session.scalars(TAKEN_OVER, values))
+    taken_over = await session.scalars(TAKEN_OVER, values)
+    more = {*taken_over, *await versions.ever_of(session, workspace_id, memory_id)}
     counts = Counter(await _purge(session, {**anyone, "memory_id": memory_id}))
-    for each in taken_over:
+    for each in sorted(more):
         counts.update(await _purge(session, {**anyone, "memory_id": each}))
     counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)
     await merges.forget_names(session, workspace_id)

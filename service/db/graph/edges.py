@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import TextClause, delete, or_, select, text
+from sqlalchemy import TextClause, Uuid, bindparam, delete, or_, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -100,6 +100,15 @@ STEP = typed(
     """)  # noqa: S608 - our own part
 ).columns(properties=JSONB())
 
+# The older memories may be erased this moment by a bulk delete, which takes no scope lock.
+MARK_OUTDATED = text("""
+    INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
+    SELECT m.workspace_id, :newer, 'MAY_OUTDATE', m.id FROM memory m
+    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:older AS uuid[])) AND m.id <> :newer
+    ORDER BY m.id FOR KEY SHARE OF m
+    ON CONFLICT DO NOTHING
+""").bindparams(bindparam("newer", type_=Uuid()))
+
 SPARE = 4
 """Factor by which more edges are read where some may lead to memories that must not be shown."""
 
@@ -157,6 +166,11 @@ async def draw(
         "strengths": [each.strength for each in drawn],
     }
     await direct.fetch(session, DRAW, values)
+
+
+async def mark_outdated(session: Session, workspace_id: UUID, newer: UUID, older: Sequence[UUID]) -> None:
+    """Draws MAY_OUTDATE from a memory to those that it may outdate, as far as they are there."""
+    await direct.fetch(session, MARK_OUTDATED, {"workspace": workspace_id, "newer": newer, "older": list(older)})
 
 
 async def remove(

@@ -28,17 +28,20 @@ from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
 
-NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status"})
+NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
 COLUMNS = ", ".join(f'm."{column.name}"' for column in MemoryRow.__table__.c if column.name not in NOT_READ)
 
-# pk_memory, pk_memory_stat, pk_memory_entity. `entities`: names by type.
+# pk_memory, pk_memory_stat, pk_memory_entity, ix_memory_edge_target. `entities`: names by type.
 BY_IDS = f"""
     SELECT {COLUMNS}, s.relevance, s.salience, s.access_count, s.last_accessed,
            (SELECT jsonb_object_agg(type, names) FROM (
                 SELECT e.type, array_agg(e.name ORDER BY e.name) AS names FROM memory_entity l
                 JOIN entity e ON e.workspace_id = l.workspace_id AND e.id = l.entity_id
                 WHERE l.workspace_id = m.workspace_id AND l.memory_id = m.id GROUP BY e.type
-            ) by_type) AS entities
+            ) by_type) AS entities,
+           ARRAY(SELECT n.id FROM memory_edge g JOIN memory n ON n.workspace_id = g.workspace_id AND n.id = g.source_id
+                 WHERE g.workspace_id = m.workspace_id AND g.target_id = m.id AND g.rel_type = 'MAY_OUTDATE'
+                   AND NOT n.archived ORDER BY n."timestamp" DESC, n.id) AS may_be_outdated_by
     FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
     WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 """  # noqa: S608 - our own columns
@@ -103,6 +106,8 @@ def _memory(row: direct.DriverRow) -> Memory:
         access_count=row.access_count,
         last_accessed=row.last_accessed,
         entities={kind: tuple(names) for kind, names in (row.entities or {}).items()},
+        version_of=row.version_of,
+        may_be_outdated_by=tuple(row.may_be_outdated_by),
     )
 
 

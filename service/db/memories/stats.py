@@ -15,8 +15,9 @@ from service.db.tables import MemoryRow
 from service.domain.scope import Scope
 
 WORKSPACE = text("""
-    SELECT (SELECT count(*) FROM memory WHERE workspace_id = :workspace) AS memories,
-           (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND archived) AS archived,
+    SELECT (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND version_of IS NULL) AS memories,
+           (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND archived AND version_of IS NULL)
+               AS archived,
            (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND embedding_status <> 'stored')
                AS pending_embeddings,
            (SELECT count(*) FROM memory_vector WHERE workspace_id = :workspace AND kind = 'text') AS vectors,

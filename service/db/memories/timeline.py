@@ -108,10 +108,11 @@ def _rows(
     if kind is EventKind.SEMANTIC:
         rows &= visibility.not_expired_nor_in_review(alias, now) & visibility.not_superseded(alias)
         rows &= Condition(f"{alias}.turn_index IS NULL")
+        rows &= visibility.present(alias, include_archived=include_archived, valid_at=None)
     if kind is EventKind.EPISODIC:
         rows &= Condition(f"{alias}.shown IS DISTINCT FROM ''")
-    if kind in (EventKind.SEMANTIC, EventKind.EPISODIC) and not include_archived:
-        rows &= visibility.not_archived(alias)
+        if not include_archived:
+            rows &= visibility.not_archived(alias)
     if window.start is not None:
         rows &= Condition(f"{moment} >= :window_start", {"window_start": window.start})
     if window.end is not None:

@@ -76,10 +76,10 @@ async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now:
     await set_columns(session, workspace_id, memory_id, {"archived": True}, now=now)
 
 
-async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
-    """Ends the validity now, unless it ended before, and takes the row out of deduplication. A memory that was to
-    become valid later ends a microsecond after its beginning: an interval needs a length."""
-    end = func.least(MemoryRow.t_invalid, func.greatest(now, MemoryRow.t_valid + timedelta(microseconds=1)))
+async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, at: datetime, now: datetime) -> None:
+    """Ends the validity at a moment, unless it ended before, and takes the row out of deduplication. A memory that was
+    to become valid later ends a microsecond after its beginning: an interval needs a length."""
+    end = func.least(MemoryRow.t_invalid, func.greatest(at, MemoryRow.t_valid + timedelta(microseconds=1)))
     await set_columns(session, workspace_id, memory_id, {"t_invalid": end, "dedup_key": None}, now=now)
 
 
@@ -95,15 +95,21 @@ async def set_stat(session: Session, workspace_id: UUID, memory_id: UUID, values
     await session.execute(update(MemoryStatRow).where(here).values(dict(values)))
 
 
-async def replace_text(session: Session, memory_id: UUID, new: NewMemory, *, generation: int, now: datetime) -> Memory:
-    """Gives an existing row the text, vectors and annotation of `new` and unites tags, categories and metadata; returns
-    the memory as it was. Its id, scope, timestamp and created_at stay."""
+async def replace_text(
+    session: Session, memory_id: UUID, new: NewMemory, *, t_valid: datetime | None, generation: int, now: datetime
+) -> Memory:
+    """Gives an existing row the text, times, vectors and annotation of `new` and unites tags, categories and metadata;
+    returns the memory as it was. Its id, scope and created_at stay."""
     workspace_id = new.scope.workspace_id
     await writes.release_expired(session, workspace_id, [new.hash], now=now)
     old = await memories.get(session, workspace_id, memory_id)
     assert old is not None, "the row was confirmed under the scope lock"
     values = {
         **writes.text_values(new),
+        "timestamp": new.timestamp,
+        "said_at": None,
+        "t_valid": t_valid,
+        "t_invalid": new.given.t_invalid,
         "context_terms": [],  # the context held the old text; without one the memory is its own context
         "context_bm25": None,
         "tags": _union(old.tags, new.tags),

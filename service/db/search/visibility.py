@@ -19,21 +19,23 @@ from service.domain.query import Narrow, Query, Validity, Window
 
 def conditions(alias: str, query: Query, now: datetime) -> Condition:
     """Everything but the scope. A given window lifts the exclusion of what is not valid now."""
-    found = not_expired_nor_in_review(alias, now)
-    if not query.include_archived:
-        found &= not_archived(alias)
+    found = not_expired_nor_in_review(alias, now) & present(
+        alias, include_archived=query.include_archived, valid_at=query.narrow.valid_at
+    )
     if query.window.is_open and query.narrow.valid_at is None:
         found &= valid(alias, query.validity, now)
     return filtered(alias, query.narrow, query.window, found)
 
 
 def valid(alias: str, validity: Validity, now: datetime) -> Condition:
-    """Validity [t_valid, t_invalid): `demote` also includes what is no longer valid, `ignore` also what is not yet."""
+    """Validity [t_valid, t_invalid): `demote` also includes what is no longer valid, `ignore` also what is not yet.
+    What names its own end is still true when that is over ("worked there from 2016 to 2020"): it is not left out."""
     if validity == "ignore":
         return Condition("true")
     found = Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)", {"now": now})
     if validity == "exclude":
-        found &= Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now)")
+        own_end = f"{alias}.t_invalid = {alias}.valid_until"
+        found &= Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now OR {own_end})")
     return found
 
 
@@ -72,6 +74,19 @@ def _words(shape: str, name: str, words: Sequence[str]) -> Condition:
 def not_archived(alias: str) -> Condition:
     """Memories that are not archived."""
     return Condition(f"NOT {alias}.archived")
+
+
+def present(alias: str, *, include_archived: bool, valid_at: datetime | None) -> Condition:
+    """Memories that are not archived, or with `include_archived` those, too. Past versions only where a time is named:
+    they say what held then."""
+    if valid_at is not None:
+        return Condition("true" if include_archived else f"(NOT {alias}.archived OR {alias}.version_of IS NOT NULL)")
+    return current(alias) if include_archived else not_archived(alias)
+
+
+def current(alias: str) -> Condition:
+    """Memories that are no past version of another one."""
+    return Condition(f"{alias}.version_of IS NULL")
 
 
 def not_expired_nor_in_review(alias: str, now: datetime) -> Condition:

@@ -10,10 +10,12 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
+    DateTime,
     SmallInteger,
     String,
     text,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from service.db.tables.base import (
@@ -34,10 +36,13 @@ from service.domain.relation import RelationType
 
 class MemoryRow(Table):
     """A memory. Confidences and importance are 0..1, `importance_level` 1..10; `timestamp` is when it was said or
-    happened. `hash` is the MD5 of the text; `dedup_key` the same while the row takes part in deduplication."""
+    happened, the last time if it was said several times: `said_at` has them all. `hash` is the MD5 of the text;
+    `dedup_key` the same while the row takes part in deduplication. `version_of`: the row is a past version of that
+    memory, and archived."""
 
     __tablename__ = "memory"
     __table_args__ = (
+        child_of("memory", "version_of", name="fk_memory_version_of"),
         CheckConstraint("char_length(content) >= 1", "content"),
         CheckConstraint(
             "type = ANY (ARRAY['Decision'::text, 'Pattern'::text, 'Preference'::text, 'Style'::text, "
@@ -107,6 +112,8 @@ class MemoryRow(Table):
     updated_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
     review_status: Mapped[str | None] = mapped_column(String(16))
+    version_of: Mapped[UUID | None]
+    said_at: Mapped[list[datetime] | None] = mapped_column(ARRAY(DateTime(timezone=True)))
 
 
 class MemoryStatRow(Table):

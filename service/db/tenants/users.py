@@ -25,6 +25,7 @@ COUNT_OWNERS = """
     FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
     WHERE m.workspace_id = :workspace AND m.{kind}_id IS NOT NULL
       AND (CAST(:after AS text) IS NULL OR m.{kind}_id > :after) AND (m.expires_at IS NULL OR m.expires_at > :now)
+      AND m.version_of IS NULL
     GROUP BY m.{kind}_id ORDER BY m.{kind}_id LIMIT :limit
 """
 

@@ -45,7 +45,7 @@ WITH approximate AS MATERIALIZED (
                 AND m.review_status IS NULL
                 AND NOT m.archived
                 AND (m.t_valid IS NULL OR m.t_valid <= :now)
-                AND (m.t_invalid IS NULL OR m.t_invalid > :now) OFFSET 0
+                AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) OFFSET 0
         ) passing LIMIT :max_close))
     ORDER BY distance, id LIMIT :wide
 ), fallback AS MATERIALIZED (
@@ -58,7 +58,7 @@ WITH approximate AS MATERIALIZED (
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) OFFSET 0) matching LEFT JOIN LATERAL (
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) OFFSET 0) matching LEFT JOIN LATERAL (
         SELECT (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
         WHERE v.workspace_id = :workspace AND v.memory_id = matching.id AND v.generation = 1
           AND v.kind = 'text'
@@ -87,7 +87,7 @@ UNION ALL (SELECT 'context_vector', v.memory_id, (v.embedding <=> :query_vector)
                 AND m.review_status IS NULL
                 AND NOT m.archived
                 AND (m.t_valid IS NULL OR m.t_valid <= :now)
-                AND (m.t_invalid IS NULL OR m.t_invalid > :now) OFFSET 0
+                AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) OFFSET 0
         ) passing LIMIT :max_close))
     ORDER BY distance, v.memory_id LIMIT :arm_limit)
 
@@ -105,7 +105,7 @@ UNION ALL (SELECT 'text_lexical', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) ORDER BY l.place LIMIT :arm_limit)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'context_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:context_terms AS integer[]),
                      CAST(:and_context_terms AS integer[]), :context_idf, :scan_limit, :candidate_limit,
@@ -120,7 +120,7 @@ UNION ALL (SELECT 'context_lexical', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) ORDER BY l.place LIMIT :arm_limit)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', m.id, l.place
     FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit)
         WITH ORDINALITY AS l (id, place)
@@ -133,7 +133,7 @@ UNION ALL (SELECT 'tag', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) ORDER BY l.place LIMIT :arm_limit)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'time', id, place FROM (
     (SELECT m.id, extract(epoch FROM m."timestamp" - CAST(:asked_at AS timestamptz)) AS place FROM memory m
         WHERE m.workspace_id = :workspace
@@ -143,7 +143,7 @@ UNION ALL (SELECT 'time', id, place FROM (
             AND m.review_status IS NULL
             AND NOT m.archived
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
-            AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m."timestamp" >= CAST(:asked_at AS timestamptz)
         ORDER BY m."timestamp" LIMIT :arm_limit)
     UNION ALL
@@ -155,7 +155,7 @@ UNION ALL (SELECT 'time', id, place FROM (
             AND m.review_status IS NULL
             AND NOT m.archived
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
-            AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m."timestamp" < CAST(:asked_at AS timestamptz)
         ORDER BY m."timestamp" DESC LIMIT :arm_limit)
 ) both_sides ORDER BY place, id LIMIT :arm_limit);

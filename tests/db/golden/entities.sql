@@ -27,7 +27,7 @@ WITH linked AS (
           AND m.review_status IS NULL
           AND NOT m.archived
           AND (m.t_valid IS NULL OR m.t_valid <= :now)
-          AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+          AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
 ), counted AS (
     SELECT name_key, count(*)::float8 AS texts FROM linked GROUP BY name_key
 )

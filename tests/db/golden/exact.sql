@@ -44,7 +44,7 @@ WITH term AS MATERIALIZED (
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
            m."timestamp", m.created_at,
@@ -58,7 +58,7 @@ WITH term AS MATERIALIZED (
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
            m."timestamp", m.created_at,
@@ -178,5 +178,5 @@ UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
     ORDER BY m.created_at DESC, m.id LIMIT :limit);

@@ -81,7 +81,7 @@ WITH term AS MATERIALIZED (
             AND m.review_status IS NULL
             AND NOT m.archived
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
-            AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m.tag_prefixes && CAST(:with_tags AS text[])
             AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false), false)) every LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (

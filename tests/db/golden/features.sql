@@ -60,4 +60,4 @@ WHERE m.workspace_id = :workspace
     AND m.review_status IS NULL
     AND NOT m.archived
     AND (m.t_valid IS NULL OR m.t_valid <= :now)
-    AND (m.t_invalid IS NULL OR m.t_invalid > :now);
+    AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until);

@@ -61,7 +61,7 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
         AND m.tag_prefixes && CAST(:with_tags AS text[])
         AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false)
         AND ((SELECT ids IS NULL FROM known) OR v.memory_id IN (SELECT unnest(ids) FROM known))
@@ -80,7 +80,7 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
               AND m.review_status IS NULL
               AND NOT m.archived
               AND (m.t_valid IS NULL OR m.t_valid <= :now)
-              AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+              AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
               AND m.tag_prefixes && CAST(:with_tags AS text[])
               AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false), false)
         UNION ALL
@@ -93,7 +93,7 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
             AND m.review_status IS NULL
             AND NOT m.archived
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
-            AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m.tag_prefixes && CAST(:with_tags AS text[])
             AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false) OFFSET 0) matching LEFT JOIN LATERAL (
         SELECT (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
@@ -121,7 +121,7 @@ UNION ALL (SELECT 'text_lexical', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
         AND m.tag_prefixes && CAST(:with_tags AS text[])
         AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'context_lexical', m.id, l.place
@@ -138,7 +138,7 @@ UNION ALL (SELECT 'context_lexical', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
         AND m.tag_prefixes && CAST(:with_tags AS text[])
         AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', m.id, l.place
@@ -153,7 +153,7 @@ UNION ALL (SELECT 'tag', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
         AND m.tag_prefixes && CAST(:with_tags AS text[])
         AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'time', id, place FROM (
@@ -165,7 +165,7 @@ UNION ALL (SELECT 'time', id, place FROM (
             AND m.review_status IS NULL
             AND NOT m.archived
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
-            AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m.tag_prefixes && CAST(:with_tags AS text[])
             AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false)
             AND m."timestamp" >= CAST(:asked_at AS timestamptz)
@@ -179,7 +179,7 @@ UNION ALL (SELECT 'time', id, place FROM (
             AND m.review_status IS NULL
             AND NOT m.archived
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
-            AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m.tag_prefixes && CAST(:with_tags AS text[])
             AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false)
             AND m."timestamp" < CAST(:asked_at AS timestamptz)

@@ -30,7 +30,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
     AND m.review_status IS NULL
     AND NOT m.archived
     AND (m.t_valid IS NULL OR m.t_valid <= :now)
-    AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+    AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
     ORDER BY m.created_at DESC, m.id LIMIT :limit)
 
 UNION ALL (SELECT 'text_lexical', m.id, l.place
@@ -47,7 +47,7 @@ UNION ALL (SELECT 'text_lexical', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) ORDER BY l.place LIMIT :arm_limit)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'context_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:context_terms AS integer[]),
                      CAST(:and_context_terms AS integer[]), :context_idf, :scan_limit, :candidate_limit,
@@ -62,7 +62,7 @@ UNION ALL (SELECT 'context_lexical', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) ORDER BY l.place LIMIT :arm_limit)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', m.id, l.place
     FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit)
         WITH ORDINALITY AS l (id, place)
@@ -75,7 +75,7 @@ UNION ALL (SELECT 'tag', m.id, l.place
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now) ORDER BY l.place LIMIT :arm_limit)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'time', id, place FROM (
     (SELECT m.id, extract(epoch FROM m."timestamp" - CAST(:asked_at AS timestamptz)) AS place FROM memory m
         WHERE m.workspace_id = :workspace
@@ -85,7 +85,7 @@ UNION ALL (SELECT 'time', id, place FROM (
             AND m.review_status IS NULL
             AND NOT m.archived
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
-            AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m."timestamp" >= CAST(:asked_at AS timestamptz)
         ORDER BY m."timestamp" LIMIT :arm_limit)
     UNION ALL
@@ -97,7 +97,7 @@ UNION ALL (SELECT 'time', id, place FROM (
             AND m.review_status IS NULL
             AND NOT m.archived
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
-            AND (m.t_invalid IS NULL OR m.t_invalid > :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m."timestamp" < CAST(:asked_at AS timestamptz)
         ORDER BY m."timestamp" DESC LIMIT :arm_limit)
 ) both_sides ORDER BY place, id LIMIT :arm_limit);

@@ -24,6 +24,13 @@ CREATE TABLE memory_history (
     CONSTRAINT pk_memory_history PRIMARY KEY (workspace_id, recorded_at, id)
 ) PARTITION BY RANGE (recorded_at);
 CREATE INDEX ix_memory_history_memory ON memory_history (workspace_id, memory_id, recorded_at);
+-- What of a scope has changed since a moment, for reads with as_of. An ADD has no `before` and is not in them.
+CREATE INDEX ix_memory_history_user ON memory_history (workspace_id, user_id, recorded_at)
+    WHERE before IS NOT NULL AND user_id IS NOT NULL;
+CREATE INDEX ix_memory_history_agent ON memory_history (workspace_id, agent_id, recorded_at)
+    WHERE before IS NOT NULL AND agent_id IS NOT NULL;
+CREATE INDEX ix_memory_history_run ON memory_history (workspace_id, run_id, recorded_at)
+    WHERE before IS NOT NULL AND run_id IS NOT NULL;
 CREATE INDEX ix_memory_history_recorded ON memory_history USING brin (recorded_at);
 
 CREATE TABLE audit_log (

@@ -1,0 +1,78 @@
+"""What held when: the versions of one value in the order of time, and where another statement belongs among them.
+
+A version holds from its `start` until the next one's. The first one holds since ever unless it says from when; the last
+one is the current one. Placing statements is independent of the order in which they arrive.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+
+def begins(said_at: datetime, t_valid: datetime | None, t_invalid: datetime | None) -> datetime:
+    """From when on a statement counts: since when it says it holds, else since it was said. One that was over by then
+    comes before whatever began at its end."""
+    if t_valid is not None or t_invalid is None:
+        return t_valid or said_at
+    return min(said_at, t_invalid)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One value. `said_at`: every time it was said, ascending, at least one. `is_past`: it is kept as a past version of
+    another memory, or was superseded."""
+
+    id: UUID
+    text: str
+    hash: str
+    said_at: tuple[datetime, ...]
+    t_valid: datetime | None
+    t_invalid: datetime | None
+    is_past: bool
+
+    @property
+    def start(self) -> datetime:
+        return begins(self.said_at[0], self.t_valid, self.t_invalid)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a statement belongs.
+
+    `known`: the version that says the same there already; it was said once more. Else the statement is a version of its
+    own in [t_valid, t_invalid). `before`, `after`: the versions on both sides. `is_split`: `before` was said again
+    after the statement, so it held twice: until the statement begins, and from `t_invalid` on.
+    """
+
+    start: datetime
+    t_valid: datetime | None
+    t_invalid: datetime | None
+    before: Version | None = None
+    after: Version | None = None
+    known: Version | None = None
+    is_split: bool = False
+
+
+def place(
+    line: Sequence[Version], value_hash: str, said_at: datetime, t_valid: datetime | None, t_invalid: datetime | None
+) -> Place:
+    """Where a statement belongs in a line of versions that are ordered by their start."""
+    start = begins(said_at, t_valid, t_invalid)
+    at = bisect_right([each.start for each in line], start)
+    before, after = line[at - 1] if at else None, line[at] if at < len(line) else None
+    is_split = before is not None and before.said_at[-1] > start
+    known = next((each for each in (before, None if is_split else after) if each and each.hash == value_hash), None)
+    since = t_valid or (start if before and start != t_invalid else None)
+    if known is not None:
+        return Place(start, since, t_invalid, before, after, known)
+    again = next(moment for moment in before.said_at if moment > start) if before and is_split else None
+    end = again or (after.start if after else None)
+    return Place(start, since, _earliest(t_invalid, end), before, after, None, is_split)
+
+
+def _earliest(first: datetime | None, second: datetime | None) -> datetime | None:
+    return min(first, second) if first and second else first or second
