@@ -19,10 +19,7 @@ from service.domain.fact import Fact, NamedRelation
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 from service.errors import LlmError
-from service.language import facts
-from service.language.facts import talk
-from service.language.facts.fact import CONFIDENCE
-from service.language.facts.tongue import is_english
+from service.language import talk
 from service.providers.json_reply import as_list, readings
 from service.providers.protocols import LlmReply
 from service.resources import Resources
@@ -95,31 +92,30 @@ def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, 
     return tuple(warnings)
 
 
-def by_rules(messages: Sequence[SourceMessage]) -> Extracted:
-    """The offline extraction."""
-    read_by_rules = [facts.Message(each.role, each.text, each.name) for each in messages]
+def by_rules(
+    messages: Sequence[SourceMessage], before: Sequence[SourceMessage] = (), zone: ZoneInfo = UTC_ZONE
+) -> Extracted:
+    """The offline extraction: quotes. `before`: the last turns of the conversation, oldest first."""
+    quotes = talk.read(_utterances(messages), _utterances(before), zone)
     found = tuple(
         Fact(
             text=CleanText(each.text),
             confidence=each.confidence,
-            tag=each.temporal_tag,
             correction=each.correction,
             message=each.message,
             start=each.start,
             end=each.end,
+            said_before=each.said_before,
+            by_assistant=messages[each.message].by_assistant,
         )
-        for each in facts.extract(read_by_rules)
+        for each in quotes
     )
-    if any(each.by_assistant for each in messages):  # the user confirms a claim in the assistant's words
-        found = sourcing.placed(found, messages)
-    why = None if found else _why_none(messages)
-    return Extracted(found, "rules:1", (), why)
+    why = None if found else "no message states anything worth keeping; greetings, questions and small talk do not"
+    return Extracted(found, "rules:2", (), why)
 
 
-def _why_none(messages: Sequence[SourceMessage]) -> str:
-    if any(not each.by_assistant and not is_english(each.text) for each in messages):
-        return "the rules read English only; facts of another language need a language model"
-    return "no message states anything about the user; greetings, questions and small talk do not"
+def _utterances(messages: Sequence[SourceMessage]) -> list[talk.Utterance]:
+    return [talk.Utterance(each.role, each.text, each.speaker, each.said_at) for each in messages]
 
 
 @dataclass(frozen=True, slots=True)

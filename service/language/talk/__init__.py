@@ -1,0 +1,7 @@
+"""Talk between people and assistants: what of it is worth remembering, quoted so that it can be read alone."""
+
+from __future__ import annotations
+
+from service.language.talk.quotes import ASSISTANT, USER, Quote, Utterance, read
+
+__all__ = ["ASSISTANT", "USER", "Quote", "Utterance", "read"]

@@ -1,0 +1,74 @@
+"""Dates beside the words that only mean a day when one knows when they were said: "last month (April 2023)"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from service.domain.temporal import Mention
+from service.language import temporal
+
+YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
+RELATIVE_UNIT = re.compile(r"\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
+DATED_KINDS = frozenset({"date", "datetime", "range"})
+DAY = timedelta(days=1)
+
+
+def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
+    """The text with the date in brackets behind each expression that has none of its own.
+
+    Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" stay as they are.
+    """
+    if not temporal.may_have_time(text):
+        return text
+    return with_dates(text, temporal.find(text, said_at, zone), zone)
+
+
+def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
+    """The text with a date behind each of the mentions found in it."""
+    for mention in sorted(mentions, key=lambda each: each.start, reverse=True):
+        date = _date(mention, zone)
+        if date is None or text[mention.end :].lstrip().startswith("("):
+            continue
+        end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
+        text = f"{text[:end]} ({date}){text[end:]}"
+    return text
+
+
+def _date(mention: Mention, zone: ZoneInfo) -> str | None:
+    """The date of a mention, as exact as its words; None where they name it themselves or it has none."""
+    begins, ends = mention.begins_at, mention.ends_at
+    if mention.kind not in DATED_KINDS or begins is None or ends is None or YEAR.search(mention.text):
+        return None
+    begins, ends = begins.astimezone(zone), ends.astimezone(zone)
+    unit = RELATIVE_UNIT.search(mention.text)
+    counted = unit is not None and ("ago" in mention.text.lower() or mention.text.lower().startswith("in "))
+    if counted and unit is not None and unit["unit"].lower() in ("year", "decade"):
+        return f"{begins:%Y}"
+    if counted and unit is not None and unit["unit"].lower() == "month":
+        return f"{begins:%B %Y}"
+    if counted and unit is not None and unit["unit"].lower().startswith("week"):
+        return f"around {_day(begins)}"
+    return _interval(begins, ends - DAY if ends - begins >= DAY else ends)
+
+
+def _interval(first: datetime, last: datetime) -> str:
+    """An interval by its first and last day: a day, a month, a year, or from one to the other."""
+    after = last + DAY
+    if first.date() >= last.date():
+        return _day(first)
+    if (first.day, after.day) == (1, 1):
+        if first.month == 1 and (after.year, after.month) == (first.year + 1, 1):
+            return f"{first:%Y}"
+        if (first.year, first.month) == (last.year, last.month):
+            return f"{first:%B %Y}"
+        return f"{first:%B %Y} to {last:%B %Y}"
+    if (first.year, first.month) == (last.year, last.month):
+        return f"{first.day}–{_day(last)}"
+    return f"{_day(first)} to {_day(last)}"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day} {moment:%B %Y}"

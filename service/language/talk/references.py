@@ -1,0 +1,56 @@
+"""Pronouns that hang: whether a sentence points to something that it does not name.
+
+The rule looks at nouns only by their form: a name, or a word behind a determiner. It never says what a pronoun means;
+whoever finds one hanging quotes the sentence before it as well.
+"""
+
+from __future__ import annotations
+
+import re
+
+from service.language import wordlists
+from service.language.common_words import FUNCTION_WORDS
+
+PRONOUNS = wordlists.words("it its they them their theirs he him his she her hers this that these those there")
+PEOPLE = wordlists.words("they them their theirs he him his she her hers")
+DETERMINERS = wordlists.words("a an the my your our his her its their this these those some any every each no another one two")
+PREPOSITIONS = wordlists.words("about at by for from in into like of on with to near after before")
+NOUN_IN_FRONT = DETERMINERS | PREPOSITIONS
+EXPLETIVE = re.compile(
+    r"\bit(?:'s| is| was| has been| will be|'ll be| would be|'d be)? (?:so |really |very |pretty |quite |not |been |just )*"
+    r"(?:time|rain|snow|cold|hot|sunny|late|early|dark|important|hard|easy|nice|great|good|tough|amazing|clear|possible"
+    r"|difficult|fun|hard|sad|worth|about)\w*\b(?= (?:to|that|when|how|for|being|seeing|if|in|on|today|outside)\b|[.!]?$)"
+    r"|\bit (?:rain|snow)(?:s|ed)\b|\bit (?:take|took)s? \b|\bthere(?:'s|'re| is| are| was| were| will| has| have| had| might| may)\b"
+    r"|\b(?:so|such|think|know|believe|hope|said|say|says|sure|happy|glad|means?|meant|realized?|feel|felt|is|was|all|now|except|given|like|how|learned|learnt|told|heard|found|(?<=\w)ly) that(?= (?:i|we|my|our|he|she|it|they|the|a|you|people|everyone)\b)"
+    r"|\b(?:that|this|these|those) (?=(?!is\b|was\b|are\b|were\b|has\b|will\b|would\b|really\b|makes?\b|made\b|sounds?\b|means?\b)[a-z]{3,})"
+    r"|\b(?:out|up|back|here|over|right|hi|hey|hello|in|get|go|been) there\b",
+    re.IGNORECASE,
+)
+"""What is spelt like a pronoun and means nothing: "it rains", "there is", the conjunction "that"."""
+
+CONTINUES = re.compile(
+    r"^\W*(?:(?:and|but|so|or|because|'?cause|then|also|plus|which|who|not|even|especially|such|same|both|either|neither|instead"
+    r"|otherwise|therefore|that's why|that way|afterwards|besides)\b|no,|yes,)",
+    re.IGNORECASE,
+)
+TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\w.:]*|[.,;:!?]")
+
+
+def hangs(sentence: str) -> bool:
+    """Whether a pronoun of the sentence has no noun before it in the sentence that it could mean."""
+    text = EXPLETIVE.sub(" ", sentence.replace("’", "'"))
+    thing = False
+    before = "."
+    for token in TOKEN.findall(text):
+        stem = token.lower().partition("'")[0]
+        if stem in PRONOUNS and not thing:
+            return True
+        named = token[0].isupper() and before not in ".!?" and stem not in FUNCTION_WORDS
+        thing = thing or named or (before.lower() in NOUN_IN_FRONT and stem not in FUNCTION_WORDS and len(stem) > 2)
+        before = token
+    return False
+
+
+def continues(sentence: str) -> bool:
+    """Whether a sentence goes on with the one before: a conjunction, or a pronoun that hangs."""
+    return CONTINUES.match(sentence) is not None or hangs(sentence)
