@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from service.curator import model_calls, prompts, sourcing
 from service.curator.sourcing import SourceMessage
@@ -20,9 +21,12 @@ from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 from service.errors import LlmError
 from service.language import talk
+from service.language.talk import worth
 from service.providers.json_reply import as_list, readings
 from service.providers.protocols import LlmReply
 from service.resources import Resources
+
+UTC = ZoneInfo("UTC")
 
 MAX_FACTS = 200
 """More facts from one conversation are a model running wild; the rest is dropped with a warning."""
@@ -31,8 +35,8 @@ BRIEF = 1_000
 """Characters: reading longer answers and conversations leaves the event loop."""
 
 MAX_FACT_CHARS = 2_000
-CERTAINTY: Mapping[str, float] = {str(label): value for label, value in CONFIDENCE.items()}
-UNSAID = CONFIDENCE["implied"]
+CERTAINTY: Mapping[str, float] = {"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50}
+UNSAID = CERTAINTY["implied"]
 """The certainty of a fact that came without one."""
 
 TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
@@ -49,11 +53,10 @@ class Extracted:
 
 
 async def from_messages(
-    messages: Sequence[SourceMessage], workspace_id: UUID, res: Resources, *, llm: bool, instruction: str | None
+    messages: Sequence[SourceMessage], workspace_id: UUID, res: Resources, *, instruction: str | None
 ) -> Extracted:
-    """The facts; raises LlmError when there is a model and it fails: the caller keeps the raw messages for later."""
-    if not llm or res.llm is None:
-        return by_rules(messages)
+    """The facts that the model finds; raises LlmError when it fails: the caller keeps the raw messages for later."""
+    assert res.llm is not None, "the caller asks only where there is a model"
     custom = instruction or res.settings.custom_prompts.fact_extraction
     prompt = prompts.extract([(each.role, each.text) for each in messages], custom)
     seen: dict[str, ReadOut | None] = {}  # the answer is read to be kept, and then to be used
@@ -70,7 +73,7 @@ async def from_messages(
         read_out = read(reply.text) if brief else await res.threads.run(read, reply.text)
     if read_out is None:
         raise LlmError("The language model's answer could not be read.")
-    stated = [fact for fact in read_out.facts if not talk.ordered(fact.text)]
+    stated = [fact for fact in read_out.facts if not worth.is_order(fact.text)]
     warnings = _reply_warnings(read_out, reply, len(stated))
     why = None if stated else "the language model found nothing worth keeping"
     kept = stated[:MAX_FACTS]
@@ -93,7 +96,7 @@ def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, 
 
 
 def by_rules(
-    messages: Sequence[SourceMessage], before: Sequence[SourceMessage] = (), zone: ZoneInfo = UTC_ZONE
+    messages: Sequence[SourceMessage], before: Sequence[SourceMessage] = (), zone: ZoneInfo = UTC
 ) -> Extracted:
     """The offline extraction: quotes. `before`: the last turns of the conversation, oldest first."""
     quotes = talk.read(_utterances(messages), _utterances(before), zone)

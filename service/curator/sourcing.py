@@ -9,22 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from service.domain.fact import Fact
 from service.domain.text import CleanText
-from service.language import sentences
+from service.language import sentences, talk
 from service.language.facts import cues, echo, person
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ASSISTANTS = frozenset({"assistant", "ai", "model", "bot"})
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
-    """One redacted message."""
+    """One redacted message, said at an aware moment."""
 
     role: str
     text: CleanText
     name: str | None = None
+    said_at: datetime = EPOCH
+
+    @property
+    def speaker(self) -> str:
+        """The name that stands in front of what is quoted."""
+        return self.name or (talk.ASSISTANT if self.by_assistant else talk.USER)
 
     @property
     def by_assistant(self) -> bool:

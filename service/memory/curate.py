@@ -11,7 +11,9 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from service.curator import extract, fact_decisions
 from service.curator.extract import Extracted
@@ -19,7 +21,7 @@ from service.curator.sourcing import SourceMessage
 from service.db import caches, direct
 from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
-from service.db.episodes import conversations
+from service.db.episodes import conversations, last_turns
 from service.db.episodes.turns import NewTurn, StoredTurn, term_weights
 from service.db.jobs import queue
 from service.db.memories import sources
@@ -42,6 +44,12 @@ from service.pipeline.stages import FACT, run_all
 from service.resources import Resources
 
 DECISIONS_AT_ONCE = 8
+
+LAST_TURNS = 6
+"""Turns of the conversation that are read with new messages: who asked, what is corrected."""
+
+SAME_TALK = timedelta(minutes=30)
+"""Messages without a conversation go on with what their user and agent said so long ago at most."""
 
 ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is compared with: it may combine several of them."""
@@ -77,11 +85,12 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     """Facts of the conversation, added, merged, or put in place of what they retire."""
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
-    source_messages = [SourceMessage(*_speaker(draft)) for draft in messages]
+    source_messages = [_source_message(draft) for draft in messages]
+    before = await _said_before(conversation, messages[0], res)
     began = time.perf_counter()
     try:  # the turns are embedded and weighed while the model reads them
         found, new_turns = await asyncio.gather(
-            _extracted(source_messages, conversation, res), _turns_with_vectors(messages, conversation, res)
+            _extracted(source_messages, before, conversation, res), _turns_with_vectors(messages, conversation, res)
         )
     except LlmError as exc:
         if conversation.stored is not None:
@@ -127,12 +136,29 @@ async def _instruction(conversation: ConversationDraft, res: Resources) -> Clean
     return (await pii.clean(given, "prompt", res))[0] if given else None
 
 
-async def _extracted(sources: Sequence[SourceMessage], conversation: ConversationDraft, res: Resources) -> Extracted:
-    llm = conversation.drafts[0].options.use_llm
-    if res.llm is None or not llm:
-        return await res.threads.run(extract.by_rules, sources)
+async def _said_before(conversation: ConversationDraft, first: Draft, res: Resources) -> list[SourceMessage]:
+    """The last turns before the first message: of its conversation, or of the same user and agent a moment ago."""
+    async with res.db.read(conversation.scope.workspace_id) as session:
+        if conversation.stored is not None:
+            found = await last_turns.before(session, conversation.scope, conversation.stored[0], limit=LAST_TURNS)
+        elif conversation.external_id is not None:
+            found = await last_turns.of_conversation(
+                session, conversation.scope, conversation.external_id, limit=LAST_TURNS
+            )
+        else:
+            since = first.timestamp - SAME_TALK
+            found = await last_turns.said_since(session, conversation.scope, since, first.timestamp, limit=LAST_TURNS)
+    return [SourceMessage(each.role, each.text, each.speaker, each.timestamp) for each in found]
+
+
+async def _extracted(
+    messages: Sequence[SourceMessage], before: Sequence[SourceMessage], conversation: ConversationDraft, res: Resources
+) -> Extracted:
+    first = conversation.drafts[0]
+    if res.llm is None or not first.options.use_llm:
+        return await res.threads.run(extract.by_rules, messages, before, ZoneInfo(first.given.timezone))
     workspace_id = conversation.scope.workspace_id
-    return await extract.from_messages(sources, workspace_id, res, llm=llm, instruction=conversation.instruction)
+    return await extract.from_messages(messages, workspace_id, res, instruction=conversation.instruction)
 
 
 async def _turns_with_vectors(
@@ -167,9 +193,9 @@ async def _as_turns(messages: Sequence[Draft], res: Resources) -> list[NewTurn]:
     ]
 
 
-def _speaker(draft: Draft) -> tuple[str, CleanText, str | None]:
+def _source_message(draft: Draft) -> SourceMessage:
     assert draft.speech is not None, "a conversation is made of messages"
-    return draft.speech.role, draft.clean, draft.speech.speaker
+    return SourceMessage(draft.speech.role, draft.clean, draft.speech.speaker, draft.timestamp)
 
 
 async def _prepared(
@@ -328,13 +354,19 @@ async def _carry_out(
         outcomes.extend(done)
         changes = [one for one in done if one.event is not Action.NONE]
         changed |= {one.memory_id for one in changes}
-        turn = places[each.fact.message if each.fact.message is not None else -1]
         links.extend(  # to the memories that the turn changed, if there are any
-            SourceLink(one.kept_as or one.memory_id, turn.id, each.fact.start, each.fact.end)
+            SourceLink(one.kept_as or one.memory_id, places[message].id, start, end)
             for one in changes or done
+            for message, start, end in _spans(each.fact)
             if one.memory_id and one.event is not Action.DELETE
         )
     return outcomes, links
+
+
+def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
+    """The message that a fact came from (the last, where that is unknown) and the one it answers, with spans."""
+    said = (-1 if fact.message is None else fact.message, fact.start, fact.end)
+    return [said, fact.said_before] if fact.said_before else [said]
 
 
 async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, decide_inside: bool) -> ConsideredFact:

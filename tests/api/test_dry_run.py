@@ -15,15 +15,15 @@ from tests.conftest import Tenant
 
 MIND = ConversationScript(
     facts={
-        "in Lisbon": ["User lives in Lisbon"],
+        "in Lisbon": ["User: I live in Lisbon"],
         "to Porto": ["User lives in Porto"],
-        "again": ["User lives in Lisbon"],
+        "again": ["User: I live in Lisbon"],
         "a dog": ["User has a dog"],
         "sold it": ["User has no flat any more"],
     },
     decisions={
-        "User lives in Porto": [{"event": "UPDATE", "of": "User lives in Lisbon", "data": "User lives in Porto"}],
-        "User has no flat any more": [{"event": "DELETE", "of": "User lives in Lisbon"}],
+        "User lives in Porto": [{"event": "UPDATE", "of": "User: I live in Lisbon", "data": "User lives in Porto"}],
+        "User has no flat any more": [{"event": "DELETE", "of": "User: I live in Lisbon"}],
     },
 )
 
@@ -61,7 +61,7 @@ async def test_offline_it_says_the_same_as_the_real_one(client: AsyncClient, ten
         assert events(results) == [expected]
         assert results[0]["id"] == (None if expected == "ADD" else there["id"])
         assert await tables.contents(tenant.workspace_id) == before
-    assert await known(client) == ["User lives in Lisbon"]
+    assert await known(client) == ["User: I live in Lisbon"]
 
 
 async def test_stored_as_said_it_knows_what_is_there(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:

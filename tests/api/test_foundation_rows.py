@@ -283,7 +283,7 @@ async def test_a_rejected_message_is_named_as_one(client: AsyncClient) -> None:
     alone = {"content": "my password is", "user_id": "alice"}
     assert (await refusal(client, "POST", "/v1/memories", alone))[:2] == (422, "content")
     curated = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})
-    assert [each["memory"] for each in curated.json()["results"]] == ["User likes tea"]
+    assert [each["memory"] for each in curated.json()["results"]] == ["User: I like tea"]
     assert curated.json()["warnings"] == ["messages[1]: left out, pii_rejected."]
 
 
@@ -293,6 +293,6 @@ async def test_what_is_kept_beside_is_stored_new(client: AsyncClient, policy: st
     for said in ("I live in Berlin.", "I moved to Rome."):
         answer = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})
     added = answer.json()["results"][0]
-    assert (added["event"], added["memory"]) == ("ADD", "User moved to Rome")
+    assert (added["event"], added["memory"]) == ("ADD", "User: I moved to Rome")
     assert (added["dedup"]["action"], added["dedup"]["existing_id"]) == ("stored_new", None)
     assert added["dedup"]["similarity"] is not None, "it was compared with what is known"

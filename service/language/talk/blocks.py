@@ -41,12 +41,14 @@ MAIL_HEADER = re.compile(
     r"^\W*(?:from|to|cc|bcc|subject|sent|date|reply-to|von|an|betreff|gesendet)\s*:\*?\s+\S", re.IGNORECASE
 )
 FORWARDED = re.compile(
-    r"^\W*(?:-{2,}\s*)?(?:(?:begin )?forwarded message|original message|weitergeleitete nachricht)\b|\bwrote:\s*$|\bschrieb:\s*$"
+    r"^\W*(?:-{2,}\s*)?(?:(?:begin )?forwarded message|original message|weitergeleitete nachricht)\b|\bwrote:\s*$"
+    r"|\bschrieb:\s*$"
     r"|^\W*(?:fwd?|fw|re)\s*:\s",
     re.IGNORECASE,
 )
 GREETING = re.compile(
-    r"^\W*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening))\b[^.!?]{0,40}[,:]\s*$|^\W*to whom it may concern", re.IGNORECASE
+    r"^\W*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening))\b[^.!?]{0,40}[,:]\s*$|^\W*to whom it may concern",
+    re.IGNORECASE,
 )
 SIGNATURE = re.compile(
     r"^\W*(?:(?:best|kind|warm|many)(?: \w+)? ?(?:regards|wishes|thanks)|regards|sincerely|yours(?: \w+)?|cheers|best|"
@@ -55,49 +57,70 @@ SIGNATURE = re.compile(
 )
 QUOTED = re.compile(r"^\s*(?:>|\|(?!.*\|))")
 CHAT_LINE = re.compile(
-    r"^\s*(?:\[?(?P<when>(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?\s*)?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s*[ap]\.?m\.?)?)\]?\s*[-–—|]?\s*)?"
+    r"^\s*(?:\[?(?P<when>(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?\s*)?\d{1,2}[:.]\d{2}(?:[:.]\d{2})?"
+    r"(?:\s*[ap]\.?m\.?)?)\]?\s*[-–—|]?\s*)?"
     r"(?:<(?P<nick>[\w .'-]{1,30})>|(?P<name>[^\W\d_][\w.'-]*(?: [^\W\d_][\w.'-]*){0,2})"
     r"(?:\s*[\[(](?P<after>[^\])]{0,24}\d{1,2}:\d{2}[^\])]{0,8})[\])])?\s*:)\s+(?P<said>\S.*)$"
 )
 LOG_LINE = re.compile(
-    r"^\s*(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\[?\d{2}/\w{3}/\d{4}:\d{2}|\w{3} +\d{1,2} \d{2}:\d{2}:\d{2}|\[?\d{2}:\d{2}:\d{2}[.,\]]"
+    r"^\s*(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\[?\d{2}/\w{3}/\d{4}:\d{2}|\w{3} +\d{1,2} \d{2}:\d{2}:\d{2}"
+    r"|\[?\d{2}:\d{2}:\d{2}[.,\]]"
     r"|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL|CRITICAL)\b[\]: ]|E\d{4}|\d{1,3}(?:\.\d{1,3}){3} - )"
 )
 TRACE = re.compile(
     r"^\s*(?:Traceback \(most recent|File \"[^\"]+\", line \d+|at [\w.$<>]+\(|Caused by:|goroutine \d+|panic:"
     r"|[\w.]+(?:Error|Exception)\b\s*(?::|$)|\^+$|npm ERR!|\s*\d+ \|)"
 )
-DIFF = re.compile(r"^(?:diff --git|index [0-9a-f]{6,}|@@ .* @@|--- [ab/]|\+\+\+ [ab/]|[+-](?![-+ ]?\d)\s{0,12}[\w\"'#/<{(@.]\S*)")
+DIFF = re.compile(r"^(?:diff --git|index [0-9a-f]{6,}|@@ .* @@|--- [ab/]|\+\+\+ [ab/])")
+CHANGED = re.compile(r"^[+-]")
+"""A changed line, in a paragraph that has a line of `DIFF`."""
+
 CODE = re.compile(
-    r"^\s*(?:def \w+\(|class \w+[(:{]|import [\w.]+$|from [\w.]+ import |(?:const|let|var) \w+\s*=|function\s*\w*\(|return\b.*;?$"
-    r"|#include|public |private |package [\w.]+;|SELECT\b.+\bFROM\b|INSERT INTO|UPDATE \w+ SET|CREATE (?:TABLE|INDEX)|WHERE\b"
-    r"|[$#>%] ?\S+|\w+@[\w-]+:.*\$|<\/?[a-zA-Z][^>]*>\s*$|[{}\[\]()]+[,;]?\s*$|\"[\w-]+\"\s*:\s*.+,?$|.*[;{}]\s*$|if .*:$|for .*:$"
+    r"^\s*(?:def \w+\(|class \w+[(:{]|import [\w.]+$|from [\w.]+ import |(?:const|let|var) \w+\s*=|function\s*\w*\("
+    r"|return\b.*;?$"
+    r"|#include|public |private |package [\w.]+;|SELECT\b.+\bFROM\b|INSERT INTO|UPDATE \w+ SET|CREATE (?:TABLE"
+    r"|INDEX)|WHERE\b"
+    r"|[$#>%] ?\S+|\w+@[\w-]+:.*\$|<\/?[a-zA-Z][^>]*>\s*$|[{}\[\]()]+[,;]?\s*$|\"[\w-]+\"\s*:\s*.+,?$|.*[;{}]\s*$"
+    r"|if .*:$|for .*:$"
     r"|elif .*:$|else:$|try:$|except.*:$|\w+\(.*\)\s*$|\w+ = .+$|@\w+|//|/\*|\*/|<!--)"
 )
 ANNOUNCED = re.compile(
-    r"(?:\b(?:here(?:'s| is| are| goes)|this is|these are|read|translate|proofread|summari[sz]e|rewrite|rephrase|paraphrase|check|fix"
-    r"|review|edit|correct|shorten|polish|improve|analy[sz]e|explain|continue|format|convert|classify|look at|see|got|found|sent|posted"
-    r"|says|said|wrote|reads|writes|goes|forwarded|pasted?|quote[sd]?|copied|from)\b[^.!?\n]{0,90}|\b(?:my|the|this|an?|following|below)\s"
-    r"[^.!?\n]{0,60})\b(?:story|article|essay|poem|text|paragraph|e-?mail|mail|letter|draft|post|speech|lyrics|song|chorus|verse"
-    r"|chapter|novel|scene|script|dialogue|contract|clause|minutes|transcript|review|ad|advert(?:isement)?|recipe|definition|entry"
-    r"|tweets?|thread|sentences?|passage|message|note|log|logs|error|output|code|diff|snippet|json|csv|table|caption|bio|cv|resume"
-    r"|abstract|report|press release|listing|description|quote|excerpt|exercise|conversation|chat|fairy tale|joke|prompt|memo"
-    r"|announcement|newsletter|news|notice|flyer|statement|terms|policy|documentation|docs|readme|changelog|horoscope|saying|proverb)\b"
+    r"(?:\b(?:here(?:'s| is| are| goes)|this is|these are|read|translate|proofread|summari[sz]e|rewrite|rephrase"
+    r"|paraphrase|check|fix"
+    r"|review|edit|correct|shorten|polish|improve|analy[sz]e|explain|continue|format|convert|classify|look at|see"
+    r"|got|found|sent|posted"
+    r"|says|said|wrote|reads|writes|goes|forwarded|pasted?|quote[sd]?|copied|from)\b[^.!?\n]{0,90}|\b(?:my|the|this"
+    r"|an?|following|below)\s"
+    r"[^.!?\n]{0,60})\b(?:story|article|essay|poem|text|paragraph|e-?mail|mail|letter|draft|post|speech|lyrics|song"
+    r"|chorus|verse"
+    r"|chapter|novel|scene|script|dialogue|contract|clause|minutes|transcript|review|ad|advert(?:isement)?|recipe"
+    r"|definition|entry"
+    r"|tweets?|thread|sentences?|passage|message|note|log|logs|error|output|code|diff|snippet|json|csv|table|caption"
+    r"|bio|cv|resume"
+    r"|abstract|report|press release|listing|description|quote|excerpt|exercise|conversation|chat|fairy tale|joke"
+    r"|prompt|memo"
+    r"|announcement|newsletter|news|notice|flyer|statement|terms|policy|documentation|docs|readme|changelog"
+    r"|horoscope|saying|proverb)\b"
     r"[^:.!?\n]{0,60}:\s*(?=\S|$)",
     re.IGNORECASE,
 )
 """A sentence that hands over a text after its colon."""
 
 TASK = re.compile(
-    r"^\W*(?:(?:can|could|would|will) you |please |kindly |now )*(?:translate|proofread|summari[sz]e|rewrite|rephrase|paraphrase|correct"
+    r"^\W*(?:(?:can|could|would|will) you |please |kindly |now )*(?:translate|proofread|summari[sz]e|rewrite"
+    r"|rephrase|paraphrase|correct"
     r"|fix(?: the)?|edit|shorten|polish|improve|continue|classify|convert|reformat|spell-?check)\b[^:\n]{0,90}:\s*",
     re.IGNORECASE,
 )
 ROLE_PLAY = re.compile(
-    r"\b(?:role-?play|pretend|imagine (?:you|we|i|that|a)|act as|you are now|you're now|let's play|play the (?:role|part)|in character"
-    r"|write (?:me )?(?:a|an|the|some|another)\b[^.\n]{0,40}\b(?:story|poem|scene|song|novel|chapter|dialogue|fan ?fiction|script|tale"
-    r"|sketch|limerick|haiku|monologue|lyrics|fable|play|screenplay|verse)|continue (?:the|this|my) (?:story|tale|scene)|once upon a time"
-    r"|for (?:my|the|a) (?:novel|story|character|book|screenplay|d&d|campaign)|my (?:character|protagonist)|hypothetical(?:ly)?"
+    r"\b(?:role-?play|pretend|imagine (?:you|we|i|that|a)|act as|you are now|you're now|let's play|play the (?:role"
+    r"|part)|in character"
+    r"|write (?:me )?(?:a|an|the|some|another)\b[^.\n]{0,40}\b(?:story|poem|scene|song|novel|chapter|dialogue"
+    r"|fan ?fiction|script|tale"
+    r"|sketch|limerick|haiku|monologue|lyrics|fable|play|screenplay|verse)|continue (?:the|this|my) (?:story|tale"
+    r"|scene)|once upon a time"
+    r"|for (?:my|the|a) (?:novel|story|character|book|screenplay|d&d|campaign)|my (?:character|protagonist)"
+    r"|hypothetical(?:ly)?"
     r"|let's say|say (?:i|we)\b|suppose)\b",
     re.IGNORECASE,
 )
@@ -165,7 +188,8 @@ def _blocks(lines: Sequence[_Line]) -> list[Block]:
         return chat
     if _is_verse(lines) or _is_letter(lines):
         return []
-    prose = [line for line in lines if not _is_machine_text(line.text)]
+    patch = any(DIFF.match(line.text) for line in lines)
+    prose = [line for line in lines if not _is_machine_text(line.text) and not (patch and CHANGED.match(line.text))]
     if len(prose) < len(lines) and len(lines) - len(prose) >= len(prose):
         return []
     if _is_table(prose) or _is_document(prose):
@@ -185,7 +209,7 @@ def _chat(lines: Sequence[_Line]) -> list[Block] | None:
     names = {each["name"] or each["nick"] for each in said}
     long = sum(len(WORD.findall(each["said"])) >= 4 for each in said)
     talk = len(said) >= 3 and len(names) >= 2 and len(names) < len(said) and long * 2 >= len(said)
-    if len(said) * 2 <= len(lines) or not (timed >= 1 and timed * 2 >= len(said) or talk):
+    if len(said) * 2 <= len(lines) or not ((timed >= 1 and timed * 2 >= len(said)) or talk):
         return None
     return [
         Block(line.start + each.start("said"), line.start + each.end("said"), each["name"] or each["nick"])
@@ -200,7 +224,7 @@ def _is_verse(lines: Sequence[_Line]) -> bool:
     if len(texts) < MIN_VERSES or any(len(each) > MAX_VERSE_CHARS for each in texts):
         return False
     open_ends = sum(each[-1] not in ".!?:;" for each in texts)
-    listed = sum(not each[0].isalpha() and each[0] not in "\"'“‘(" or ":" in each for each in texts)
+    listed = sum((not each[0].isalpha() and each[0] not in "\"'“‘(") or ":" in each for each in texts)
     return open_ends * 3 >= len(texts) * 2 and listed * 4 < len(texts) and all(len(WORD.findall(t)) > 1 for t in texts)
 
 

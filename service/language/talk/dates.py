@@ -10,7 +10,21 @@ from zoneinfo import ZoneInfo
 from service.domain.temporal import Mention
 from service.language import temporal
 
-YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
+ABSOLUTE = re.compile(
+    r"\b(?:1[89]|20)\d\d\b|\b\d{1,2}[./-]\d|\b(?:\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:jan|feb|mar|apr|may|jun|jul|aug"
+    r"|sep|oct|nov|dec)"
+    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.? \d)",
+    re.IGNORECASE,
+)
+"""A year, or a day of a month: the expression is its own date, and which year a birthday is in nobody says."""
+
+RESCHEDULED = re.compile(
+    r"\b(?:moved|rescheduled|postponed|shifted|pushed|changed|delayed|brought forward)\b[^.]{0,40}\bto\b", re.IGNORECASE
+)
+"""Past tense about a day that may lie ahead: "moved to Friday"."""
+
+BARE_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
+LAST_OR_NEXT = re.compile(r"\b(?:last|next|this|past|coming)\b", re.IGNORECASE)
 RELATIVE_UNIT = re.compile(r"\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
 DATED_KINDS = frozenset({"date", "datetime", "range"})
 DAY = timedelta(days=1)
@@ -19,7 +33,7 @@ DAY = timedelta(days=1)
 def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     """The text with the date in brackets behind each expression that has none of its own.
 
-    Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" stay as they are.
+    Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none.
     """
     if not temporal.may_have_time(text):
         return text
@@ -30,7 +44,8 @@ def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
     """The text with a date behind each of the mentions found in it."""
     for mention in sorted(mentions, key=lambda each: each.start, reverse=True):
         date = _date(mention, zone)
-        if date is None or text[mention.end :].lstrip().startswith("("):
+        bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
+        if date is None or bare_day or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
         text = f"{text[:end]} ({date}){text[end:]}"
@@ -40,7 +55,7 @@ def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
 def _date(mention: Mention, zone: ZoneInfo) -> str | None:
     """The date of a mention, as exact as its words; None where they name it themselves or it has none."""
     begins, ends = mention.begins_at, mention.ends_at
-    if mention.kind not in DATED_KINDS or begins is None or ends is None or YEAR.search(mention.text):
+    if mention.kind not in DATED_KINDS or begins is None or ends is None or ABSOLUTE.search(mention.text):
         return None
     begins, ends = begins.astimezone(zone), ends.astimezone(zone)
     unit = RELATIVE_UNIT.search(mention.text)

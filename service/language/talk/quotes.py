@@ -20,11 +20,22 @@ from service.language.talk.dates import dated
 from service.language.talk.worth import WORD
 
 MAX_SENTENCES, MAX_CHARS = 3, 600
+MIN_PIECE, MAX_PIECE = 3, 8
+"""Words of the statements that a sentence is cut into."""
+
+STRUNG = re.compile(
+    r"\s*(?:[,;]\s*(?:and |but |also )?|\s(?:and|but) )(?=(?:I|I['’](?:m|ve|ll|d)|my|we|our)\b)", re.IGNORECASE
+)
+SUBORDINATE = re.compile(
+    r"\b(?:if|when|whenever|while|because|since|as|although|though|unless|until|before|after|so|that|who|which|where"
+    r"|why|how"
+    r"|what|whether|think|thought|know|believe|guess|hope|wish|said|says|told)\b|\?",
+    re.IGNORECASE,
+)
 MAX_ASKED_CHARS = 200
 LONG_ANSWER_CHARS = 300
 """An answer of an assistant from which on what was asked is remembered."""
 
-MAX_STATE_WORDS = 6
 CORRECTABLE = 6
 """Sentences of the speaker, from the last on, that a correction may be about."""
 
@@ -32,15 +43,19 @@ USER, ASSISTANT = "User", "Assistant"
 SILENT_ROLES = frozenset({"system", "developer", "tool", "function"})
 ASSISTANT_ROLES = frozenset({"assistant", "ai", "model", "bot"})
 ITEM = re.compile(r"\s*(?:[-*•–+]|\d{1,2}[.)])\s+|\s*\[[ xX]?\]\s+")
+KEY_VALUE = re.compile(r"^\W*[^\W\d_][\w /-]{1,30}:\s+\S", re.MULTILINE)
 HEADING = re.compile(r"[^.!?]{2,80}:\s*\**$|\s*#{1,6}\s+[^.!?]{2,80}$|\*\*[^*]{2,80}\*\*:?$")
 DOUBT = re.compile(
-    r"\b(?:maybe|perhaps|might|could be|probably|possibly|i think|i guess|i suppose|not sure|considering|thinking (?:of|about)|i hope|hopefully)\b",
+    r"\b(?:maybe|perhaps|might|could be|probably|possibly|i think|i guess|i suppose|not sure|considering"
+    r"|thinking (?:of|about)|i hope|hopefully)\b",
     re.IGNORECASE,
 )
 CERTAIN, UNCERTAIN = 0.95, 0.5
 """Confidence of what was said outright, and of what was said with a doubt."""
 
-PAST = re.compile(r"\b(?:was|were|had|did|went|got|took|made|met|found|bought|started|lost|came|gave|saw|\w{3,}ed)\b", re.IGNORECASE)
+PAST = re.compile(
+    r"\b(?:was|were|had|did|went|got|took|made|met|found|bought|started|lost|came|gave|saw|\w{3,}ed)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +89,6 @@ class Quote:
     said_before: tuple[int, int, int] | None = None
 
 
-
 @dataclass(frozen=True, slots=True)
 class _Context:
     """What another one said before a quote, as it is put into brackets; `place`: which turn, with its span."""
@@ -87,13 +101,15 @@ class _Context:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A sentence or list item. `heading`: the line it stands under. `speaker`: whom it quotes, None for the sender."""
+    """A sentence or list item. `heading`: the line it stands under. `speaker`: whom it quotes, None for the sender.
+    `listed`: one of several lines of the form "key: value", or an item under a heading."""
 
     start: int
     end: int
     text: str
     heading: str = ""
     speaker: str | None = None
+    listed: bool = False
 
     @property
     def readable(self) -> str:
@@ -103,10 +119,10 @@ class _Unit:
 def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo) -> list[Quote]:
     """The quotes of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
     everything = [*before, *said]
-    names = frozenset(part.casefold() for each in everything for part in (each.speaker, each.speaker.split()[0]))
+    names = _names(everything)
     found: list[Quote] = []
     for place in range(len(before), len(everything)):
-        quotes = _Message(everything, place, names, zone).quotes()
+        quotes = _Reader(everything, place, names, zone).quotes()
         for quote in quotes:
             found = [each for each in found if not _is_corrected(each, quote, said, place - len(before))]
             found.append(_placed(quote, place, len(before)))
@@ -121,6 +137,12 @@ def _placed(quote: Quote, place: int, before: int) -> Quote:
     return replace(quote, message=place - before, said_before=earlier)
 
 
+def _names(turns: Sequence[Utterance]) -> frozenset[str]:
+    """The speakers' names in lower case, with what they may be called for short ("Mel")."""
+    full = {part.casefold() for each in turns for part in each.speaker.split()[:1]}
+    return frozenset(name[:length] for name in full for length in range(min(3, len(name)), len(name) + 1))
+
+
 def _is_corrected(earlier: Quote, quote: Quote, said: Sequence[Utterance], place: int) -> bool:
     """Whether a quote of the same request is the wrong statement that the new one corrects."""
     if not quote.correction or earlier.speaker != quote.speaker:
@@ -129,7 +151,7 @@ def _is_corrected(earlier: Quote, quote: Quote, said: Sequence[Utterance], place
     return len(same) * 3 >= len(set(WORD.findall(quote.text.casefold()))) * 2
 
 
-class _Message:
+class _Reader:
     """One message with the turns before it."""
 
     def __init__(self, turns: Sequence[Utterance], place: int, names: Collection[str], zone: ZoneInfo) -> None:
@@ -162,6 +184,8 @@ class _Message:
 
     def _is_kept(self, at: int) -> bool:
         unit = self.units[at]
+        if unit.listed:
+            return worth.features(unit.text, self.names).topics > 0 and worth.is_statement(unit.text, self.names)
         if not worth.is_worth_keeping(unit.readable, self.names):
             return False
         if not self.said.by_assistant or unit.speaker:
@@ -180,7 +204,9 @@ class _Message:
             tells_more = references.hangs(unit.text) and worth.is_statement(unit.text, self.names)
             if chars > MAX_CHARS or unit.speaker != last.speaker or unit.heading or replies.is_correction(unit.text):
                 break
-            if not (kept and self._belong_together(last, unit)) and not (tells_more and not kept and self._is_telling(unit)):
+            if not (kept and self._belong_together(last, unit)) and not (
+                tells_more and not kept and self._is_telling(unit)
+            ):
                 break
             end += 1
         return end
@@ -191,14 +217,14 @@ class _Message:
         if references.continues(bare) or (PAST.search(last.text) and PAST.search(bare)):
             return True
         found = worth.features(bare, self.names)
-        return found.words > MAX_STATE_WORDS and not (found.name or found.number or found.time)
+        return found.words > worth.MAX_STATE_WORDS and not (found.name or found.number or found.time)
 
     def _is_telling(self, unit: _Unit) -> bool:
         """Whether a sentence below the threshold still adds something to the one before ("She works nights")."""
         return worth.features(worth.bare(unit.text, self.names), self.names).topics >= 2
 
     def _quote(self, at: int, end: int) -> Quote | None:
-        """The sentences from `at` to `end` as a quote, with what their first one hangs on; None when it hangs on nothing."""
+        """The sentences from `at` to `end` as a quote, with what their first one hangs on; None without."""
         units, context = list(self.units[at:end]), None
         if not units[0].heading and references.hangs(worth.bare(units[0].text, self.names)):
             pulled = self._before(at)
@@ -207,13 +233,18 @@ class _Message:
                 units.insert(0, pulled)
             elif context is None and not self._names_something(units[0]):
                 return None
-        text = " ".join(unit.readable for unit in units)
+        text = units[0].readable if len(units) == 1 else self._between(units)
         first = text if units[0].heading else worth.bare(text, self.names)
         return self._as_quote(first, units[0].start, units[-1].end, context, units[0].speaker)
 
+    def _between(self, units: Sequence[_Unit]) -> str:
+        """What was said from the first unit to the last, as it stands in the message."""
+        said = self.said.text[units[0].start : units[-1].end]
+        return f"{units[0].heading} {said}" if units[0].heading else said
+
     def _names_something(self, unit: _Unit) -> bool:
         found = worth.features(unit.text, self.names)
-        return found.name or found.number or found.topics >= 4
+        return found.name or found.number or (found.time and found.topics >= 2)
 
     def _before(self, at: int) -> _Unit | None:
         """The sentence of the same voice right before, if it can stand alone."""
@@ -231,9 +262,21 @@ class _Message:
         last = [unit for unit in _units(other.text) if len(WORD.findall(worth.bare(unit.text, self.names))) >= 3][-2:]
         asked = next((unit for unit in reversed(last) if worth.is_question(unit.text)), None)
         unit = asked or (last[-1] if last else None)
-        if unit is None or (asked is None and references.hangs(worth.bare(unit.text, self.names))):
-            return None
+        if unit is None or references.hangs(worth.bare(unit.text, self.names)):
+            return self._own_turn_before()
         return self._context(unit)
+
+    def _own_turn_before(self) -> _Context | None:
+        """The last thing the speaker told before the other one spoke, if it can stand alone."""
+        mine = self.place - 2
+        if mine < 0 or self.turns[mine].speaker != self.said.speaker:
+            return None
+        told = [unit for unit in _units(self.turns[mine].text) if worth.is_worth_keeping(unit.text, self.names)]
+        unit = next((each for each in reversed(told) if not references.hangs(worth.bare(each.text, self.names))), None)
+        if unit is None:
+            return None
+        text = worth.bare(unit.text, self.names)[:MAX_ASKED_CHARS]
+        return _Context(f"after “{text}”", mine, unit.start, unit.end)
 
     def _context(self, unit: _Unit) -> _Context:
         """A sentence of the turn before as what was said before a quote."""
@@ -269,9 +312,14 @@ class _Message:
         """Whether a sentence that cannot stand alone tells what the question asks for."""
         bare = worth.bare(first.text, self.names)
         found = worth.features(bare, self.names)
-        if replies.is_offer(question) or worth.is_question(first.text) or not (found.topics or found.number or found.name):
+        if (
+            replies.is_offer(question)
+            or worth.is_question(first.text)
+            or not (found.topics or found.number or found.name)
+        ):
             return False
-        if not worth.features(worth.bare(question, self.names), self.names).topics:
+        asked = worth.bare(question, self.names)
+        if references.hangs(asked) or not worth.features(asked, self.names).topics:
             return False
         if self._is_kept(0) and not references.hangs(bare):
             return False
@@ -318,7 +366,11 @@ class _Message:
         text = " ".join(text.split())
         text = text[:1].upper() + text[1:]
         shown = dated(text, self.said.said_at, self.zone) if quoted is None else text
-        named = text.casefold().startswith(speaker.casefold()) and text[len(speaker) : len(speaker) + 1] in (" ", "'", "’")
+        named = text.casefold().startswith(speaker.casefold()) and text[len(speaker) : len(speaker) + 1] in (
+            " ",
+            "'",
+            "’",
+        )
         front = f"{speaker}, {context.text}: " if context else "" if named else f"{speaker}: "
         confidence = UNCERTAIN if DOUBT.search(text) else CERTAIN
         place = (context.place, context.start, context.end) if context else None
@@ -329,6 +381,7 @@ def _units(text: str) -> list[_Unit]:
     """The sentences and list items of the spoken blocks of a message."""
     found: list[_Unit] = []
     heading = ""
+    several = len(KEY_VALUE.findall(text)) > 1
     for block in blocks.spoken(text):
         for left, right in sentences.split(text[block.start : block.end]):
             start, end = block.start + left, block.start + right
@@ -337,8 +390,28 @@ def _units(text: str) -> list[_Unit]:
                 heading = sentence.strip(" *#")
                 continue
             item = ITEM.match(sentence)
-            if item is None and not re.match(r"[\w -]{2,30}: \S", sentence):
+            pair = KEY_VALUE.match(sentence)
+            if item is None and not pair:
                 heading = ""
             start += item.end() if item else 0
-            found.append(_Unit(start, end, text[start:end], heading, block.speaker))
+            if (item and heading) or (pair and several):
+                found.append(_Unit(start, end, text[start:end], heading, block.speaker, listed=True))
+                continue
+            pieces = _statements(text[start:end])
+            found.extend(
+                _Unit(start + a, start + b, text[start + a : start + b], heading, block.speaker) for a, b in pieces
+            )
     return found
+
+
+def _statements(sentence: str) -> list[tuple[int, int]]:
+    """The spans of the short statements that a sentence strings together, each with its own "I" or "my" in front, so
+    that each can change by itself; else the whole."""
+    cuts = [0, *(found.end() for found in STRUNG.finditer(sentence)), len(sentence)]
+    ends = [*(found.start() for found in STRUNG.finditer(sentence)), len(sentence)]
+    pieces = [(start, end) for start, end in zip(cuts, ends, strict=False)]
+    short = all(MIN_PIECE <= len(WORD.findall(sentence[a:b])) <= MAX_PIECE for a, b in pieces)
+    alone = all(not references.hangs(sentence[a:b]) for a, b in pieces)
+    if len(pieces) == 1 or not short or not alone or SUBORDINATE.search(sentence):
+        return [(0, len(sentence))]
+    return pieces

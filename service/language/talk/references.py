@@ -1,6 +1,7 @@
 """Pronouns that hang: whether a sentence points to something that it does not name.
 
-The rule looks at nouns only by their form: a name, or a word behind a determiner. It never says what a pronoun means;
+The rule knows nouns only by their form: a name, a word behind a determiner, or a topic word that is not right before
+the pronoun. It never says what a pronoun means;
 whoever finds one hanging quotes the sentence before it as well.
 """
 
@@ -10,44 +11,59 @@ import re
 
 from service.language import wordlists
 from service.language.common_words import FUNCTION_WORDS
+from service.language.talk.words import EMPTY
 
 PRONOUNS = wordlists.words("it its they them their theirs he him his she her hers this that these those there")
 PEOPLE = wordlists.words("they them their theirs he him his she her hers")
-DETERMINERS = wordlists.words("a an the my your our his her its their this these those some any every each no another one two")
+DETERMINERS = wordlists.words(
+    "a an the my your our his her its their this these those some any every each no another one two"
+)
 PREPOSITIONS = wordlists.words("about at by for from in into like of on with to near after before")
 NOUN_IN_FRONT = DETERMINERS | PREPOSITIONS
 EXPLETIVE = re.compile(
-    r"\bit(?:'s| is| was| has been| will be|'ll be| would be|'d be)? (?:so |really |very |pretty |quite |not |been |just )*"
-    r"(?:time|rain|snow|cold|hot|sunny|late|early|dark|important|hard|easy|nice|great|good|tough|amazing|clear|possible"
-    r"|difficult|fun|hard|sad|worth|about)\w*\b(?= (?:to|that|when|how|for|being|seeing|if|in|on|today|outside)\b|[.!]?$)"
-    r"|\bit (?:rain|snow)(?:s|ed)\b|\bit (?:take|took)s? \b|\bthere(?:'s|'re| is| are| was| were| will| has| have| had| might| may)\b"
-    r"|\b(?:so|such|think|know|believe|hope|said|say|says|sure|happy|glad|means?|meant|realized?|feel|felt|is|was|all|now|except|given|like|how|learned|learnt|told|heard|found|(?<=\w)ly) that(?= (?:i|we|my|our|he|she|it|they|the|a|you|people|everyone)\b)"
-    r"|\b(?:that|this|these|those) (?=(?!is\b|was\b|are\b|were\b|has\b|will\b|would\b|really\b|makes?\b|made\b|sounds?\b|means?\b)[a-z]{3,})"
+    r"\bit(?:'s| is| was| has been| will be|'ll be| would be|'d be) (?:\w+ ){0,3}?(?:to|that|how|when|what|if|time)\b"
+    r"|\bit(?:'s| is| was| has been| will be| gets| got) (?:so |very |really |too |still )?(?:rain|snow|cold|hot"
+    r"|sunny|late"
+    r"|early|dark|windy)\w*"
+    r"|\bit (?:rain|snow)(?:s|ed)\b|\bit (?:take|took)s? \b|\bthere(?:'s|'re| is| are| was| were| will| has| have"
+    r"| had| might| may)\b"
+    r"|\b(?:so|such|think|know|believe|hope|said|say|says|sure|happy|glad|means?|meant|realized?|feel|felt|is|was"
+    r"|all|now|except|given|like|how|learned|learnt|told|heard|found|(?<=\w)ly) that(?= (?:i|we|my|our|he|she|it"
+    r"|they|the|a|you|people|everyone)\b)"
+    r"|\b(?:that|this|these|those) (?=(?!is\b|was\b|are\b|were\b|has\b|will\b|would\b|really\b|makes?\b|made\b"
+    r"|sounds?\b|means?\b)[a-z]{3,})"
     r"|\b(?:out|up|back|here|over|right|hi|hey|hello|in|get|go|been) there\b",
     re.IGNORECASE,
 )
 """What is spelt like a pronoun and means nothing: "it rains", "there is", the conjunction "that"."""
 
 CONTINUES = re.compile(
-    r"^\W*(?:(?:and|but|so|or|because|'?cause|then|also|plus|which|who|not|even|especially|such|same|both|either|neither|instead"
+    r"^\W*(?:now\b|(?:I|we|he|she|it|they)(?:'m| am|'re| are|'s| is) now\b"
+    r"|(?:makes?|made|means|meant|sounds|looks|feels|felt|seems|turns|helps|shows|proves|keeps|is|was|has|had|took)\b)|"
+    r"^\W*(?:(?:and|but|so|or|because|'?cause|then|also|plus|which|who|not|even|especially|such|same|both|either"
+    r"|neither|instead"
     r"|otherwise|therefore|that's why|that way|afterwards|besides)\b|no,|yes,)",
     re.IGNORECASE,
 )
+VERBAL = ("ed", "ing", "ly")
 TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\w.:]*|[.,;:!?]")
 
 
 def hangs(sentence: str) -> bool:
     """Whether a pronoun of the sentence has no noun before it in the sentence that it could mean."""
     text = EXPLETIVE.sub(" ", sentence.replace("’", "'"))
-    thing = False
-    before = "."
-    for token in TOKEN.findall(text):
+    tokens = [".", *TOKEN.findall(text), "."]
+    thing = maybe = False
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         stem = token.lower().partition("'")[0]
-        if stem in PRONOUNS and not thing:
+        pointing = stem in PRONOUNS or (stem in ("one", "ones") and after in ".,;:!?" and before not in DETERMINERS)
+        if pointing and not thing:
             return True
+        thing = thing or maybe
         named = token[0].isupper() and before not in ".!?" and stem not in FUNCTION_WORDS
-        thing = thing or named or (before.lower() in NOUN_IN_FRONT and stem not in FUNCTION_WORDS and len(stem) > 2)
-        before = token
+        governed = before.lower() in NOUN_IN_FRONT and stem not in FUNCTION_WORDS and len(stem) > 2
+        thing = thing or named or governed
+        maybe = len(stem) > 2 and stem.isalpha() and stem not in EMPTY and not stem.endswith(VERBAL)
     return False
 
 

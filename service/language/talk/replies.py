@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import re
 
+from service.language.talk import references
+
 YES = re.compile(
-    r"^\W*(?:yes|yeah|yep|yup|yea|sure(?: do| am)?|correct|right|exactly|indeed|absolutely|definitely|of course|(?:yes,? )?(?:I|we) (?:do|am|have|did|are)"
+    r"^\W*(?:yes|yeah|yep|yup|yea|sure(?: do| am)?|correct|right|exactly|indeed|absolutely|definitely|of course"
+    r"|(?:yes,? )?(?:I|we) (?:do|am|have|did|are)"
     r"|si|oui|ja|uh-?huh|affirmative|true|that's right|i think so)\b(?P<more>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 NO = re.compile(
-    r"^\W*(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|never|(?:no,? )?(?:I|we) (?:don't|'m not|am not|haven't|didn't|do not|have not|did not)"
+    r"^\W*(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|never|(?:no,? )?(?:I|we) (?:don't|'m not|am not"
+    r"|haven't|didn't|do not|have not|did not)"
     r"|negative)\b(?P<more>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 ASKED = re.compile(
-    r"^\W*(?:(?:so|and|ok|okay|well|oh|by the way|just to check|wait|hey|hi)\W+)*(?P<verb>are|do|did|have|were|will|can)(?P<not>n't)? you(?: (?P<filler>still|already"
+    r"^\W*(?:(?:so|and|ok|okay|well|oh|by the way|just to check|wait|hey|hi)\W+)*(?P<verb>are|do|did|have|were|will"
+    r"|can)(?P<not>n't)? you(?: (?P<filler>still|already"
     r"|also|actually|ever|currently|really|now))? (?P<rest>[^?]+)\?\W*$",
     re.IGNORECASE,
 )
@@ -32,10 +37,17 @@ STATED = {
     "will": ("I will", "I will not"),
     "can": ("I can", "I cannot"),
 }
+UNDECLARABLE = re.compile(r"\b(?:you|or|any|anyone|anything|anybody|ever|yet)\b", re.IGNORECASE)
+FILLERS_LOST = frozenset({"ever", "really", "actually"})
+"""What a question has and its statement has not."""
+
 OFFER = re.compile(
-    r"\b(?:would you like|do you want|shall i|should i|can i|could i|may i|want me to|need (?:any|more|some) (?:help|info)|need help|have any (?:other )?questions"
-    r"|anything else|does that (?:help|make sense|work|sound)|is that (?:ok|okay|right|correct)|how are you|how can i|make sense|ready to"
-    r"|know what i mean|are you (?:sure|ok|okay|there|ready|sitting|kidding|serious|asking|looking for|interested in (?:hearing|learning))|did you mean|do you mean"
+    r"\b(?:would you like|do you want|shall i|should i|can i|could i|may i|want me to|need (?:any|more|some) (?:help"
+    r"|info)|need help|have any (?:other )?questions"
+    r"|anything else|does that (?:help|make sense|work|sound)|is that (?:ok|okay|right|correct)|how are you"
+    r"|how can i|make sense|ready to"
+    r"|know what i mean|are you (?:sure|ok|okay|there|ready|sitting|kidding|serious|asking|looking for"
+    r"|interested in (?:hearing|learning))|did you mean|do you mean"
     r"|have you (?:tried|considered|thought)|do you (?:know|think|agree|remember|see)|can you|could you|will you)\b",
     re.IGNORECASE,
 )
@@ -45,29 +57,44 @@ OPEN_QUESTION = re.compile(
     r"\b(?:what|which|who|whose|where|when|how (?:old|many|much|long|often|far|big|tall)|how|why)\b", re.IGNORECASE
 )
 CORRECTION = re.compile(
-    r"^\W*(?:(?:oh|oops|ah|sorry|wait|hmm|well|uh|ugh|argh|damn)\W+)*(?:no\b[,.;: –—-]+(?:wait\W+|sorry\W+|actually\W+)?(?:i (?:meant|mean)|it(?:'s| is)|that(?:'s| is|"
-    r" should be)|make (?:that|it)|not)\b|i meant\b|i mean(?=,? \S+\W*$)|correction\W|scratch that\W|my (?:mistake|bad)\W|(?:sorry|oops)\W+(?:i meant|it's|it is|that's|make that|not)\b"
-    r"|make (?:that|it)\b|let me correct\b|i misspoke\b|typo\W|\*(?=\w)|actually,?\s+(?:it(?:'s| is| was)|that(?:'s| is| was)|make (?:that|it)|no)\b|"
+    r"^\W*(?:(?:oh|oops|ah|sorry|wait|hmm|well|uh|ugh|argh|damn)\W+)*(?:no\b[,.;: –—-]+(?:wait\W+|sorry\W+"
+    r"|actually\W+)?(?:i (?:meant|mean)|it(?:'s| is)|that(?:'s| is|"
+    r" should be)|make (?:that|it)|not)\b|i meant\b|i mean(?=,? \S+\W*$)|correction\W|scratch that\W|my (?:mistake"
+    r"|bad)\W|(?:sorry|oops)\W+(?:i meant|it's|it is|that's|make that|not)\b"
+    r"|make (?:that|it)\b|let me correct\b|i misspoke\b|typo\W|\*(?=\w)|actually,?\s+(?:it(?:'s| is| was)|that(?:'s"
+    r"| is| was)|make (?:that|it)|no)\b|"
     r"(?:that|it) should (?:be|have been|say|read)\b|i (?:said|wrote) .{1,40} but (?:i )?meant\b)",
     re.IGNORECASE,
 )
-MARKED_CORRECTION = re.compile(r"^\W*(?:actually|correction|no,? wait|scratch that|my mistake|i misspoke|i was wrong)\b", re.IGNORECASE)
+MARKED_CORRECTION = re.compile(
+    r"^\W*(?:actually|correction|no,? wait|scratch that|my mistake|i misspoke|i was wrong)\b", re.IGNORECASE
+)
 LEAD = re.compile(
-    r"^\W*(?:(?:oh|oops|ah|sorry|wait|hmm|well|no|actually|correction|scratch that|my (?:mistake|bad)|typo|i (?:meant|mean)|it(?:'s| is| was)|that(?:'s| is)|make (?:that|it)"
+    r"^\W*(?:(?:oh|oops|ah|sorry|wait|hmm|well|no|actually|correction|scratch that|my (?:mistake|bad)|typo"
+    r"|i (?:meant|mean)|it(?:'s| is| was)|that(?:'s| is)|make (?:that|it)"
     r"|(?:that|it) should (?:be|have been|say|read)|to say)\b[\s,.:;*–—-]*)+",
     re.IGNORECASE,
 )
-NOT_THE_OLD = re.compile(r"(?:,|\s)\s*(?:not|instead of|rather than)\s+(?P<old>[^,.;]+)|^not\s+(?P<first>[^,.;]+?)[,;]?\s+(?:but\s+)?(?=\S)", re.IGNORECASE)
-MONTHS = r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+NOT_THE_OLD = re.compile(
+    r"(?:,|\s)\s*(?:not|instead of|rather than)\s+(?P<old>[^,.;]+)|^not\s+(?P<first>[^,.;]+?)[,;]?\s+(?:but\s+)?(?=\S)",
+    re.IGNORECASE,
+)
+MONTHS = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?"
+)
 VALUE_KINDS = tuple(
     re.compile(form)
     for form in (
-        r"(?i)\b\d{1,2}(?:[:.]\d{2})?\s*[ap]\.?m\b\.?|\b\d{1,2}:\d{2}\b|(?<=at )\d{1,2}\b|\b(?:noon|midnight)\b|\bhalf past \w+",
-        rf"(?i)\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTHS})|(?:{MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?)(?:,? \d{{4}})?\b|\b\d{{4}}-\d{{2}}-\d{{2}}\b",
+        r"(?i)\b\d{1,2}(?:[:.]\d{2})?\s*[ap]\.?m\b\.?|\b\d{1,2}:\d{2}\b|(?<=at )\d{1,2}\b|\b(?:noon|midnight)\b"
+        r"|\bhalf past \w+",
+        rf"(?i)\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTHS})|(?:{MONTHS})\.? \d{{1,2}}(?:st|nd|rd"
+        rf"|th)?)(?:,? \d{{4}})?\b|\b\d{{4}}-\d{{2}}-\d{{2}}\b",
         r"(?i)\b(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?\b|\b(?:today|tomorrow|tonight)\b",
         rf"(?i)\b(?:{MONTHS})\b",
         r"[\w.+-]+@[\w.-]+\w",
-        r"(?<!\w)[$€£]?\d[\d.,]*(?:\s?(?:%|k|kg|g|mg|ml|km|m|cm|lbs?|miles?|euros?|dollars?|pounds?|years?|months?|weeks?|days?|hours?|minutes?|people))?\b",
+        r"(?<!\w)[$€£]?\d[\d.,]*(?:\s?(?:%|k|kg|g|mg|ml|km|m|cm|lbs?|miles?|euros?|dollars?|pounds?|years?|months?"
+        r"|weeks?|days?|hours?|minutes?|people))?\b",
         r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b",
         r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*",
     )
@@ -111,13 +138,9 @@ def declared(question: str, answer: str) -> str | None:
     if (yes is None) == (no is None):
         return None
     rest = re.sub(r"\byourself\b", "myself", re.sub(r"\byour\b", "my", asked["rest"], flags=re.IGNORECASE))
-    if re.search(r"\byou\b|\bor\b", rest, re.IGNORECASE):
+    if UNDECLARABLE.search(rest) or asked["filler"] in FILLERS_LOST or references.hangs(rest):
         return None
-    if no:
-        rest = re.sub(r"\bany\b", "any", rest)
-    else:
-        rest = re.sub(r"\bany (?=\w+s\b)", "", re.sub(r"\b(?:any|an?y?)\b (?=\w+\b)", lambda m: m.group(), rest))
-    filler = f" {asked['filler'].lower()}" if asked["filler"] and asked["filler"].lower() in ("still", "currently", "also") else ""
+    filler = f" {asked['filler'].lower()}" if asked["filler"] else ""
     return f"{STATED[asked['verb'].lower()][no is not None]}{filler} {rest.strip()}."
 
 

@@ -10,67 +10,93 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from service.language.common_words import is_common
 from service.language.talk.words import EMPTY, NUMBER_WORDS, ORDER_VERBS, TIME_WORDS
 
 KEPT_FROM = 2.0
 """Worth from which a sentence is kept: four topic words, or two and the speaker ("I teach physics")."""
 
-MIN_WORDS = 3
+MIN_WORDS = 2
 MAX_TOPIC_WORDS = 8
+
+MAX_STATE_WORDS = 6
+"""A short statement about its speaker is a state ("I have a dog")."""
 
 WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 OPENING = re.compile(
-    r"^\W*(?:(?:thanks?(?: you)?(?: so much| a lot| again)?|thx|wow|yeah|yes|yep|yup|yea|no|nope|nah|hey|hi|hello|oh|ah|aww?"
+    r"^\W*(?:(?:thanks?(?: you)?(?: so much| a lot| again)?|thx|wow|yeah|yes|yep|yup|yea|no|nope|nah|hey|hi|hello|oh"
+    r"|ah|aww?"
     r"|ok(?:ay)?|well|sure|so|man|cool|nice|great|awesome|good (?:morning|evening|afternoon)|dear|btw|by the way"
-    r"|actually|anyway|honestly|also|fyi|ps|p\.s\.|haha|lol|hmm+|right|exactly|definitely|absolutely|totally|of course"
-    r"|congrats|congratulations|please note|note|update)\b(?: (?:there|all|everyone|guys|team))?(?=\W|$)[\s,.!:;…–—-]*)+",
+    r"|actually|anyway|honestly|also|fyi|ps|p\.s\.|haha|lol|hmm+|guess what|you won't believe (?:it|this"
+    r"|what happened)|right|exactly|definitely|absolutely|totally|of course"
+    r"|congrats|congratulations|please note|note|update)\b(?: (?:there|all|everyone|guys|team))?(?=\W"
+    r"|$)[\s,.!:;…–—-]*)+",
     re.IGNORECASE,
 )
-FIRST_PERSON = re.compile(
-    r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours|us)\b", re.IGNORECASE
-)
+FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours|us)\b", re.IGNORECASE)
+OF_SPEAKER = re.compile(r"\W*(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
 SECOND_PERSON = re.compile(r"\b(?:you|your|yours|you'[a-z]+|yourself|u|ur)\b", re.IGNORECASE)
 CHAT = re.compile(
-    r"\b(?:can't wait|cannot wait|let me know|talk (?:to you )?(?:soon|later)|take care|good luck|no (?:worries|problem)"
+    r"\b(?:can't wait|cannot wait|let me know|talk (?:to you )?(?:soon|later)|take care|good luck|no (?:worries"
+    r"|problem)"
     r"|you're welcome|my pleasure|i appreciate|thank you|thanks for|i (?:totally |really |completely )?(?:agree|get it"
     r"|understand|see what)|i (?:wonder|was wondering|have (?:a|one|another|some) questions?|forgot to (?:ask|mention))"
     r"|glad (?:to|you|that)|(?:hope|know|bet|think|sure|believe|wish|hear|see|love (?:how|that|your)|proud of|happy for"
     r"|excited for|sorry (?:to hear|about|for)|rooting for|here for) (?:that )?(?:you|your|you're|to hear|it))\b",
     re.IGNORECASE,
 )
+ASSUMED = re.compile(r"^\W*(?:I think|I guess|I believe|I'm pretty sure|pretty sure)\b", re.IGNORECASE)
+"""What states something with a doubt, even before a question mark."""
+
 SUPPOSED = re.compile(
-    r"^\W*(?:(?:and|but|so|ok|okay|well) )?(?:if|unless|suppose|supposing|imagine|assume|assuming|pretend|what if|let's say"
-    r"|say(?:,| I| we| you)|as if|if only|picture this|hypothetically|in theory|for example|e\.g\.|had i|were i|should i"
-    r"|should you|in case)\b",
+    r"^\W*(?:(?:and|but|so|ok|okay|well) )?(?:suppose|supposing|imagine|assume|assuming|pretend|what if"
+    r"|let's say"
+    r"|say(?:,| I| we| you)|as if|if only|picture this|hypothetically|in theory|for example|e\.g\.|had i|were i"
+    r"|should i"
+    r"|should you|if i were|if i was|if i had)\b",
     re.IGNORECASE,
 )
 IRONY = re.compile(
-    r"^\W*(?:yeah,? right|sure,? (?:and|because)|oh,? (?:sure|great|brilliant|joy)|as if|right,? and)\b|(?:\s/s|just kidding"
+    r"^\W*(?:(?:lol|haha|lmao)\W+)?(?:yeah,? right|sure,? (?:and|because)|oh,? (?:sure|great|brilliant|joy)|as if"
+    r"|right,? and)\b|(?:\s/s"
+    r"|just kidding"
     r"|\bjk\b|i'm kidding|i'm joking|not really)\W*$",
     re.IGNORECASE,
 )
 REQUEST = re.compile(
-    r"\bi (?:just |really |also |only )*(?:(?:need|want|would like|wanted|would love|am looking for|was hoping for|could use)"
+    r"\bi (?:just |really |also |only )*(?:(?:need|want|would like|wanted|would love|am looking for|was hoping for"
+    r"|could use)"
     r" (?:you|your|to (?:know|ask|understand|see if|hear|find out|learn (?:how|more)|make sure)"
-    r"|(?:some |a |any |more )?(?:help|advice|ideas?|tips?|suggestions?|recommendations?|information|example|explanation))"
+    r"|(?:some |a |any |more )?(?:help|advice|ideas?|tips?|suggestions?|recommendations?|information|example"
+    r"|explanation))"
     r"|have a (?:quick )?(?:question|request))\b"
-    r"|^\W*(?:(?:can|could|would|will) you|please|kindly|any (?:ideas|tips|suggestions|recommendations|advice)|how (?:do|can|to)"
+    r"|^\W*(?:(?:can|could|would|will) you|please|kindly|any (?:ideas|tips|suggestions|recommendations|advice)"
+    r"|how (?:do|can|to)"
     r"|what(?:'s| is| are)|which|who|when (?:is|do)|where (?:is|do|can)|why|is there|are there|do you|does it)\b",
     re.IGNORECASE,
 )
 """What asks the listener for something, with or without a question mark."""
 
+CONDITION = re.compile(r"^\W*(?:and |but |so )?(?:if|unless|in case|provided|as long as)\b", re.IGNORECASE)
+GENERAL = re.compile(
+    r"\b(?:is|are|'s|'re) (?:\w+ly |so |super |very |the |such )*(?:key|important|powerful|crucial|essential|priceless"
+    r"|everything)\b|\b(?:we|people|everyone|one|it|life|you) can\b|\blife(?:'s| is| has)\b",
+    re.IGNORECASE,
+)
+"""Wisdoms, which are true of everybody."""
+
 SUBJECT_NEXT = re.compile(r"^(?:is|was|are|were|has|had|will|can|ing)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
-    """What is counted in a sentence. `topics`: words that carry one."""
+class SentenceFeatures:
+    """What is counted in a sentence. `topics`: words that carry one; `rare`: one of them is no everyday word."""
 
     words: int
     topics: int
     first_person: bool
     second_person: bool
+    rare: bool
     number: bool
     time: bool
     name: bool
@@ -89,7 +115,7 @@ def bare(sentence: str, names: Collection[str] = ()) -> str:
         text = shorter
 
 
-def features(sentence: str, names: Collection[str] = ()) -> Features:
+def features(sentence: str, names: Collection[str] = ()) -> SentenceFeatures:
     """The features of a sentence; `names`: of the speakers, lower case, who are no topic."""
     text = sentence.replace("’", "'")
     words = WORD.findall(text)
@@ -102,11 +128,12 @@ def features(sentence: str, names: Collection[str] = ()) -> Features:
         word[0].isupper() and stem not in EMPTY and stem not in names
         for word, stem in zip(words[1:], stems[1:], strict=True)
     )
-    return Features(
+    return SentenceFeatures(
         words=len(words),
         topics=len(topics),
         first_person=FIRST_PERSON.search(text) is not None,
         second_person=SECOND_PERSON.search(text) is not None,
+        rare=any(len(topic) > 3 and topic[0].isalpha() and not is_common(topic) for topic in topics),
         number=any(word[0].isdigit() or word in NUMBER_WORDS for word in low),
         time=any(stem in TIME_WORDS for stem in stems),
         name=capital,
@@ -114,17 +141,23 @@ def features(sentence: str, names: Collection[str] = ()) -> Features:
 
 
 def worth(sentence: str, names: Collection[str] = ()) -> float:
-    """Half a point for each topic word, name, number and time, one for the speaker; 1.5 less for the listener.
+    """Half a point for each topic word, and for a rare one, a name, a number, a time, a short statement of
+    the speaker; one for the speaker. 1.5 less for the listener, and for a wisdom, one less for a condition.
 
     The weights are set by hand: fitted ones did worse on conversations they had not seen.
     """
     found = features(sentence, names)
-    points = min(found.topics, MAX_TOPIC_WORDS) * 0.5 + found.first_person
-    return points + 0.5 * (found.number + found.time + found.name) - 1.5 * found.second_person
+    told = min(found.topics, MAX_TOPIC_WORDS) + found.rare + found.number + found.time + found.name
+    general = GENERAL.search(sentence) is not None
+    state = found.topics > 0 and found.words <= MAX_STATE_WORDS and OF_SPEAKER.match(sentence) is not None
+    condition = CONDITION.match(sentence) is not None
+    return 0.5 * (told + state) - condition + found.first_person - 1.5 * found.second_person - 1.5 * general
 
 
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks: it ends with a question mark, or begins as a question to the listener."""
+    if ASSUMED.match(sentence):
+        return False
     return sentence.rstrip(" \"'”’)*_").endswith(("?", "？", "؟"))
 
 
@@ -133,7 +166,7 @@ def is_statement(sentence: str, names: Collection[str] = ()) -> bool:
     text = bare(sentence, names).replace("’", "'")
     if is_question(text) or SUPPOSED.match(text) or IRONY.search(sentence) or REQUEST.search(text):
         return False
-    return not is_order(text) and not (CHAT.search(text) and features(text, names).topics < 4)
+    return not is_order(text) and not (CHAT.search(sentence) and features(text, names).topics < 3)
 
 
 def is_order(text: str) -> bool:

@@ -1,0 +1,92 @@
+"""The turns right before new messages, which say what these answer, correct and refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import DateTime, String, TextClause, Uuid, bindparam, text
+
+from service.db import direct
+from service.db.engine import Session
+from service.db.episodes.conversations import TurnContent
+from service.db.episodes.turns import StoredTurn
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+
+# Uses uq_turn_workspace_id_conversation_id_turn_index.
+BEFORE = text("""
+    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, t.content, t.timestamp
+    FROM turn t
+    WHERE t.workspace_id = :workspace AND t.conversation_id = :conversation AND t.turn_index < :index
+    ORDER BY t.turn_index DESC LIMIT :limit
+""").bindparams(bindparam("workspace", type_=Uuid()), bindparam("conversation", type_=Uuid()))
+
+# Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
+OF_CONVERSATION = text("""
+    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, t.content, t.timestamp
+    FROM conversation c
+    JOIN turn t ON t.workspace_id = c.workspace_id AND t.conversation_id = c.id
+    WHERE c.workspace_id = :workspace AND c.user_id IS NOT DISTINCT FROM :user
+      AND c.agent_id IS NOT DISTINCT FROM :agent AND c.external_id = :name
+    ORDER BY t.turn_index DESC LIMIT :limit
+""").bindparams(
+    bindparam("workspace", type_=Uuid()), bindparam("user", type_=String()), bindparam("agent", type_=String())
+)
+
+# The last conversation of a user or agent, if something was said in it lately. Uses ix_turn_user or ix_turn_agent.
+SAID_SINCE = text("""
+    WITH newest AS (
+        SELECT t.conversation_id FROM turn t
+        WHERE t.workspace_id = :workspace AND t.user_id IS NOT DISTINCT FROM :user
+          AND t.agent_id IS NOT DISTINCT FROM :agent AND t.channel = :channel
+          AND t.timestamp >= :since AND t.timestamp <= :until
+        ORDER BY t.timestamp DESC, t.id DESC LIMIT 1
+    )
+    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, t.content, t.timestamp
+    FROM newest n
+    JOIN turn t ON t.workspace_id = :workspace AND t.conversation_id = n.conversation_id
+    ORDER BY t.turn_index DESC LIMIT :limit
+""").bindparams(
+    bindparam("workspace", type_=Uuid()),
+    bindparam("user", type_=String()),
+    bindparam("agent", type_=String()),
+    bindparam("since", type_=DateTime(timezone=True)),
+    bindparam("until", type_=DateTime(timezone=True)),
+)
+
+
+async def before(session: Session, scope: Scope, first: StoredTurn, *, limit: int) -> list[TurnContent]:
+    """The turns before a stored one, oldest first."""
+    values = {"conversation": first.conversation_id, "index": first.index, "limit": limit}
+    return await _turns(session, BEFORE, {"workspace": scope.workspace_id, **values})
+
+
+async def of_conversation(session: Session, scope: Scope, external_id: str, *, limit: int) -> list[TurnContent]:
+    """The last turns of a conversation, which may not exist yet."""
+    values = {"user": scope.user_id, "agent": scope.agent_id, "name": external_id, "limit": limit}
+    return await _turns(session, OF_CONVERSATION, {"workspace": scope.workspace_id, **values})
+
+
+async def said_since(
+    session: Session, scope: Scope, since: datetime, until: datetime, *, limit: int
+) -> list[TurnContent]:
+    """The last turns of the newest conversation of exactly this user, agent and channel in which something was said
+    between the two moments."""
+    values = {"user": scope.user_id, "agent": scope.agent_id, "channel": scope.channel, "since": since, "until": until}
+    return await _turns(session, SAID_SINCE, {"workspace": scope.workspace_id, "limit": limit, **values})
+
+
+async def _turns(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[TurnContent]:
+    rows = await direct.fetch(session, statement, dict(values))
+    return [
+        TurnContent(
+            StoredTurn(row.id, row.conversation_id, row.turn_index),
+            row.role,
+            row.speaker,
+            CleanText(row.content),
+            row.timestamp,
+        )
+        for row in reversed(rows)
+    ]
