@@ -36,6 +36,12 @@ MAX_ASKED_CHARS = 200
 LONG_ANSWER_CHARS = 300
 """An answer of an assistant from which on what was asked is remembered."""
 
+OWN_TURNS = 4
+"""Turns that are looked back to for what the speaker told last."""
+
+MAX_SHORT_QUESTION, MAX_FRAGMENT = 3, 8
+"""Words of a question that says too little by itself, and of an answer that may be no sentence."""
+
 CORRECTABLE = 6
 """Sentences of the speaker, from the last on, that a correction may be about."""
 
@@ -186,7 +192,8 @@ class _Reader:
         unit = self.units[at]
         if unit.listed:
             return worth.features(unit.text, self.names).topics > 0 and worth.is_statement(unit.text, self.names)
-        if not worth.is_worth_keeping(unit.readable, self.names):
+        from_worth = worth.KEPT_FROM if self.said.speaker != USER else worth.KEPT_FROM_USER
+        if not worth.is_worth_keeping(unit.readable, self.names, from_worth):
             return False
         if not self.said.by_assistant or unit.speaker:
             return True
@@ -225,17 +232,30 @@ class _Reader:
 
     def _quote(self, at: int, end: int) -> Quote | None:
         """The sentences from `at` to `end` as a quote, with what their first one hangs on; None without."""
-        units, context = list(self.units[at:end]), None
-        if not units[0].heading and references.hangs(worth.bare(units[0].text, self.names)):
-            pulled = self._before(at)
-            context = None if pulled else self._told_by_other()
-            if pulled:
-                units.insert(0, pulled)
-            elif context is None and not self._names_something(units[0]):
+        context = None
+        if not self.units[at].heading and references.hangs(self._bare(self.units[at])):
+            begin = self._begin_of(at)
+            context = self._context() if begin is None else None
+            if begin is None and context is None and not self._names_something(self.units[at]):
                 return None
+            at = at if begin is None else begin
+        units = self.units[at:end]
         text = units[0].readable if len(units) == 1 else self._between(units)
         first = text if units[0].heading else worth.bare(text, self.names)
         return self._as_quote(first, units[0].start, units[-1].end, context, units[0].speaker)
+
+    def _bare(self, unit: _Unit) -> str:
+        return worth.bare(unit.text, self.names)
+
+    def _begin_of(self, at: int) -> int | None:
+        """The sentence before `at`, of the same voice, from which on the text can stand alone; None without one."""
+        for begin in range(at - 1, max(at - MAX_SENTENCES, -1), -1):
+            unit = self.units[begin]
+            if unit.speaker != self.units[at].speaker or unit.heading or worth.is_question(unit.text):
+                return None
+            if len(WORD.findall(self._bare(unit))) >= 2 and not references.hangs(self._bare(unit)):
+                return begin
+        return None
 
     def _between(self, units: Sequence[_Unit]) -> str:
         """What was said from the first unit to the last, as it stands in the message."""
@@ -246,45 +266,43 @@ class _Reader:
         found = worth.features(unit.text, self.names)
         return found.name or found.number or (found.time and found.topics >= 2)
 
-    def _before(self, at: int) -> _Unit | None:
-        """The sentence of the same voice right before, if it can stand alone."""
-        if at == 0 or self.units[at - 1].speaker != self.units[at].speaker or self.units[at - 1].heading:
-            return None
-        unit = self.units[at - 1]
-        bare = worth.bare(unit.text, self.names)
-        return unit if len(WORD.findall(bare)) >= 2 and not references.hangs(bare) else None
+    def _context(self) -> _Context | None:
+        """What the message goes on with: the question of the turn before, or what was told last; None without.
 
-    def _told_by_other(self) -> _Context | None:
-        """The question that the turn before asks, else the last thing it tells, if that can stand alone."""
-        if not self.place or self.turns[self.place - 1].role.lower() in SILENT_ROLES:
-            return None
-        other = self.turns[self.place - 1]
-        last = [unit for unit in _units(other.text) if len(WORD.findall(worth.bare(unit.text, self.names))) >= 3][-2:]
-        asked = next((unit for unit in reversed(last) if worth.is_question(unit.text)), None)
-        unit = asked or (last[-1] if last else None)
-        if unit is None or references.hangs(worth.bare(unit.text, self.names)):
-            return self._own_turn_before()
-        return self._context(unit)
+        A question that cannot stand alone ("Which line?") has what the speaker had told before in front.
+        """
+        question = self._question_before()
+        told = self._told_before()
+        if question is None:
+            return told
+        asked = self._as_context(self.place - 1, [question])
+        standing = len(WORD.findall(question.text)) > MAX_SHORT_QUESTION and not references.hangs(self._bare(question))
+        if standing or told is None or told.place == self.place - 1:
+            return asked if standing else None
+        return replace(told, text=f"{told.text}, {asked.text}")
 
-    def _own_turn_before(self) -> _Context | None:
-        """The last thing the speaker told before the other one spoke, if it can stand alone."""
-        mine = self.place - 2
-        if mine < 0 or self.turns[mine].speaker != self.said.speaker:
-            return None
-        told = [unit for unit in _units(self.turns[mine].text) if worth.is_worth_keeping(unit.text, self.names)]
-        unit = next((each for each in reversed(told) if not references.hangs(worth.bare(each.text, self.names))), None)
-        if unit is None:
-            return None
-        text = worth.bare(unit.text, self.names)[:MAX_ASKED_CHARS]
-        return _Context(f"after “{text}”", mine, unit.start, unit.end)
+    def _told_before(self) -> _Context | None:
+        """The last statement that can stand alone: the speaker's own of the last turns, else of the turn before."""
+        places = list(range(self.place - 1, max(self.place - OWN_TURNS - 1, -1), -1))
+        own = [place for place in places if self.turns[place].speaker == self.said.speaker]
+        for place in [*own, *places[:1]]:
+            if self.turns[place].role.lower() in SILENT_ROLES:
+                continue
+            units = [unit for unit in _units(self.turns[place].text) if worth.is_statement(unit.text, self.names)]
+            for begin in range(len(units) - 1, max(len(units) - 1 - MAX_SENTENCES, -1), -1):
+                bare = self._bare(units[begin])
+                if len(WORD.findall(bare)) >= 2 and not references.hangs(bare):
+                    return self._as_context(place, units[begin:])
+        return None
 
-    def _context(self, unit: _Unit) -> _Context:
-        """A sentence of the turn before as what was said before a quote."""
-        other = self.turns[self.place - 1]
+    def _as_context(self, place: int, units: Sequence[_Unit]) -> _Context:
+        """Sentences of a turn before as what was said before a quote."""
+        other = self.turns[place]
+        told = worth.bare(other.text[units[0].start : units[-1].end], self.names)[:MAX_ASKED_CHARS]
+        question = worth.is_question(units[-1].text)
         by = "" if other.speaker in (self.said.speaker, ASSISTANT) else f"{other.speaker} "
-        told = worth.bare(unit.text, self.names)[:MAX_ASKED_CHARS]
-        verb = ("asked by " if by else "asked ") if worth.is_question(unit.text) else "after "
-        return _Context(f"{verb}{by}“{told}”", self.place - 1, unit.start, unit.end)
+        verb = "asked by " if question and by else "asked " if question else "after "
+        return _Context(f"{verb}{by}“{' '.join(told.split())}”", place, units[0].start, units[-1].end)
 
     def _question_before(self) -> _Unit | None:
         """The question that the turn before ends with, if another one asked it."""
@@ -301,29 +319,22 @@ class _Reader:
         first = self.units[0]
         declared = replies.declared(question.text, first.text)
         if declared is not None:
-            more = worth.bare(first.text, self.names)
+            more = self._bare(first)
             telling = len(first.text.split()) > 3 and worth.worth(more, self.names) >= 1
             return self._as_quote(f"{declared} {more}" if telling else declared, first.start, first.end)
-        if not self._answers(first, question.text):
-            return None
-        return self._as_quote(first.text, first.start, first.end, self._context(question))
+        context = self._context() if self._answers(first, question.text) else None
+        return self._as_quote(first.text, first.start, first.end, context) if context else None
 
     def _answers(self, first: _Unit, question: str) -> bool:
         """Whether a sentence that cannot stand alone tells what the question asks for."""
-        bare = worth.bare(first.text, self.names)
+        bare = self._bare(first)
         found = worth.features(bare, self.names)
-        if (
-            replies.is_offer(question)
-            or worth.is_question(first.text)
-            or not (found.topics or found.number or found.name)
-        ):
+        if replies.is_offer(question) or not worth.is_statement(first.text, self.names):
             return False
-        asked = worth.bare(question, self.names)
-        if references.hangs(asked) or not worth.features(asked, self.names).topics:
+        if not (found.topics > 1 or found.number or found.rare) or not replies.OPEN_QUESTION.search(question):
             return False
-        if self._is_kept(0) and not references.hangs(bare):
-            return False
-        return replies.OPEN_QUESTION.search(question) is not None and worth.is_statement(first.text, self.names)
+        alone = self._is_kept(0) and not references.hangs(bare) and worth.OF_SPEAKER.match(bare) is not None
+        return not alone and (found.words <= MAX_FRAGMENT or references.hangs(bare))
 
     def _corrected(self, at: int) -> Quote | None:
         """The statement that the sentence at `at` corrects, as it should have been."""

@@ -122,11 +122,19 @@ def corrected(previous: str, correction: str) -> str | None:
         value = kind.search(f"x {new}")
         if value is None:
             continue
-        there = list(kind.finditer(previous))
+        there = _alike(list(kind.finditer(previous)), value.group())
         if len(there) != 1:
             return None
         return previous[: there[0].start()] + value.group().strip() + previous[there[0].end() :]
     return None
+
+
+def _alike(found: list[re.Match[str]], value: str) -> list[re.Match[str]]:
+    """Of several values those that are written like the new one: as many digits, the same marks."""
+    if len(found) < 2:
+        return found
+    form = re.sub(r"\d", "9", value.strip())
+    return [each for each in found if re.match(re.escape(form), re.sub(r"\d", "9", each.group()))]
 
 
 def declared(question: str, answer: str) -> str | None:

@@ -24,7 +24,8 @@ PALE = wordlists.words("""
     reminds remember wait check chat talk update updates news cheer cheering vibe vibes energy joy smile smiles heart
     soul spirit mind hear heard hearing seeing saw seen worry worries week gosh wow yeah yep nope ok okay thanks thank
     hey hi hello bye question questions idea ideas tip tips suggestion suggestions recommendation recommendations
-    advice information please maybe perhaps kidding joking lol haha hmm huh well anyway
+    advice information please maybe perhaps kidding joking gonna wanna gotta forget happen happening happened continue
+    continuing deserve deserves push pushing lol haha hmm huh well anyway
 """)
 """Words so common in chat that they carry no topic."""
 

@@ -16,6 +16,9 @@ from service.language.talk.words import EMPTY, NUMBER_WORDS, ORDER_VERBS, TIME_W
 KEPT_FROM = 2.0
 """Worth from which a sentence is kept: four topic words, or two and the speaker ("I teach physics")."""
 
+KEPT_FROM_USER = 1.5
+"""The same for the user of an assistant, who talks less for the sake of talking."""
+
 MIN_WORDS = 2
 MAX_TOPIC_WORDS = 8
 
@@ -35,6 +38,7 @@ OPENING = re.compile(
 )
 FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours|us)\b", re.IGNORECASE)
 OF_SPEAKER = re.compile(r"\W*(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
+POINTING = re.compile(r"\b(?:it|that|this|them|these|those|there|they)\b", re.IGNORECASE)
 SECOND_PERSON = re.compile(r"\b(?:you|your|yours|you'[a-z]+|yourself|u|ur)\b", re.IGNORECASE)
 CHAT = re.compile(
     r"\b(?:can't wait|cannot wait|let me know|talk (?:to you )?(?:soon|later)|take care|good luck|no (?:worries"
@@ -149,7 +153,8 @@ def worth(sentence: str, names: Collection[str] = ()) -> float:
     found = features(sentence, names)
     told = min(found.topics, MAX_TOPIC_WORDS) + found.rare + found.number + found.time + found.name
     general = GENERAL.search(sentence) is not None
-    state = found.topics > 0 and found.words <= MAX_STATE_WORDS and OF_SPEAKER.match(sentence) is not None
+    brief = found.topics > 0 and found.words <= MAX_STATE_WORDS
+    state = brief and OF_SPEAKER.match(sentence) is not None and POINTING.search(sentence) is None
     condition = CONDITION.match(sentence) is not None
     return 0.5 * (told + state) - condition + found.first_person - 1.5 * found.second_person - 1.5 * general
 
@@ -177,8 +182,8 @@ def is_order(text: str) -> bool:
     return len(words) == 1 or not SUBJECT_NEXT.match(words[1])
 
 
-def is_worth_keeping(sentence: str, names: Collection[str] = ()) -> bool:
+def is_worth_keeping(sentence: str, names: Collection[str] = (), from_worth: float = KEPT_FROM) -> bool:
     """Whether a sentence states something that a reader would want later."""
     text = bare(sentence, names)
     enough = len(WORD.findall(text)) >= MIN_WORDS
-    return enough and is_statement(sentence, names) and worth(text, names) >= KEPT_FROM
+    return enough and is_statement(sentence, names) and worth(text, names) >= from_worth
