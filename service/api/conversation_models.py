@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from service.api.answers import Answerable, AnswerProbability, HitProbability
 from service.api.memory_models import MemoryResponse
 from service.api.schemas import (
     MAX_TEXT,
@@ -194,12 +195,15 @@ class TurnSearchHit(TurnResponse):
     similarity: float | None = Field(
         description="The calibrated cosine to the query, 0..1; null for a hit found by its words only"
     )
+    answer_probability: HitProbability = None
 
 
 class TurnSearchResponse(ResponseModel):
     """Best first."""
 
     results: list[TurnSearchHit] = Field(description="At most `limit` turns")
+    answerable: Answerable = None
+    answer_probability: AnswerProbability = None
     warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
 
 
@@ -248,4 +252,10 @@ def transcript_turn(found: TranscriptTurn) -> TurnResponse:
 
 
 def turn_search_hit(found: TurnHit) -> TurnSearchHit:
-    return TurnSearchHit.of(found.turn, **turn_fields(found.turn), score=found.score, similarity=found.similarity)
+    return TurnSearchHit.of(
+        found.turn,
+        **turn_fields(found.turn),
+        score=found.score,
+        similarity=found.similarity,
+        answer_probability=found.answer_probability,
+    )

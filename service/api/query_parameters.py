@@ -9,6 +9,7 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from service.api import errors, middleware
+from service.api.answers import MIN_PROBABILITY
 from service.api.deps import AgentId, ChannelName, RunId, UserId
 from service.api.narrowing import (
     ARCHIVED,
@@ -217,6 +218,7 @@ async def _search_parameters(
     top_k: Annotated[int | None, Query(ge=1, le=1_000, description="The same as limit")] = None,
     prefer_tags: Several = None,
     min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
+    min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
     validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
     connected: Annotated[bool, Query(description=CONNECTED)] = False,
 ) -> dict[str, Any]:
@@ -230,6 +232,7 @@ async def _search_parameters(
         "query": query,
         "prefer_tags": split(prefer_tags, "prefer_tags"),
         "min_score": min_score,
+        "min_probability": min_probability,
         "validity": validity,
         "connected": connected,
     }

@@ -76,6 +76,7 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         context_window=body.around,
         since=None if hours is None else res.clock() - timedelta(hours=hours),
         min_confidence=body.min_confidence,
+        min_probability=body.min_probability,
         shares=Shares(weights.turns, weights.facts, weights.entities, weights.strategies, weights.recency),
         ranking=replace(
             defaults,

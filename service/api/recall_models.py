@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import profiles
+from service.api.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
 from service.api.conversation_models import TurnResponse, turn_fields
 from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import MemoryResponse, memory_fields
@@ -16,7 +17,7 @@ from service.api.profiles import ProfileResponse
 from service.api.schemas import SCOPE_SCHEMA, Channel, Filled, Id, RequestModel, ResponseModel, ScopeFields, Unit
 from service.api.search_models import TechniqueMetrics
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
-from service.domain.query import VectorPath
+from service.domain.query import VectorPath, is_answerable
 from service.domain.ranking import Techniques
 
 MAX_QUERY = 20_000
@@ -108,6 +109,7 @@ class RecallRequest(ScopeFields):
     min_confidence: Unit | None = Field(
         None, description="0..1: leaves out facts of a lower fact_confidence; facts without one stay"
     )
+    min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
     techniques: Techniques | None = Field(
         None, description="Techniques applied to the query; those not named keep their setting"
     )
@@ -136,6 +138,7 @@ class RecallTurnItem(TurnResponse):
 
     score: float = Field(description="Rank among all parts: share times `match`, plus the share of recency")
     match: float = Field(description="0..1: how well it answers; 0 with `around`")
+    answer_probability: HitProbability = None
     around: bool = Field(description="It does not answer, but stands next to one that does, whose score it has")
 
 
@@ -145,6 +148,7 @@ class RecallFactItem(MemoryResponse):
     score: float = Field(description="Rank among all parts: share times `match`, plus the share of recency")
     match: float = Field(description="Its score as a hit of a search: 0..1, times the factors")
     similarity: float | None = Field(description="The calibrated cosine to the query, 0..1; null without a vector")
+    answer_probability: HitProbability = None
 
 
 class RecallEntityItem(ResponseModel):
@@ -202,6 +206,8 @@ class RecallResponse(ResponseModel):
     user_context: ProfileResponse | None = Field(
         description="The profile of the user; null when there is none or it was not wanted"
     )
+    answerable: Answerable = None
+    answer_probability: AnswerProbability = None
     markdown: str | None = Field(None, description="With format=markdown: all parts as one block of text; else null")
     metrics: RecallMetrics = Field(description="Sizes and times")
     warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
@@ -211,12 +217,23 @@ def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: da
     return RecallResponse(
         turns=[
             RecallTurnItem.of(
-                each.turn, **turn_fields(each.turn), score=each.score, match=each.match, around=each.is_context
+                each.turn,
+                **turn_fields(each.turn),
+                score=each.score,
+                match=each.match,
+                answer_probability=each.answer_probability,
+                around=each.is_context,
             )
             for each in found.turns
         ],
         facts=[
-            RecallFactItem(**memory_fields(each.memory), score=each.score, match=each.match, similarity=each.similarity)
+            RecallFactItem(
+                **memory_fields(each.memory),
+                score=each.score,
+                match=each.match,
+                similarity=each.similarity,
+                answer_probability=each.answer_probability,
+            )
             for each in found.facts
         ],
         entities=[_entity(each) for each in found.entities],
@@ -224,6 +241,8 @@ def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: da
         strategies=[strategy_search_hit(each) for each in found.strategies],
         goals=[goal_response(each, now) for each in found.goals],
         user_context=profiles.profile_response(found.profile) if found.profile else None,
+        answerable=is_answerable(found.answer_probability),
+        answer_probability=found.answer_probability,
         markdown=found.text if request.format == "markdown" else None,
         metrics=RecallMetrics(
             parts={

@@ -28,7 +28,7 @@ from service.api.search_models import (
 from service.domain.access import Caller
 from service.domain.clock import elapsed_ms
 from service.domain.memory import Hit, ScoreTerm
-from service.domain.query import Explanation, Query, SearchResult, Window
+from service.domain.query import Explanation, Query, SearchResult, Window, is_answerable
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import InvalidInput
@@ -152,6 +152,7 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, windo
         narrow=narrowing.narrow(body, scope),
         channels=tuple(body.channels or ()),
         min_score=body.min_score,
+        min_probability=body.min_probability,
         ranking=body.merged_into(res.settings.ranking),
         explain_id=body.explain_id,
     )
@@ -169,6 +170,8 @@ def _response(
     stages = found.explained.timings_ms if found.explained else {}
     return SearchResponse(
         results=[_hit(hit, connected, explain=body.explain) for hit in found.hits],
+        answerable=is_answerable(found.answer_probability),
+        answer_probability=found.answer_probability,
         vector_path=found.vector_path,
         warnings=[*warnings, *found.warnings],
         window=None if window.is_open else TimeInterval(start=window.start, end=window.end),
@@ -191,6 +194,7 @@ def _hit(hit: Hit, connected: Connected, *, explain: bool) -> MemorySearchHit:
         **memory_fields(hit.memory),
         score=hit.score,
         similarity=hit.similarity,
+        answer_probability=hit.answer_probability,
         explain=_explained(hit.terms, hit.factors) if explain else None,
         connected=None if connected is None else connected.get(hit.memory.id, []),
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from service.api.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
 from service.api.connected import ConnectedMemoryItem
 from service.api.memory_models import MemoryResponse
 from service.api.narrowing import Comma, NarrowingFields, Words
@@ -97,6 +98,7 @@ class SearchRequest(NarrowingFields, RankingFields):
     top_k: Limit | None = Field(None, description="The same as limit")
     prefer_tags: Words | Comma = Field(default_factory=list, description="Hits with one of these rank higher")
     min_score: Unit = Field(0.0, description=MIN_SCORE)
+    min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
     validity: Validity = Field("exclude", description=VALIDITY)
     connected: bool = Field(False, description=CONNECTED)
 
@@ -134,8 +136,8 @@ class ScoreExplanation(ResponseModel):
 class MemoryExplanation(ResponseModel):
     """`reasons`, none when it was found: unknown (no such memory in the scope), archived, expired, awaits_review,
     not_yet_valid, no_longer_valid, before_window, after_window, filtered_out (by tags, filters or what else narrows),
-    not_a_candidate (no arm brought it), below_min_score, below_limit, moved_down (by diversity or the reranker), and
-    no_vector_yet beside them."""
+    not_a_candidate (no arm brought it), below_min_score, below_min_probability, below_limit, moved_down (by diversity
+    or the reranker), and no_vector_yet beside them."""
 
     id: Id = Field(description="As it was asked for")
     found: bool = Field(description="Whether it is among the results")
@@ -152,6 +154,7 @@ class MemorySearchHit(MemoryResponse):
     similarity: float | None = Field(
         description="The calibrated cosine to the query, 0..1; null without a vector", examples=[0.64]
     )
+    answer_probability: HitProbability = None
     explain: ScoreExplanation | None = Field(None, description="With explain: how the score came about; else null")
     connected: list[ConnectedMemoryItem] | None = Field(
         None, description="With connected: the memories it is connected to most strongly; else null"
@@ -187,6 +190,8 @@ class SearchResponse(ResponseModel):
     """What was found, and how."""
 
     results: list[MemorySearchHit] = Field(description="Best first, as many as `limit` or as match")
+    answerable: Answerable = None
+    answer_probability: AnswerProbability = None
     vector_path: VectorPath = Field(
         description="How vectors were searched; none without an embedder or a query", examples=["exact"]
     )

@@ -9,12 +9,14 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 
 from service.api import errors
+from service.api.answers import MIN_PROBABILITY
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
 from service.api.deps import Reader, ResourcesOf, ScopeOf
 from service.api.reads import RATE_LIMITED, AuditReadOf, in_time
 from service.api.schemas import Channel
 from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter
+from service.domain.query import is_answerable, is_probable
 from service.errors import InvalidInput
 from service.memory.conversations import find
 from service.pipeline.pii import clean_words
@@ -79,6 +81,7 @@ async def search_turns(
         str | None, Query(min_length=1, max_length=255, description="Only this conversation: its id, or its name")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+    min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
 ) -> TurnSearchResponse:
     """By meaning and by words, of a turn and of those before it; who speaks and when counts too. A turn is found as
     soon as the request that stored it was answered."""
@@ -92,7 +95,13 @@ async def search_turns(
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
     wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()))
     async with in_time(res, request):
-        hits, warnings = await search(wanted, text, limit, res)
+        ranked = await search(wanted, text, limit, res)
+    hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
     found = [hit.turn for hit in hits]
     note("turns/search", scope, found, query=text, kind="episodic", channels=channels or (), limit=limit)
-    return TurnSearchResponse(results=[turn_search_hit(each) for each in hits], warnings=list(warnings))
+    return TurnSearchResponse(
+        results=[turn_search_hit(each) for each in hits],
+        answerable=is_answerable(ranked.answer_probability),
+        answer_probability=ranked.answer_probability,
+        warnings=list(ranked.warnings),
+    )

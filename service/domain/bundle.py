@@ -42,7 +42,7 @@ class RecallQuery:
     many passages of one conversation, so that it does not crowd out the others; None for no cap. `context_window`:
     turns given before and after each one that answers. Both are off by default: with 2,000 tokens they cost evidence
     on LoCoMo's dev conversations (docs/recall.md). `since`: only turns and facts from then on. `min_confidence`: 0..1,
-    of facts that have a confidence.
+    of facts that have a confidence. `min_probability`: 0..1, leaves out turns and facts that answer with a smaller one.
     """
 
     scope: Scope
@@ -55,6 +55,7 @@ class RecallQuery:
     context_window: int = 0
     since: datetime | None = None
     min_confidence: float | None = None
+    min_probability: float = 0.0
     shares: Shares = field(default_factory=Shares)
     ranking: Ranking = field(default_factory=Ranking)
 
@@ -62,12 +63,13 @@ class RecallQuery:
 @dataclass(frozen=True, slots=True)
 class TurnItem:
     """A turn of the bundle. `match`: 0..1, how well it answers; `is_context`: it does not, but stands next to one that
-    does, whose `score` it has."""
+    does, whose `score` it has. `answer_probability` 0..1: that it holds the answer; None where it cannot be told."""
 
     turn: Turn
     score: float
     match: float
     is_context: bool = False
+    answer_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class FactItem:
     score: float
     match: float
     similarity: float | None
+    answer_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,8 @@ class PartMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What fits, each part best first. `text` is the same as one block for a prompt; `tokens` its estimated size."""
+    """What fits, each part best first. `text` is the same as one block for a prompt; `tokens` its estimated size.
+    `answer_probability` 0..1: that the turns and memories searched hold the answer; None where it cannot be told."""
 
     turns: tuple[TurnItem, ...]
     facts: tuple[FactItem, ...]
@@ -122,3 +126,4 @@ class Bundle:
     vector_path: VectorPath
     techniques: Mapping[str, TechniqueUse]
     warnings: tuple[str, ...] = ()
+    answer_probability: float | None = None

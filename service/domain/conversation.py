@@ -82,11 +82,13 @@ class WithdrawnSpan:
 
 @dataclass(frozen=True, slots=True)
 class TurnHit:
-    """A turn found by a search: `score` ranks, `similarity` 0..1 is the calibrated cosine (None: no vector)."""
+    """A turn found by a search: `score` ranks, `similarity` 0..1 is the calibrated cosine (None: no vector),
+    `answer_probability` 0..1 that it holds the answer (None where it cannot be told)."""
 
     turn: Turn
     score: float
     similarity: float | None
+    answer_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,10 +126,12 @@ class ScoreTerm:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A memory that answers a query. `similarity` 0..1 (calibrated cosine, None without a vector); `score` ranks:
-    the sum of value times weight over `terms`, times each of `factors`."""
+    the sum of value times weight over `terms`, times each of `factors`. `answer_probability` 0..1: that it holds the
+    answer; None where it cannot be told."""
 
     memory: Memory
     score: float
     similarity: float | None
     terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
+    answer_probability: float | None = None

@@ -59,6 +59,20 @@ class Narrow:
     without: tuple[ScopeId, ...] = ()
 
 
+ANSWERABLE = 0.5
+"""Probability of an answer from which a question counts as answerable."""
+
+
+def is_answerable(answer_probability: float | None) -> bool | None:
+    """Whether there rather is an answer than not; None where it cannot be told."""
+    return None if answer_probability is None else answer_probability >= ANSWERABLE
+
+
+def is_probable(answer_probability: float | None, min_probability: float) -> bool:
+    """Whether a hit is kept; one of which it cannot be told is."""
+    return answer_probability is None or answer_probability >= min_probability
+
+
 EVER = Window()
 ANYTHING = Narrow()
 
@@ -70,7 +84,8 @@ class Query:
     `tags`: normalised, tags that a hit should have. `reference`: the moment from which "last week" counts,
     None for now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories
     outside [t_valid, t_invalid). `channels`: searched besides the scope's own and `_global`. `min_score` 0..1:
-    hits below it are left out. `explain_id`: a memory of which the answer says why it was found or not.
+    hits below it are left out; `min_probability` 0..1: those that answer with a smaller probability. `explain_id`: a
+    memory of which the answer says why it was found or not.
     """
 
     scope: Scope
@@ -86,6 +101,7 @@ class Query:
     narrow: Narrow = field(default_factory=Narrow)
     channels: tuple[str, ...] = ()
     min_score: float = 0.0
+    min_probability: float = 0.0
     ranking: Ranking = field(default_factory=Ranking)
     explain_id: UUID | None = None
 
@@ -127,7 +143,8 @@ class SearchDetails:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
-    `entities`: those that the query named."""
+    `entities`: those that the query named. `answer_probability` 0..1: that what was searched holds the answer; None
+    where it cannot be told."""
 
     hits: tuple[Hit, ...]
     vector_path: VectorPath
@@ -136,3 +153,4 @@ class SearchResult:
     explained: SearchDetails | None = None
     why: Explanation | None = None
     entities: tuple[UUID, ...] = ()
+    answer_probability: float | None = None

@@ -6,7 +6,7 @@ place among the others and the terms of its score are known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -17,9 +17,9 @@ from service.db.search import features, visibility
 from service.db.search.features import Features
 from service.db.search.plan import SearchPlan
 from service.db.search.visibility import RuleCheck
+from service.domain.memory import Hit
 from service.domain.query import EVER, Explanation, Query
 from service.retrieval import fusion, signals
-from service.retrieval.fusion import Ranked
 from service.retrieval.signals import QueryContext
 
 
@@ -61,13 +61,16 @@ async def explain(
     return Explanation(memory_id, False, place, reasons, hit.score, hit.terms, hit.factors)
 
 
-def placed(known: Explanation, hits: Sequence[Ranked]) -> Explanation:
-    """The explanation corrected by the final hits: diversity and a reranker move them."""
-    at = next((at for at, hit in enumerate(hits, 1) if hit.key == known.id), None)
+def placed(known: Explanation, hits: Sequence[Hit], shown: Collection[Hit]) -> Explanation:
+    """The explanation corrected by the final hits: diversity and a reranker move them. `shown`: those of them that
+    answer with the probability that is wanted."""
+    at = next((at for at, hit in enumerate(hits, 1) if hit.memory.id == known.id), None)
     if at is None:
         return replace(known, reasons=known.reasons or ("moved_down",))
     hit = hits[at - 1]
-    return replace(known, found=True, place=at, reasons=(), score=hit.score, terms=hit.terms, factors=hit.factors)
+    found = hit in shown
+    reasons = () if found else ("below_min_probability",)
+    return replace(known, found=found, place=at, reasons=reasons, score=hit.score, terms=hit.terms, factors=hit.factors)
 
 
 def _excluded_by(rules: RuleCheck, query: Query, now: datetime) -> tuple[str, ...]:

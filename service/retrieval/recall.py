@@ -20,12 +20,13 @@ from service.domain.goal import Goal
 from service.domain.memory import Hit
 from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
-from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Window
+from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Window, is_probable
 from service.errors import EmbeddingError
 from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import search, strategy_ranking, techniques, turn_search
 from service.retrieval.recall_bundle import RecallResults, TurnPlace, bundle
+from service.retrieval.turn_search import RankedTurns
 
 MAX_GOALS = 20
 MAX_STRATEGIES = 5
@@ -52,13 +53,15 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     async with res.db.snapshot(query.scope.workspace_id) as session:
         with watch.measure("facts"):
             found = await search.within(session, ready, res)
+        memories = [hit for hit in found.hits if is_turn(hit)]
         matches: Sequence[tuple[TurnPlace, float]] = ()
         turns: Mapping[TurnPlace, Turn] = {}
         rewritten: set[TurnPlace] = set()
+        ranked = RankedTurns((), None)
         if "turns" in query.include:
             with watch.measure("turns"):
-                hits = await turn_search.ranked(session, turn_filter, turn_query, limit, res)
-                matches = interleaved(hits, [hit for hit in found.hits if is_turn(hit)])[: query.top_k]
+                ranked = await turn_search.ranked(session, turn_filter, turn_query, limit, res)
+                matches = _wanted(query, interleaved(ranked.hits, memories), probabilities(ranked.hits, memories))
                 places = [place for place, _ in matches]
                 turns = await recall_context.turn_windows(
                     session, query.scope.workspace_id, places, query.context_window
@@ -73,6 +76,8 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             await _strategies(session, query, task_vector, res, watch),
             await _goals(session, query, watch),
             await _profile(session, query, watch),
+            probabilities(ranked.hits, memories),
+            _answer_probability(found, ranked),
         )
     warnings = tuple(dict.fromkeys((*found.warnings, *turn_query.warnings)))
     return await res.threads.run(bundle, query, results, found, warnings, watch.ms, res.clock())
@@ -121,6 +126,27 @@ def interleaved(hits: Sequence[TurnHit], memories: Sequence[Hit]) -> list[tuple[
     return matches
 
 
+def probabilities(hits: Sequence[TurnHit], memories: Sequence[Hit]) -> dict[TurnPlace, float | None]:
+    """Returns how likely each turn answers; of one that is a memory too, as its memory."""
+    of_turns = {(hit.turn.conversation_id, hit.turn.index): hit.answer_probability for hit in hits}
+    return of_turns | {_place(hit): hit.answer_probability for hit in memories}
+
+
+def _wanted(
+    query: RecallQuery, matches: Sequence[tuple[TurnPlace, float]], known: Mapping[TurnPlace, float | None]
+) -> list[tuple[TurnPlace, float]]:
+    """The first of the turns that are probable enough."""
+    probable = [(place, score) for place, score in matches if is_probable(known[place], query.min_probability)]
+    return probable[: query.top_k]
+
+
+def _answer_probability(found: SearchResult, turns: RankedTurns) -> float | None:
+    """The higher of both: what the facts leave out may stand in the turns."""
+    return max(
+        (each for each in (found.answer_probability, turns.answer_probability) if each is not None), default=None
+    )
+
+
 def is_turn(hit: Hit) -> bool:
     """Returns whether the memory is a turn that was stored verbatim."""
     return hit.memory.conversation_id is not None and hit.memory.turn_index is not None
@@ -139,7 +165,8 @@ def _facts(query: RecallQuery, found: SearchResult, rewritten: Collection[TurnPl
         return []
     by_hash: dict[str, Hit] = {}
     for hit in found.hits:
-        if not is_turn(hit) or _place(hit) in rewritten:
+        is_fact = not is_turn(hit) or _place(hit) in rewritten
+        if is_fact and is_probable(hit.answer_probability, query.min_probability):
             by_hash.setdefault(hit.memory.hash, hit)
     return list(by_hash.values())[: query.top_k]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -35,7 +35,8 @@ TurnPlace = tuple[UUID, int]
 @dataclass(frozen=True, slots=True)
 class RecallResults:
     """What was read before it is cut to size, each part best first. `matches`: places of the turns that answer, with
-    their scores (0..1); `turns`: those turns and their context windows."""
+    their scores (0..1); `turns`: those turns and their context windows; `probabilities`: how likely each of them
+    answers, `answer_probability`: how likely anything does (0..1, None where it cannot be told)."""
 
     matches: Sequence[tuple[TurnPlace, float]]
     turns: Mapping[TurnPlace, Turn]
@@ -44,6 +45,8 @@ class RecallResults:
     strategies: Sequence[StrategyMatch]
     goals: Sequence[Goal]
     profile: Profile | None
+    probabilities: Mapping[TurnPlace, float | None] = field(default_factory=dict)
+    answer_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ def bundle(
         vector_path=found.vector_path,
         techniques=dict[str, TechniqueUse](found.techniques),
         warnings=tuple(warnings),
+        answer_probability=results.answer_probability,
     )
 
 
@@ -130,7 +134,13 @@ def _turn_items(results: RecallResults, passages: Sequence[PromptPiece], block: 
     matches, taken = dict(results.matches), block.lines.get("turns", {})
     scores = {line.key: piece.score for piece in reversed(passages) for line in piece.lines}
     items = [
-        TurnItem(turn, scores[place], matches.get(place, 0.0), place not in matches)
+        TurnItem(
+            turn,
+            scores[place],
+            matches.get(place, 0.0),
+            place not in matches,
+            results.probabilities.get(place) if place in matches else None,
+        )
         for place, turn in results.turns.items()
         if place in taken
     ]
@@ -141,7 +151,7 @@ def _fact_items(results: RecallResults, facts: Sequence[PromptPiece], block: Pro
     taken = block.lines.get("facts", {})
     scores = {piece.lines[0].key: piece.score for piece in facts}
     return tuple(
-        FactItem(hit.memory, scores[hit.memory.id], hit.score, hit.similarity)
+        FactItem(hit.memory, scores[hit.memory.id], hit.score, hit.similarity, hit.answer_probability)
         for hit in results.facts
         if hit.memory.id in taken
     )

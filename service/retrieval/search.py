@@ -1,8 +1,8 @@
 """Search: from a query to ranked memories.
 
 `prepare` parses, widens and embeds the query, with nothing held. `read` takes one short snapshot: candidates
-of every arm (db/search/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure) and the rows of
-the best. `finish` asks a reranker, again with nothing held.
+of every arm (db/search/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure), how likely they
+hold an answer (answerability.py; pure) and the rows of the best. `finish` asks a reranker, again with nothing held.
 """
 
 from __future__ import annotations
@@ -29,14 +29,23 @@ from service.db.search.plan import SearchPlan
 from service.domain import column_ranges, filter_keys
 from service.domain.clock import Stopwatch
 from service.domain.memory import Hit, Memory, ScoreTerm
-from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, VectorPath
+from service.domain.query import (
+    Explanation,
+    Query,
+    SearchDetails,
+    SearchResult,
+    TechniqueUse,
+    VectorPath,
+    is_probable,
+)
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.language import lexemes
 from service.providers.budget import overall_remaining_s
 from service.resources import Resources
-from service.retrieval import explanation, fusion, query_parsing, rerank, signals, techniques
-from service.retrieval.fusion import Ranked
+from service.retrieval import answerability, explanation, fusion, query_parsing, rerank, signals, techniques
+from service.retrieval.answerability import Answerability
+from service.retrieval.fusion import Columns, Ranked
 from service.retrieval.query_parsing import ParsedQuery
 from service.retrieval.signals import QueryContext
 from service.retrieval.techniques import AddedTexts, QueryVectors
@@ -84,7 +93,8 @@ class PreparedSearch:
 @dataclass(frozen=True, slots=True)
 class ReadSearch:
     """What the database gave: the hits in their order, the cosine of each candidate to the query, the rows of the
-    hits, how many candidates each arm gave, and why the memory of `explain_id` was found or not."""
+    hits, how many candidates each arm gave, why the memory of `explain_id` was found or not, and how likely they
+    answer (None: cannot be told)."""
 
     ranked: Sequence[Ranked]
     cosines: Mapping[UUID, float | None]
@@ -94,6 +104,7 @@ class ReadSearch:
     text_count: int
     explanation: Explanation | None
     entities: tuple[UUID, ...]
+    answer: Answerability | None
 
 
 async def search(query: Query, res: Resources) -> SearchResult:
@@ -243,7 +254,9 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
     stopwatch.lap("signals")
     shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
-    ranked = _rank(context, measured, max(query.limit, shown_to_reranker))
+    columns, cosines = signals.columns(measured, context), _cosines(measured)
+    ranked = _rank(context, measured, columns, max(query.limit, shown_to_reranker))
+    answer = answerability.of_memories(context, measured, columns, cosines, res.embedder.query_similarity)
     stopwatch.lap("rank")
     explained = None
     if query.explain_id is not None:
@@ -251,9 +264,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     by_id = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
     stopwatch.lap("rows")
     arm_counts = {name: len(arm) for name, arm in found.arms.items()}
-    return ReadSearch(
-        ranked, _cosines(measured), by_id, found.path, arm_counts, found.text_count, explained, entities.ids
-    )
+    return ReadSearch(ranked, cosines, by_id, found.path, arm_counts, found.text_count, explained, entities.ids, answer)
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
@@ -264,11 +275,11 @@ async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches
     return await entity_arm.find(session, prepared.plan, names, now=prepared.now)
 
 
-def _rank(context: QueryContext, measured: Features, limit: int) -> list[Ranked]:
+def _rank(context: QueryContext, measured: Features, columns: Columns, limit: int) -> list[Ranked]:
     """The best of the candidates, best first."""
     ranking, query = context.ranking, context.query
     ranked = fusion.fuse(
-        signals.columns(measured, context),
+        columns,
         signals.fusion_context(context),
         signals.weights(ranking),
         ranking.fusion,
@@ -303,22 +314,27 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
     ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories][: query.limit]
-    hits = tuple(_hit(each, found.cosines[_id(each)], found.memories[_id(each)], res) for each in ranked)
+    hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
+    probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))
     _record(prepared, found.arm_counts)
     return SearchResult(
-        hits,
+        probable,
         found.path,
         warnings,
         prepared.used,
         SearchDetails(found.arm_counts, found.text_count, stopwatch.ms) if query.explain else None,
-        explanation.placed(found.explanation, ranked) if found.explanation else None,
+        explanation.placed(found.explanation, hits, probable) if found.explanation else None,
         found.entities,
+        found.answer.probability if found.answer else None,
     )
 
 
-def _hit(ranked: Ranked, cosine: float | None, memory: Memory, res: Resources) -> Hit:
+def _hit(ranked: Ranked, place: int, found: ReadSearch, res: Resources) -> Hit:
+    key = _id(ranked)
+    cosine = found.cosines[key]
     similarity = res.embedder.query_similarity(cosine) if cosine is not None else None
-    return Hit(memory, ranked.score, similarity, ranked.terms, ranked.factors)
+    probability = found.answer.of_hit(key, place) if found.answer else None
+    return Hit(found.memories[key], ranked.score, similarity, ranked.terms, ranked.factors, probability)
 
 
 def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:

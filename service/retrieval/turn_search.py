@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
+
+import numpy as np
 
 from service.db.engine import Session
 from service.db.episodes import turns
@@ -24,7 +26,8 @@ from service.language import lexemes
 from service.providers.budget import overall_remaining_s
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, matching, query_parsing, signals
+from service.retrieval import answerability, fusion, matching, query_parsing, signals
+from service.retrieval.answerability import Answerability, Statements
 from service.retrieval.fusion import FusionContext, Ranked, Signals
 from service.retrieval.query_parsing import ParsedQuery
 
@@ -42,14 +45,22 @@ class PreparedTurnQuery:
     warnings: tuple[str, ...] = ()
 
 
-async def search(
-    wanted: TurnFilter, text: CleanText, limit: int, res: Resources
-) -> tuple[list[TurnHit], tuple[str, ...]]:
-    """Returns at most `limit` turns, best first, and warnings. Without an embedder only words, speakers and times
-    count."""
+@dataclass(frozen=True, slots=True)
+class RankedTurns:
+    """The turns that answer, best first, and the probability, 0..1, that the turns searched hold an answer (None where
+    it cannot be told)."""
+
+    hits: tuple[TurnHit, ...]
+    answer_probability: float | None
+    warnings: tuple[str, ...] = ()
+
+
+async def search(wanted: TurnFilter, text: CleanText, limit: int, res: Resources) -> RankedTurns:
+    """Returns at most `limit` turns, best first. Without an embedder only words, speakers and times count, and a
+    warning says so."""
     prepared = await prepare(wanted, text, res)
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
-        return await ranked(session, wanted, prepared, limit, res), prepared.warnings
+        return await ranked(session, wanted, prepared, limit, res)
 
 
 async def prepare(wanted: TurnFilter, text: CleanText, res: Resources) -> PreparedTurnQuery:
@@ -66,7 +77,7 @@ async def prepare(wanted: TurnFilter, text: CleanText, res: Resources) -> Prepar
 
 async def ranked(
     session: Session, wanted: TurnFilter, prepared: PreparedTurnQuery, limit: int, res: Resources
-) -> list[TurnHit]:
+) -> RankedTurns:
     """Returns the best `limit` turns of the snapshot."""
     found = await turn_candidates.read(
         session,
@@ -77,18 +88,41 @@ async def ranked(
         newest=limit,
         exact_rows=max(res.settings.exact_scope_rows, 1),
     )
-    cosines = {each.id: each.text_cosine for each in found.candidates}
-    order = [(UUID(str(each.key)), each.score) for each in rank(found, prepared, limit)]
+    measured, full_match = measure(found, prepared)
+    order = [(UUID(str(each.key)), each.score) for each in rank(measured, full_match, prepared, limit)]
+    answer = _answer(found, measured, full_match, prepared, res)
     rows = await turns.get_many(session, wanted.scope.workspace_id, [each for each, _ in order])
-    return [TurnHit(rows[each], score, _similarity(cosines[each], res)) for each, score in order if each in rows]
+    cosines = {each.id: each.text_cosine for each in found.candidates}
+    hits = [
+        TurnHit(rows[each], score, _similarity(cosines[each], res), answer.of_hit(each, place) if answer else None)
+        for place, (each, score) in enumerate(order)
+        if each in rows
+    ]
+    return RankedTurns(tuple(hits), answer.probability if answer else None, prepared.warnings)
 
 
 def _similarity(cosine: float | None, res: Resources) -> float | None:
     return None if cosine is None else res.embedder.query_similarity(cosine)
 
 
-def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list[Ranked]:
-    """Returns the best `limit` candidates, best first."""
+def _answer(
+    found: TurnCandidates, measured: Sequence[Signals], full_match: float, prepared: PreparedTurnQuery, res: Resources
+) -> Answerability | None:
+    """How likely the candidates hold an answer; None where it cannot be told."""
+    statements = Statements(
+        [each.id for each in found.candidates],
+        answerability.similarities([each.text_cosine for each in found.candidates], res.embedder.query_similarity),
+        np.array([each.context_lexical for each in found.candidates]) / (full_match or 1.0),
+        np.array([each.asking for each in measured]),
+        np.array([each.first_person for each in measured]),
+        [each.speaker for each in found.candidates],
+    )
+    idf = _idf(found, prepared)
+    return answerability.assess(statements, prepared.parsed, answerability.unsaid_share(idf, found.total))
+
+
+def measure(found: TurnCandidates, prepared: PreparedTurnQuery) -> tuple[list[Signals], float]:
+    """Returns the signals of each candidate, and the BM25 score of a text with every term of the query."""
     parsed, frequencies, total = prepared.parsed, found.document_frequencies, found.total
     rarity = {term: fusion.rarity(total, frequencies.get(number, 0.0)) for term, number in prepared.term_ids.items()}
     ids, texts = [each.id for each in found.candidates], [each.text for each in found.candidates]
@@ -112,8 +146,21 @@ def rank(found: TurnCandidates, prepared: PreparedTurnQuery, limit: int) -> list
         )
         for at, each in enumerate(found.candidates)
     ]
-    best = math.fsum(bm25.idf(total, frequencies.get(number, 0.0)) for number in prepared.term_ids.values())
-    return fusion.fuse(measured, FusionContext(best, best, parsed.only_time, unused=_unasked(parsed)), limit=limit)
+    return measured, math.fsum(_idf(found, prepared).values())
+
+
+def rank(measured: Sequence[Signals], full_match: float, prepared: PreparedTurnQuery, limit: int) -> list[Ranked]:
+    """Returns the best `limit` candidates, best first."""
+    parsed = prepared.parsed
+    return fusion.fuse(
+        measured, FusionContext(full_match, full_match, parsed.only_time, unused=_unasked(parsed)), limit=limit
+    )
+
+
+def _idf(found: TurnCandidates, prepared: PreparedTurnQuery) -> dict[int, float]:
+    """The IDF of each term of the query, by its id."""
+    frequencies = found.document_frequencies
+    return {number: bm25.idf(found.total, frequencies.get(number, 0.0)) for number in prepared.term_ids.values()}
 
 
 def _unasked(parsed: ParsedQuery) -> frozenset[str]:

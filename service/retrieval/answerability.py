@@ -1,0 +1,155 @@
+"""How likely it is that what was searched holds the answer to a question, and that a hit is it. Pure.
+
+The score of a hit ranks it among others; it says little about whether there is an answer at all. A question about what
+was never said often shares a name or a detail with what was: the texts near it are as near as those of a question that
+has an answer. Three things tell them apart (docs/decisions/042-answerability.md has the figures):
+
+- nearness: the similarity of the best statement about the person asked about, or of the best one where nobody is named
+- said by others: by how much a statement of somebody else about themselves fits better than the best one by the person
+  asked about. "What did Ann plant?" has no answer where only Ben planted something.
+- unsaid: which share of the question's words, by their IDF, no text has
+
+A logistic function of the three gives the probability of an answer. That of a hit is this one times the probability
+that an answer, if there is one, is this hit: a logistic function of its place and of how much less it fits than the
+best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.db.search.features import Features
+from service.domain import bm25
+from service.retrieval.fusion import Column, Columns
+from service.retrieval.query_parsing import ParsedQuery
+from service.retrieval.signals import QueryContext
+
+Flags = NDArray[np.bool_]
+"""Whether something holds, for each candidate."""
+
+ROUNDING: Final = 1e-9
+
+ASKS, ABOUT, WORDS = -0.3, 0.2, 0.1
+"""What counts beside the similarity, 0..1, in how well a text fits a question: how much of it asks, how much it speaks
+of the person asked about, and the BM25 score of it and the turns before it as a share of a full match."""
+
+INTERCEPT, NEARNESS, SAID_BY_OTHERS, UNSAID = -8.5, 15.6, -37.8, -2.7
+HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 0.3, -8.2, -1.6
+"""Coefficients of the two logistic functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The candidates of a search, by columns: their keys, the similarity to the question (NaN without a vector), BM25
+    with context as a share of a full match, the shares that ask and that speak of the speaker (both 0..1), and who
+    said them (None: unknown)."""
+
+    keys: Sequence[Hashable]
+    similarity: Column
+    words: Column
+    asking: Column
+    first_person: Column
+    speakers: Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answerability:
+    """`probability` 0..1: what was searched holds the answer. `less_fit`: by how much each candidate fits less than
+    the best one; one without a vector is left out."""
+
+    probability: float
+    less_fit: Mapping[Hashable, float]
+
+    def of_hit(self, key: Hashable, place: int) -> float | None:
+        """The probability, 0..1, that the hit at this place (from 0) answers; None for one without a vector."""
+        less_fit = self.less_fit.get(key)
+        if less_fit is None:
+            return None
+        return self.probability * _logistic(HIT_INTERCEPT + HIT_LESS_FIT * less_fit + HIT_PLACE * math.log1p(place))
+
+
+def assess(found: Statements, parsed: ParsedQuery, unsaid: float) -> Answerability | None:
+    """The probability of an answer among all candidates; None where it cannot be told: for a request, which asks
+    nothing, and where no candidate has a vector. `unsaid`: 0..1, as `unsaid_share` gives it."""
+    if parsed.is_request:
+        return None
+    if not found.keys:
+        return Answerability(0.0, {})
+    if np.isnan(found.similarity).all():
+        return None
+    nearness, said_by_others, less_fit = _compared(found, parsed)
+    return Answerability(
+        _logistic(INTERCEPT + NEARNESS * nearness + SAID_BY_OTHERS * said_by_others + UNSAID * unsaid), less_fit
+    )
+
+
+def _compared(found: Statements, parsed: ParsedQuery) -> tuple[float, float, dict[Hashable, float]]:
+    """Nearness, said by others, and by how much each candidate fits less than the best."""
+    fits = found.similarity + ASKS * found.asking + WORDS * found.words
+    theirs, others = _said_by(found.speakers, parsed)
+    said_by_others = 0.0
+    if theirs.any():
+        of_themselves = fits + ABOUT * found.first_person
+        said_by_others = max(0.0, _best(of_themselves[others]) - _best(of_themselves[theirs]))
+        fits = fits + ABOUT * np.where(theirs, found.first_person, 1.0 - found.first_person)
+    best = int(np.nanargmax(fits))
+    less_fit = zip(found.keys, (fits[best] - fits).tolist(), strict=True)
+    return float(found.similarity[best]), said_by_others, {key: less for key, less in less_fit if not math.isnan(less)}
+
+
+def of_memories(
+    context: QueryContext,
+    measured: Features,
+    columns: Columns,
+    cosines: Mapping[UUID, float | None],
+    similarity: Callable[[float], float],
+) -> Answerability | None:
+    """The same for the candidates of a search of memories. `cosines`: to the vector of the question as it was asked;
+    `similarity`: calibrates them."""
+    found = Statements(
+        measured.ids,
+        similarities([cosines[each] for each in measured.ids], similarity),
+        columns.signals["context_lexical"] / (math.fsum(context.idf.of_contexts.values()) or 1.0),
+        1.0 - columns.signals["declarative"],
+        columns.signals["first_person"],
+        measured.speaker or [None] * len(measured.ids),
+    )
+    return assess(found, context.parsed, unsaid_share(context.idf.of_texts, context.text_count))
+
+
+def unsaid_share(idf: Mapping[int, float], texts: int) -> float:
+    """The share, 0..1, that terms of no text have in the IDF of all terms of a query."""
+    whole, of_no_text = math.fsum(idf.values()), bm25.idf(texts, 0) - ROUNDING
+    return math.fsum(each for each in idf.values() if each >= of_no_text) / whole if whole > 0 else 0.0
+
+
+def similarities(cosines: Sequence[float | None], similarity: Callable[[float], float]) -> Column:
+    """The calibrated cosines as a column, NaN where there is none."""
+    known = (math.nan if each is None or math.isnan(each) else similarity(each) for each in cosines)
+    return np.fromiter(known, dtype=np.float64, count=len(cosines))
+
+
+def _said_by(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags, Flags]:
+    """Which texts are by the one person that the question names, and which by other named people; none where it names
+    nobody or several."""
+    if len(parsed.speakers) != 1:
+        nobody = np.zeros(len(speakers), dtype=bool)
+        return nobody, nobody
+    theirs = np.array([each in parsed.speakers for each in speakers], dtype=bool)
+    return theirs, np.array([each is not None for each in speakers], dtype=bool) & ~theirs
+
+
+def _best(fits: Column) -> float:
+    """The best fit, 0 where there is none."""
+    return float(np.fmax.reduce(fits, initial=0.0))
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-value))
