@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
@@ -35,6 +36,9 @@ Flags = NDArray[np.bool_]
 """Whether something holds, for each candidate."""
 
 ROUNDING: Final = 1e-9
+
+GRID: Final = np.linspace(-1.0, 1.0, 2_001)
+"""Cosines at which a calibration is looked up: calling it for each candidate would cost a third of a millisecond."""
 
 ASKS, ABOUT, WORDS = -0.3, 0.2, 0.1
 """What counts beside the similarity, 0..1, in how well a text fits a question: how much of it asks, how much it speaks
@@ -130,10 +134,15 @@ def unsaid_share(idf: Mapping[int, float], texts: int) -> float:
     return math.fsum(each for each in idf.values() if each >= of_no_text) / whole if whole > 0 else 0.0
 
 
-def similarities(cosines: Sequence[float | None], similarity: Callable[[float], float]) -> Column:
-    """The calibrated cosines as a column, NaN where there is none."""
-    known = (math.nan if each is None or math.isnan(each) else similarity(each) for each in cosines)
-    return np.fromiter(known, dtype=np.float64, count=len(cosines))
+def similarities(cosines: Sequence[float | None] | Column, similarity: Callable[[float], float]) -> Column:
+    """The calibrated cosines as a column, NaN where there is none; to the third decimal, as they are read from a
+    table."""
+    return np.interp(np.array(cosines, dtype=np.float64), GRID, _table(similarity))
+
+
+@lru_cache(maxsize=8)
+def _table(similarity: Callable[[float], float]) -> Column:
+    return np.array([similarity(each) for each in GRID.tolist()], dtype=np.float64)
 
 
 def _said_by(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags, Flags]:
