@@ -190,16 +190,19 @@ class _Reader:
 
     def _is_kept(self, at: int) -> bool:
         unit = self.units[at]
+        if self.said.by_assistant and not unit.speaker:
+            return self._is_kept_of_assistant(unit)
         if unit.listed:
             return worth.features(unit.text, self.names).topics > 0 and worth.is_statement(unit.text, self.names)
-        from_worth = worth.KEPT_FROM if self.said.speaker != USER else worth.KEPT_FROM_USER
-        if not worth.is_worth_keeping(unit.readable, self.names, from_worth):
-            return False
-        if not self.said.by_assistant or unit.speaker:
-            return True
+        from_worth = worth.KEPT_FROM_USER if self.said.speaker == USER else worth.KEPT_FROM
+        return worth.is_worth_keeping(unit.readable, self.names, from_worth)
+
+    def _is_kept_of_assistant(self, unit: _Unit) -> bool:
+        """What an assistant did or promised itself, in few words: "I've booked your flight for 3 May."; no advice."""
         found = worth.features(unit.text, self.names)
-        mine = worth.FIRST_PERSON.search(unit.text) is not None
-        return mine and (found.number or found.name or found.time) and len(self.said.text) < LONG_ANSWER_CHARS
+        brief = len(self.said.text) < LONG_ANSWER_CHARS and found.first_person
+        concrete = found.number or found.name or found.time
+        return brief and concrete and worth.is_worth_keeping(unit.readable, self.names)
 
     def _end_of_group(self, at: int) -> int:
         """The end of the run of sentences that belong together, from the kept one at `at`."""

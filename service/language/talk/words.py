@@ -9,7 +9,7 @@ EVALUATING = wordlists.words("""
     great awesome amazing nice cool wonderful fun good bad tough hard love loved happy glad excited proud thrilled
     inspiring incredible special important best better super fantastic fabulous lovely beautiful perfect gorgeous
     stunning interesting exciting rewarding fulfilling positive strong worth true sure right grateful thankful blessed
-    lucky sorry ready magical adorable cute yummy delicious sweet helpful
+    lucky sorry ready hungry tired sleepy bored busy magical adorable cute yummy delicious sweet helpful
 """)
 """Words of praise, comfort and mood: a sentence made of them says nothing to remember."""
 

@@ -27,7 +27,10 @@ MAX_STATE_WORDS = 6
 
 WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 OPENING = re.compile(
-    r"^\W*(?:(?:thanks?(?: you)?(?: so much| a lot| again)?|thx|wow|yeah|yes|yep|yup|yea|no|nope|nah|hey|hi|hello|oh"
+    r"^\W*(?:(?:(?:(?:can|could) you |please |also )*(?:remember|keep in mind|bear in mind|don['’]t forget"
+    r"|note(?: to self)?|for"
+    r" the record)(?: (?:this|that)\b|(?=\W*:))|thanks?(?: you)?(?: so much| a lot| again)?|thx|wow|yeah|yes|yep|yup"
+    r"|yea|no|nope|nah|hey|hi|hello|oh"
     r"|ah|aww?"
     r"|ok(?:ay)?|well|sure|so|man|cool|nice|great|awesome|good (?:morning|evening|afternoon)|dear|btw|by the way"
     r"|actually|anyway|honestly|also|fyi|ps|p\.s\.|haha|lol|hmm+|guess what|you won't believe (?:it|this"
@@ -36,6 +39,9 @@ OPENING = re.compile(
     r"|$)[\s,.!:;…–—-]*)+",
     re.IGNORECASE,
 )
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Letters of scripts that put no blanks between words; two of them count as one."""
+
 FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours|us)\b", re.IGNORECASE)
 OF_SPEAKER = re.compile(r"\W*(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
 POINTING = re.compile(r"\b(?:it|that|this|them|these|those|there|they)\b", re.IGNORECASE)
@@ -89,6 +95,9 @@ GENERAL = re.compile(
 )
 """Wisdoms, which are true of everybody."""
 
+NAMING = re.compile(r"\W*(?i:call me) [A-Z]\w+\W*$")
+"""No order but a name."""
+
 SUBJECT_NEXT = re.compile(r"^(?:is|was|are|were|has|had|will|can|ing)\b", re.IGNORECASE)
 
 
@@ -132,9 +141,10 @@ def features(sentence: str, names: Collection[str] = ()) -> SentenceFeatures:
         word[0].isupper() and stem not in EMPTY and stem not in names
         for word, stem in zip(words[1:], stems[1:], strict=True)
     )
+    unspaced = len(UNSPACED.findall(text)) // 2
     return SentenceFeatures(
-        words=len(words),
-        topics=len(topics),
+        words=len(words) + unspaced,
+        topics=len(topics) + unspaced,
         first_person=FIRST_PERSON.search(text) is not None,
         second_person=SECOND_PERSON.search(text) is not None,
         rare=any(len(topic) > 3 and topic[0].isalpha() and not is_common(topic) for topic in topics),
@@ -177,7 +187,7 @@ def is_statement(sentence: str, names: Collection[str] = ()) -> bool:
 def is_order(text: str) -> bool:
     """Whether a bare sentence begins with an order ("Summarise this", "Keep going")."""
     words = WORD.findall(text.replace("’", "'"))
-    if not words or words[0].lower() not in ORDER_VERBS:
+    if not words or words[0].lower() not in ORDER_VERBS or NAMING.match(text):
         return False
     return len(words) == 1 or not SUBJECT_NEXT.match(words[1])
 
@@ -185,5 +195,5 @@ def is_order(text: str) -> bool:
 def is_worth_keeping(sentence: str, names: Collection[str] = (), from_worth: float = KEPT_FROM) -> bool:
     """Whether a sentence states something that a reader would want later."""
     text = bare(sentence, names)
-    enough = len(WORD.findall(text)) >= MIN_WORDS
+    enough = features(text, names).words >= MIN_WORDS
     return enough and is_statement(sentence, names) and worth(text, names) >= from_worth
