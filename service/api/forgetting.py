@@ -143,15 +143,18 @@ async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Re
 
 
 def receipt_answer(found: PurgeReceipt) -> StoredAnswer:
-    body = PurgeReceiptResponse(
-        purged=True,
-        counts=dict(found.counts),
-        subject_sha256=found.subject_sha256,
-        purged_at=found.purged_at,
-        vacuum=found.vacuum,
-        note=found.note,
-    )
-    return answer(200, body)
+    return answer(200, PurgeReceiptResponse(**receipt_fields(found)))
+
+
+def receipt_fields(found: PurgeReceipt) -> dict[str, Any]:
+    return {
+        "purged": True,
+        "counts": dict(found.counts),
+        "subject_sha256": found.subject_sha256,
+        "purged_at": found.purged_at,
+        "vacuum": found.vacuum,
+        "note": found.note,
+    }
 
 
 def deleted_count_answer(found: ForgottenScope) -> StoredAnswer:

@@ -58,7 +58,8 @@ async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> 
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
     async with write_transaction(scope, res, request) as session:
         counts = await purge.purge_scope(session, scope, extent.channel)
-        receipt = await _receipt(session, scope.workspace_id, named, counts, res, request)
+        receipt = await receipt_of(session, scope.workspace_id, named, counts, res, request)
+        await store_answer(session, scope.workspace_id, receipt, request)
     res.embedder.forget(scope.workspace_id)
     return receipt
 
@@ -78,16 +79,17 @@ async def purge_memory(
         if now[1] is not None:
             check(now[1], expected)
         conversations = await contexts.conversations_of(session, workspace_id, memory_id)
-        counts = await purge.purge_memory(session, workspace_id, memory_id)
+        counts = await purge.purge_memories(session, workspace_id, [memory_id])
         await contexts.enqueue_conversations(
             session, workspace_id, conversations
         )  # the purge has emptied their contexts
-        receipt = await _receipt(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
+        receipt = await receipt_of(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
+        await store_answer(session, workspace_id, receipt, request)
     res.embedder.forget(workspace_id)
     return receipt
 
 
-async def _receipt(
+async def receipt_of(
     session: Session,
     workspace_id: UUID,
     named: tuple[str, ...],
@@ -95,6 +97,7 @@ async def _receipt(
     res: Resources,
     request: WriteContext,
 ) -> PurgeReceipt:
+    """The receipt of a purge, which stands in the audit, too. Queues the job that cleans the data files."""
     digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
     may = await schedule.may_vacuum(session)
     if may:
@@ -103,5 +106,4 @@ async def _receipt(
     await append_audit(
         session, "purge", Scope(workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest
     )
-    await store_answer(session, workspace_id, receipt, request)
     return receipt

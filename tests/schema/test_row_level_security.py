@@ -127,6 +127,7 @@ CALLERS = {
     "protect": set(),
     "purge_episodes": {APP},
     "purge_subject": {APP},
+    "rewrite_turn": {APP},
     "queue_depth": {APP},
     "narrow_scope_ids": set(),
     "count_scope_rows": set(),

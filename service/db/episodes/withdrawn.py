@@ -8,7 +8,7 @@ what it no longer says. A sentence that another live memory rests on is shown. S
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -79,6 +79,7 @@ KEPT = text("""
     JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id AND m.version_of IS NULL
     JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
     WHERE s.workspace_id = :workspace AND s.turn_id = ANY (CAST(:turns AS uuid[]))
+      AND NOT s.memory_id = ANY (CAST(:besides AS uuid[]))
       AND (s.start IS NOT NULL OR strpos(t.content, m.content) > 0)
       AND NOT EXISTS (SELECT FROM withdrawn_span w
                       WHERE w.workspace_id = :workspace AND w.memory_id = s.memory_id AND w.turn_id = s.turn_id)
@@ -92,6 +93,8 @@ SHOW = text("""
 NO_VECTOR = text("""
     DELETE FROM turn_vector WHERE workspace_id = :workspace AND turn_id = ANY (CAST(:turns AS uuid[]))
 """)
+
+NO_COPY = text("DELETE FROM working_item WHERE workspace_id = :workspace AND turn_id = ANY (CAST(:turns AS uuid[]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,17 @@ async def add(
     await direct.insert(session, NewRows(INSERT, rows))
 
 
+async def add_to_present(session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan]) -> None:
+    """The same for turns that may be gone by now, which are left out."""
+    here = {"workspace": workspace_id, "turns": sorted({each.turn_id for each in spans})}
+    there = {row.id: len(row.content) for row in await direct.fetch(session, LOCK, here)}
+    await add(
+        session,
+        workspace_id,
+        [replace(each, end=min(each.end, there[each.turn_id])) for each in spans if each.turn_id in there],
+    )
+
+
 async def take_back(
     session: Session, workspace_id: UUID, memory_id: UUID, *, entry: UUID | None, everything: bool = False
 ) -> None:
@@ -161,10 +175,13 @@ async def of_turns(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID
     return found
 
 
-async def kept_of(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID]) -> dict[UUID, list[withdrawal.Span]]:
-    """The spans by turn that memories still rest on."""
+async def kept_of(
+    session: Session, workspace_id: UUID, turn_ids: Sequence[UUID], *, besides: Sequence[UUID] = ()
+) -> dict[UUID, list[withdrawal.Span]]:
+    """The spans by turn that memories still rest on, other than `besides`."""
     found: dict[UUID, list[withdrawal.Span]] = {}
-    for row in await direct.fetch(session, KEPT, {"workspace": workspace_id, "turns": list(turn_ids)}):
+    values = {"workspace": workspace_id, "turns": list(turn_ids), "besides": list(besides)}
+    for row in await direct.fetch(session, KEPT, values):
         found.setdefault(row.turn_id, []).append((row.start, row.end))
     return found
 
@@ -176,8 +193,9 @@ def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -
     return withdrawal.without([*withdrawal.without(resting, kept), *alone], [])
 
 
-async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]) -> None:
-    """Writes anew what is shown of these turns. Locks them by ascending id; those that are gone are left out."""
+async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID], *, rewritten: bool = False) -> None:
+    """Writes anew what is shown of these turns. Locks them by ascending id; those that are gone are left out.
+    `rewritten`: their own text changed as well."""
     wanted = {"workspace": workspace_id, "turns": sorted(turn_ids)}
     if not wanted["turns"]:
         return
@@ -188,12 +206,14 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
     for row in rows:
         hidden = hidden_of(spans.get(row.id, []), kept.get(row.id, []))
         now = withdrawal.shown(row.content, hidden) if hidden else None
-        if now != row.shown:
+        if rewritten or now != row.shown:
             changed.append((row, now))
     if not changed:
         return
     await direct.many(session, SHOW, [_shown(workspace_id, row.id, row.content, now) for row, now in changed])
-    await session.execute(NO_VECTOR, {"workspace": workspace_id, "turns": [row.id for row, _ in changed]})
+    touched = {"workspace": workspace_id, "turns": [row.id for row, _ in changed]}
+    await session.execute(NO_VECTOR, touched)
+    await session.execute(NO_COPY, touched)  # working memory has copies of the last turns
     conversations = sorted({row.conversation_id for row, now in changed if now != ""})
     jobs = [NewJob("embed", payload={TURNS_OF: str(each)}, max_attempts=EMBED_MAX_ATTEMPTS) for each in conversations]
     if jobs:

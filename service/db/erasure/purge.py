@@ -7,7 +7,7 @@ erasure that stops half-way would be none. See docs/decisions/022-erasure.md.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -25,21 +25,23 @@ from service.domain.scope import Scope
 LONG_TIMEOUT = text("SELECT set_config('statement_timeout', '600000', true)")
 
 PURGE_EPISODES = text("""
-    SELECT name, affected FROM purge_episodes(CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text),
-                                              CAST(:channel AS text), CAST(:memory_id AS uuid))
+    SELECT name, affected FROM purge_episodes(
+        CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text), CAST(:channel AS text),
+        CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:kept AS uuid[]))
 """)
 
 PURGE_SUBJECT = text("""
-    SELECT name, affected FROM purge_subject(CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text),
-                                             CAST(:channel AS text), CAST(:memory_id AS uuid))
+    SELECT name, affected FROM purge_subject(
+        CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text), CAST(:channel AS text),
+        CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:kept AS uuid[]))
 """)
 
 # Memories that were flagged for review and gave their text to this one: their history still has it.
 TAKEN_OVER = text("""
     SELECT DISTINCT taken.memory_id FROM decision this JOIN decision taken
         ON taken.workspace_id = this.workspace_id AND taken.ruling_id = this.ruling_id
-    WHERE this.workspace_id = :workspace AND this.memory_id = :id AND taken.verdict ->> 'action' = :action
-      AND taken.state = 'applied' AND taken.memory_id <> this.memory_id
+    WHERE this.workspace_id = :workspace AND this.memory_id = ANY (CAST(:ids AS uuid[]))
+      AND taken.verdict ->> 'action' = :action AND taken.state = 'applied' AND taken.memory_id <> this.memory_id
 """)
 
 
@@ -47,23 +49,29 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
     """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     activity = await deletion.delete_activity(session, scope, channel)
-    counts = activity | await _purge(session, {**ids, "channel": channel, "memory_id": None})
+    counts = activity | await _purge(session, {**ids, "channel": channel, "memories": None, "turns": [], "kept": []})
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
         counts["entity"] += await entities.purge(session, scope, channel)
     await merges.forget_names(session, scope.workspace_id)
     return counts
 
 
-async def purge_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> dict[str, int]:
-    """The same for one memory, its past versions and promoted copies, the flagged memories that gave it their text, and
-    the turns all of them came from."""
+async def purge_memories(
+    session: Session,
+    workspace_id: UUID,
+    ids: Sequence[UUID],
+    *,
+    turns: Sequence[UUID] = (),
+    keep_turns: Sequence[UUID] = (),
+) -> dict[str, int]:
+    """The same for memories, their past versions and promoted copies, the flagged memories that gave them their text, the
+    turns all of them came from (but for `keep_turns`), and these turns."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
-    values = {"workspace": workspace_id, "id": memory_id, "action": decisions.TAKEN_OVER}
+    values = {"workspace": workspace_id, "ids": list(ids), "action": decisions.TAKEN_OVER}
     taken_over = await session.scalars(TAKEN_OVER, values)
-    more = {*taken_over, *await versions.ever_of(session, workspace_id, memory_id)}
-    counts = Counter(await _purge(session, {**anyone, "memory_id": memory_id}))
-    for each in sorted(more):
-        counts.update(await _purge(session, {**anyone, "memory_id": each}))
+    everything = sorted({*ids, *taken_over, *await versions.ever_of(session, workspace_id, ids)})
+    named = {"memories": everything, "turns": list(turns), "kept": list(keep_turns)}
+    counts = await _purge(session, {**anyone, **named})
     counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)
     await merges.forget_names(session, workspace_id)
     return counts

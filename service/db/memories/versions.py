@@ -108,10 +108,11 @@ OF_MEMORIES = text("""
 """)
 
 EVER = text("""
-    SELECT id FROM memory WHERE workspace_id = :workspace AND version_of = :id
+    SELECT id FROM memory WHERE workspace_id = :workspace AND version_of = ANY (CAST(:ids AS uuid[]))
     UNION
-    SELECT memory_id FROM memory_history WHERE workspace_id = :workspace AND before ->> 'version_of' = CAST(:id AS text)
-""").bindparams(bindparam("id", type_=Uuid()))
+    SELECT memory_id FROM memory_history
+    WHERE workspace_id = :workspace AND before ->> 'version_of' = ANY (CAST(CAST(:ids AS uuid[]) AS text[]))
+""")
 
 
 async def line(session: Session, workspace_id: UUID, memory_id: UUID) -> list[Version]:
@@ -169,6 +170,6 @@ async def of_memories(session: Session, workspace_id: UUID, ids: Sequence[UUID])
     return list(await session.scalars(OF_MEMORIES, {"workspace": workspace_id, "ids": list(ids)}))
 
 
-async def ever_of(session: Session, workspace_id: UUID, memory_id: UUID) -> list[UUID]:
-    """The past versions of a memory that are there or were deleted. Reads the history of the whole workspace."""
-    return list(await session.scalars(EVER, {"workspace": workspace_id, "id": memory_id}))
+async def ever_of(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:
+    """The past versions of memories that are there or were deleted. Reads the history of the whole workspace."""
+    return list(await session.scalars(EVER, {"workspace": workspace_id, "ids": list(memory_ids)}))

@@ -1,5 +1,5 @@
--- Erases a subject: a scope (rows with every given id) or one memory with its promoted copies. Returns the rows
--- affected by table.
+-- Erases a subject: a scope (rows with every given id), or memories with their promoted copies, and turns. Of memories
+-- the turns they came from go as well, but for `keep_turns`. Returns the rows affected by table.
 --
 -- Ids of memories that were deleted before come from history. Rows that only mention the subject keep their time and
 -- numbers and lose their texts (audit, other memories' decisions and snapshots). A job that runs this moment finds its
@@ -7,7 +7,15 @@
 --
 -- Besides appending this is the one way to change history and audit: the app has no right to delete there. The function
 -- reads past the policies and repeats the workspace in every statement. docs/decisions/022-erasure.md
-CREATE OR REPLACE FUNCTION purge_subject(of_user text, of_agent text, of_run text, of_channel text, of_memory uuid)
+CREATE OR REPLACE FUNCTION purge_subject(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channel text,
+    of_memories uuid[],
+    of_turns uuid[] DEFAULT '{}',
+    keep_turns uuid[] DEFAULT '{}'
+)
 RETURNS TABLE (name text, affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -15,28 +23,29 @@ AS $$
 #variable_conflict use_column
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
-    whole_user boolean := of_memory IS NULL AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
+    whole_user boolean := of_memories IS NULL AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
     memory_ids uuid[];
     memory_id_texts text[];
+    id_texts text[];
     conversation_ids uuid[];
     turn_ids uuid[];
     touched_conversations uuid[];
     operation_ids uuid[];
     entity_ids uuid[];
 BEGIN
-    IF of_memory IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
-        RAISE EXCEPTION 'a subject is a user, an agent, a run or a memory';
+    IF of_memories IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
+        RAISE EXCEPTION 'a subject is a user, an agent, a run, or memories and turns';
     END IF;
-    IF of_memory IS NOT NULL THEN
+    IF of_memories IS NOT NULL THEN
         WITH RECURSIVE copies AS (
-            SELECT of_memory AS id
+            SELECT unnest(of_memories) AS id
             UNION
             SELECT CASE WHEN e.source_id = copies.id THEN e.target_id ELSE e.source_id END
             FROM copies
             JOIN memory_edge e ON e.workspace_id = this_workspace AND e.rel_type = 'PROMOTED_FROM'
                 AND (e.source_id = copies.id OR e.target_id = copies.id)
         )
-        SELECT array_agg(id) INTO memory_ids FROM copies;
+        SELECT coalesce(array_agg(id), '{}') INTO memory_ids FROM copies;
     ELSE
         SELECT coalesce(array_agg(DISTINCT id), '{}') INTO memory_ids FROM (
             SELECT m.id FROM memory m
@@ -70,11 +79,13 @@ BEGIN
         SELECT (source ->> 'turn_id')::uuid FROM memory_history h
         CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) source
         WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
-    ) sources;
+        UNION
+        SELECT unnest(of_turns)
+    ) sources WHERE NOT id = ANY (keep_turns);
     SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched_conversations
     FROM turn t WHERE t.workspace_id = this_workspace AND t.id = ANY (turn_ids);
     SELECT coalesce(array_agg(c.id), '{}') INTO conversation_ids FROM conversation c
-    WHERE of_memory IS NULL AND c.workspace_id = this_workspace
+    WHERE of_memories IS NULL AND c.workspace_id = this_workspace
       AND (of_user IS NULL OR c.user_id = of_user)
       AND (of_agent IS NULL OR c.agent_id = of_agent)
       AND (of_run IS NULL OR c.external_id = of_run)
@@ -156,7 +167,7 @@ BEGIN
     DELETE FROM decision d
     WHERE d.workspace_id = this_workspace
       AND (d.memory_id = ANY (memory_ids)
-           OR (of_memory IS NULL AND of_channel IS NULL
+           OR (of_memories IS NULL AND of_channel IS NULL
                AND (of_user IS NULL OR d.user_id = of_user)
                AND (of_agent IS NULL OR d.agent_id = of_agent)
                AND (of_run IS NULL OR d.run_id = of_run)));
@@ -168,7 +179,7 @@ BEGIN
     UPDATE audit_log a SET query_text = NULL, metadata = '{}', config_snapshot = '{}', error_message = NULL,
         user_id = NULL, session_id = NULL, conversation_id = NULL, request_id = NULL, source_channel = NULL,
         target_channels = '{}', promoted_from_channel = NULL
-    WHERE a.workspace_id = this_workspace AND (a.affected_ids && memory_ids OR (of_memory IS NULL AND CASE
+    WHERE a.workspace_id = this_workspace AND (a.affected_ids && memory_ids OR (of_memories IS NULL AND CASE
         WHEN of_user IS NOT NULL THEN a.user_id = of_user OR a.metadata #>> '{covers,user_id}' = of_user
         ELSE (of_agent IS NULL OR of_agent IN (a.metadata #>> '{scope,agent_id}', a.metadata #>> '{covers,agent_id}'))
          AND (of_run IS NULL OR of_run IN (a.metadata #>> '{scope,run_id}', a.metadata #>> '{covers,run_id}')) END));
@@ -177,7 +188,7 @@ BEGIN
 
     -- jobs, answers and caches
     SELECT coalesce(array_agg(o.id), '{}') INTO operation_ids FROM operation o
-    WHERE o.workspace_id = this_workspace AND of_memory IS NULL AND o.request ? 'scope'
+    WHERE o.workspace_id = this_workspace AND of_memories IS NULL AND o.request ? 'scope'
       AND (of_user IS NULL OR o.request -> 'scope' ->> 0 = of_user)
       AND (of_agent IS NULL OR o.request -> 'scope' ->> 1 = of_agent)
       AND (of_run IS NULL OR o.request -> 'scope' ->> 2 = of_run);
@@ -193,20 +204,22 @@ BEGIN
     DELETE FROM operation WHERE workspace_id = this_workspace AND id = ANY (operation_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
+    -- the words of turns stand in the answers about them, also where only a part of a turn goes
+    id_texts := memory_id_texts || turn_ids::text[] || keep_turns::text[];
     name := 'idempotency';
     DELETE FROM idempotency i
     WHERE i.workspace_id = this_workspace AND i.status IS NOT NULL
-      AND ((of_memory IS NULL AND coalesce(i.user_id, i.agent_id, i.run_id) IS NOT NULL
+      AND ((of_memories IS NULL AND coalesce(i.user_id, i.agent_id, i.run_id) IS NOT NULL
             AND (of_user IS NULL OR i.user_id = of_user)
             AND (of_agent IS NULL OR i.agent_id = of_agent)
             AND (of_run IS NULL OR i.run_id = of_run))
            OR i.body ->> 'operation_id' = ANY (operation_ids::text[])
            OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.id') value
-                      WHERE value #>> '{}' = ANY (memory_id_texts))
+                      WHERE value #>> '{}' = ANY (id_texts))
            OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.source_id') value
-                      WHERE value #>> '{}' = ANY (memory_id_texts))
+                      WHERE value #>> '{}' = ANY (id_texts))
            OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.target_id') value
-                      WHERE value #>> '{}' = ANY (memory_id_texts)));
+                      WHERE value #>> '{}' = ANY (id_texts)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     -- the only unanswered row in sight is this request's own
@@ -227,5 +240,5 @@ BEGIN
     RETURN NEXT;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid) TO loxodon_app;
+REVOKE EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid[], uuid[], uuid[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid[], uuid[], uuid[]) TO loxodon_app;

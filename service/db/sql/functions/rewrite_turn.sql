@@ -1,0 +1,18 @@
+-- Cuts words out of a turn for good: its text and that of its line in the log, which is append-only for the app. The
+-- spans of what is left move with it. The caller writes anew what is shown of the turn.
+CREATE OR REPLACE FUNCTION rewrite_turn(of_turn uuid, new_content text, new_hash text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    this_workspace uuid := current_setting('loxodon.workspace')::uuid;
+BEGIN
+    UPDATE turn t SET content = new_content, content_hash = new_hash
+    WHERE t.workspace_id = this_workspace AND t.id = of_turn;
+    UPDATE conversation_log l SET content = new_content, content_hash = new_hash
+    WHERE l.workspace_id = this_workspace AND l.turn_id = of_turn;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION rewrite_turn(uuid, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION rewrite_turn(uuid, text, text) TO loxodon_app;

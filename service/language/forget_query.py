@@ -1,0 +1,183 @@
+"""What a request to forget speaks of: identifiers, a name with its other forms, and the words that narrow it down.
+
+"phone 212-555-0188" speaks of an identifier, "everything about Greta" of a name, "Greta's phone" of a name and a
+word, "boiler service number" of words alone. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from service.language import identifiers, lexemes, wordlists
+from service.language.common_words import FUNCTION_WORDS, is_common
+from service.language.identifiers import Word
+
+Name = tuple[str, ...]
+"""The keys of the words of a name, in order."""
+
+SHORT_NUMBER: Final = 5
+"""Digits below which a bare number tells little: its noun must stand before it in the text as well."""
+
+ABBREVIATION: Final = 3
+"""Letters of a word that may have a full stop inside of a name."""
+
+_ALL: Final = re.compile(
+    r"\b(?:everything|anything|all|whatever|every\s+\w+|"
+    r"the\s+(?:data|records?|info(?:rmation)?|memor(?:y|ies)|facts?))\b"
+    r"[^.?!]{0,40}?\b(?:about|on|of|regarding|concerning|for|related\s+to|mentioning|naming|with)\b",
+    re.IGNORECASE,
+)
+_OR: Final = re.compile(r"[^\w]*(?:/|\||=|\(|\bor\b|\baka\b|\ba\.k\.a\.?|\balias\b|\balso\s+known\s+as\b)[^\w]*", re.I)
+_AND: Final = re.compile(r"\s*(?:,|,?\s*\band\b|&)\s*", re.IGNORECASE)
+
+GENERIC: Final = wordlists.words("""
+    forget forgets delete remove erase purge please record records detail details info information data entry entries
+    fact facts stuff thing things memory memories note notes file files item items anything everything all about
+    related regarding concerning mention mentions mentioning known stored user users
+""")
+"""Words that say what is to be done, or that it is a record, and nothing of what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """An identifier with the word before it in the query, which a short number needs beside it in a text, too."""
+
+    word: Word
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetQuery:
+    """`names`: forms of one name, or several names that were joined by "and"; `everything`: all that names them, else
+    `terms` (lexemes) narrow it down. `text`: as it was asked."""
+
+    text: str
+    identifiers: tuple[Labelled, ...]
+    names: tuple[Name, ...]
+    terms: frozenset[str]
+    everything: bool
+
+
+def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> ForgetQuery:
+    """The query taken apart. `is_name`: whether a word (its key) that is written small here is a name elsewhere."""
+    found = identifiers.words(text)
+    phrases = list(_phrases(text, found, is_name))
+    wanted = _identifiers(found, named=bool(phrases))
+    subject, joined = _subject(text, phrases, asks_for_all=bool(_ALL.search(text)))
+    names = tuple(dict.fromkeys(name for name, _, _ in subject))
+    used = {key for name in names for key in name} | {each.word.key for each in wanted}
+    terms = frozenset(
+        lexeme
+        for word in found
+        if word.key not in used and word.key not in GENERIC and not _stands_before(word, subject, text)
+        for lexeme in lexemes.lexemes(word.raw)
+        if lexeme not in GENERIC_LEXEMES
+    )
+    whole = bool(names) and (bool(_ALL.search(text)) or joined or not terms)
+    return ForgetQuery(text, wanted, names, terms, whole)
+
+
+def names_in(text: str, is_name: Callable[[str], bool] = lambda _: False) -> list[Name]:
+    """The names that a text writes with capitals (or in a script without), in order."""
+    return [name for name, _, _ in _phrases(text, identifiers.words(text), is_name)]
+
+
+def _identifiers(found: Sequence[Word], *, named: bool) -> tuple[Labelled, ...]:
+    """The identifiers of the query; with a name beside them numbers of few digits only describe."""
+    wanted = []
+    for at, word in enumerate(found):
+        if word.kind == "word" or (word.kind in ("number", "code") and identifiers.is_weak(word)):
+            continue
+        short = word.kind == "number" and len(word.key) < SHORT_NUMBER
+        if short and named:
+            continue
+        label = next(
+            (each.key for each in reversed(found[max(0, at - 2) : at]) if each.key not in FUNCTION_WORDS), None
+        )
+        wanted.append(Labelled(word, label if word.kind == "number" else None))
+    return tuple(wanted)
+
+
+Phrase = tuple[Name, int, int]
+"""A name and where it stands."""
+
+
+def _phrases(text: str, found: Sequence[Word], is_name: Callable[[str], bool]) -> Iterator[Phrase]:
+    """Neighbouring words that make a name. A common word belongs to one only beside a word that is none."""
+    letters = [word for word in found if word.kind == "word" and word.key not in FUNCTION_WORDS]
+    shouted = len(letters) > 1 and all(word.is_capital for word in letters) and any(_is_common(w) for w in letters)
+    run: list[tuple[Word, bool]] = []
+    for at, word in enumerate([*found, None]):
+        kind = None if word is None else _name_part(word, first=at == 0, is_name=is_name, shouted=shouted)
+        broken = bool(run) and word is not None and not _goes_on(text, run[-1][0], word)
+        if run and (kind is None or broken or _possessive(run[-1][0])):
+            yield from _made(run)
+            run = []
+        if word is not None and kind is not None:
+            run.append((word, kind))
+    yield from _made(run)
+
+
+def _made(run: Sequence[tuple[Word, bool]]) -> Iterator[Phrase]:
+    if any(sure for _, sure in run):
+        yield tuple(word.key for word, _ in run), run[0][0].start, run[-1][0].end
+
+
+def _goes_on(text: str, before: Word, word: Word) -> bool:
+    """Only blanks stand between them, and the full stop of an abbreviation ("Dr. Smith")."""
+    between = text[before.end : word.start].strip()
+    return not between or (between == "." and len(before.key) <= ABBREVIATION)
+
+
+def _name_part(word: Word, *, first: bool, is_name: Callable[[str], bool], shouted: bool) -> bool | None:
+    """True: a word of a name; False: one only beside such a word; None: none."""
+    if word.kind != "word" or word.key in FUNCTION_WORDS or not any(map(str.isalpha, word.key)):
+        return None
+    if _has_no_case(word.raw):
+        return True
+    if _is_common(word):
+        return None if not word.is_capital else not first and not shouted
+    if word.is_capital:
+        return True
+    return True if is_name(word.key) else None
+
+
+def _is_common(word: Word) -> bool:
+    return is_common(word.key)
+
+
+def _has_no_case(raw: str) -> bool:
+    return not raw.isascii() and raw.upper() == raw.lower() and any(map(str.isalpha, raw))
+
+
+def _possessive(word: Word) -> bool:
+    return word.raw.translate({0x2019: "'"}).endswith(("'s", "s'"))
+
+
+def _subject(text: str, phrases: Sequence[Phrase], *, asks_for_all: bool) -> tuple[list[Phrase], bool]:
+    """The names that are meant: the first, with those that "or", a slash, brackets or "and" join to it. The flag says
+    that the others are forms of one name."""
+    if not phrases:
+        return [], False
+    subject, joined = [phrases[0]], False
+    for phrase in phrases[1:]:
+        between = text[subject[-1][2] : phrase[1]]
+        if _OR.fullmatch(between):
+            joined = True
+        elif not _AND.fullmatch(between):
+            break
+        subject.append(phrase)
+    return subject, joined
+
+
+def _stands_before(word: Word, subject: Sequence[Phrase], text: str) -> bool:
+    """Whether a word only says what the name is: "client Ines Araujo"."""
+    return any(
+        word.end <= start and not text[word.end : start].strip() and not _possessive(word) for _, start, _ in subject
+    )
+
+
+GENERIC_LEXEMES: Final = frozenset(each for word in GENERIC for each in lexemes.lexemes(word))

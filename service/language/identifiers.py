@@ -1,0 +1,209 @@
+"""Words and identifiers of a text, in a form in which two ways to write one thing are equal.
+
+An identifier is whole or it is another one: 12345 is not 123456, 3C:22:FB:10:9A not 3C:22:FB:10:9A:7E. Case, accents,
+quotation marks, the separators of a MAC address, the @ of a handle and the country code of a phone number do not
+matter. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal["word", "number", "phone", "email", "handle", "code", "masked"]
+
+_LETTERS: Final = str.maketrans(
+    {"đ": "d", "ð": "d", "ø": "o", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ß": "ss", "ħ": "h"}
+)
+_QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
+_OUTER: Final = ".,;:!?()[]{}<>\"'«»„…*`|"
+_MASKED: Final = re.compile(r"\[REDACTED:\w+\]")
+_PHONE: Final = re.compile(
+    r"(?<![\w.@:/-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{1,5}(?:[ .-]\d{2,5}){1,5}(?![\w@:/]|[.-]\w)|"
+    r"(?<![\w.@:/-])\+\d{7,15}(?!\w)"
+)
+_SPELT_EMAIL: Final = re.compile(
+    r"[\w.+-]+\s*[\[({]\s*at\s*[\])}]\s*[\w-]+(?:\s*(?:\.|[\[({]\s*dot\s*[\])}])\s*[\w-]+)+|"
+    r"[\w.+-]+\sat\s[\w-]+(?:\sdot\s[\w-]+)+",
+    re.IGNORECASE,
+)
+_SPELT_SIGN: Final = re.compile(r"\s*[\[({\s]\s*(at|dot)\s*[\])}\s]\s*", re.IGNORECASE)
+_CODE_NAME: Final = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(?:[-_][A-Z0-9]+)+")
+_SCHEME: Final = re.compile(r"^https?://(?:www\.)?")
+_DATE: Final = re.compile(r"(?:19|20)\d\d[ .-]\d{1,2}[ .-]\d{1,2}|\d{1,2}[ .-]\d{1,2}[ .-](?:19|20)\d\d")
+_YEARS: Final = re.compile(r"(?:19|20)\d\d-(?:19|20)\d\d")
+_ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
+_PIECE: Final = re.compile(r"\S+")
+_LABELLED: Final = re.compile(r"(?P<label>[^\W\d]{2,}(?:[_-][^\W\d]+)*)[:=#](?P<value>\S+)")
+_MAC: Final = re.compile(r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){2,}")
+_MAC_IN_FOURS: Final = re.compile(r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}")
+_VERSION: Final = re.compile(r"v(?=\d)")
+_POSSESSIVE: Final = re.compile(r"'s?$")
+_HOST: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]\w+")
+_WEAK: Final = re.compile(
+    r"(?:19|20)\d\d|\d+(?:st|nd|rd|th)|\d{1,2}:\d\d(?:am|pm)?|\d{1,2}(?:am|pm)|[$€£]\d[\d.,]*[km]?|\d[\d.,]*[%€£]|"
+    r"(?:19|20)\d\d-\d\d?(?:-\d\d?)?|(?:19|20)\d\d-(?:19|20)\d\d|\d+(?:km|kg|mg|ml|cm|mm|min|h)"
+)
+
+FULL_NUMBER: Final = 9
+"""Digits from which a phone number is whole without its country code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word or identifier of a text. `raw` without the punctuation around it, `key` is what is compared; `start` and
+    `end` tell where it stands."""
+
+    raw: str
+    key: str
+    kind: Kind
+    start: int
+    end: int
+
+    @property
+    def is_capital(self) -> bool:
+        return self.raw[:1].isupper()
+
+
+def folded(text: str) -> str:
+    """The text without case, accents and kinds of quotation marks."""
+    flat = unicodedata.normalize("NFKD", text.translate(_QUOTES).casefold())
+    return "".join(char for char in flat if not unicodedata.combining(char) or char > "\u036f").translate(_LETTERS)
+
+
+def words(text: str) -> list[Word]:
+    """The words and identifiers of the text, in order."""
+    found: list[Word] = []
+    at = 0
+    for span, kind in _spans_of_several_words(text):
+        found += _simple(text, at, span[0])
+        raw = text[span[0] : span[1]]
+        key = {"masked": raw, "email": _spelt(raw)}.get(kind) or _digits(raw)
+        found.append(Word(raw, key, kind, *span))
+        at = span[1]
+    return found + _simple(text, at, len(text))
+
+
+def same(one: Word, other: Word) -> bool:
+    """Whether two words are the same identifier (or the same word)."""
+    if one.key == other.key:
+        return True
+    if {one.kind, other.kind} <= {"phone", "number"} and "phone" in (one.kind, other.kind):
+        return _same_phone(one, other)
+    return False
+
+
+def is_weak(word: Word) -> bool:
+    """Whether a word with digits tells a time or an amount, and so is no identifier."""
+    return bool(_WEAK.fullmatch(folded(word.raw)))
+
+
+def _spans_of_several_words(text: str) -> Iterator[tuple[tuple[int, int], Kind]]:
+    """Phone numbers and e-mail addresses that have blanks in them, and redacted words; none within another."""
+    found: list[tuple[tuple[int, int], Kind]] = [(each.span(), "masked") for each in _MASKED.finditer(text)]
+    found += [(each.span(), "email") for each in _SPELT_EMAIL.finditer(text)]
+    for each in _PHONE.finditer(text):
+        if _is_phone(each[0]):
+            found.append((each.span(), "phone"))
+    at = 0
+    for (start, end), kind in sorted(found):
+        if start >= at:
+            yield (start, end), kind
+            at = end
+
+
+def _is_phone(written: str) -> bool:
+    if _DATE.fullmatch(written) or _YEARS.fullmatch(written) or _ADDRESS.fullmatch(written):
+        return False
+    digits = len(re.sub(r"\D", "", written))
+    groups = len(re.findall(r"\d+", written))
+    if not 7 <= digits <= 15:
+        return False
+    return written.startswith("+") or "(" in written or groups >= 3 or bool(re.fullmatch(r"\d{3}[ .-]\d{4}", written))
+
+
+def _simple(text: str, first: int, last: int) -> list[Word]:
+    found = []
+    for piece in _PIECE.finditer(text, first, last):
+        for start, end in _cut(text, piece.start(), piece.end()):
+            left, right = _stripped(text, start, end)
+            if left < right:
+                raw = text[left:right]
+                key, kind = _read(raw)
+                found.append(Word(raw, key, kind, left, right))
+    return found
+
+
+def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """A piece between blanks in parts: "id:17" and "Bob/Robert" are two words each."""
+    start, end = _stripped(text, start, end)
+    piece = text[start:end]
+    labelled = _LABELLED.fullmatch(piece)
+    if labelled is not None and "://" not in piece and not _MAC.fullmatch(piece.casefold()):
+        middle = start + labelled.end("label")
+        return [(start, middle), (middle + 1, end)]
+    if (
+        piece.count("/") == 1
+        and "." not in piece
+        and all(part and not any(map(str.isdigit, part)) for part in piece.split("/"))
+    ):
+        middle = start + piece.index("/")
+        return [(start, middle), (middle + 1, end)]
+    return [(start, end)]
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].translate(_QUOTES) in _OUTER and not _opens_quoted_address(text, start, end):
+        start += 1
+    while start < end and text[end - 1].translate(_QUOTES) in _OUTER:
+        end -= 1
+    return start, end
+
+
+def _opens_quoted_address(text: str, start: int, end: int) -> bool:
+    return text[start] == '"' and '"@' in text[start:end]
+
+
+def _read(raw: str) -> tuple[str, Kind]:
+    key = _POSSESSIVE.sub("", folded(raw)).replace('"', "").removeprefix("mailto:")
+    if "@" in key.strip("@"):
+        return key, "email"
+    if key.startswith("@"):
+        return key.lstrip("@"), "handle"
+    if _MAC.fullmatch(key):
+        return key.replace("-", ":"), "code"
+    if _MAC_IN_FOURS.fullmatch(key):
+        plain = key.replace(".", "")
+        return ":".join(plain[at : at + 2] for at in range(0, 12, 2)), "code"
+    if any(char.isdigit() for char in key):
+        plain = key.lstrip("#").removeprefix("no.")
+        if re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d+", plain):
+            return plain.replace(",", ""), "number"
+        if _CODE_NAME.fullmatch(raw.lstrip("#")):
+            return re.sub("[-_]", "", plain), "code"
+        return _VERSION.sub("", _SCHEME.sub("", plain)).rstrip("/"), "code"
+    if not any(map(str.isalnum, key)):
+        return key, "word"
+    if key.startswith(("/", "~/", "#", "./")) or key.count("/") > 1 or "\\" in key or _HOST.fullmatch(key):
+        return _SCHEME.sub("", key).rstrip("/") or key, "code"
+    return key, "word"
+
+
+def _spelt(written: str) -> str:
+    """An address with its signs: "john (at) example (dot) org"."""
+    signs = {"at": "@", "dot": "."}
+    return re.sub(r"\s", "", _SPELT_SIGN.sub(lambda found: signs[found[1].casefold()], folded(written)))
+
+
+def _digits(written: str) -> str:
+    return re.sub(r"\D", "", written)
+
+
+def _same_phone(one: Word, other: Word) -> bool:
+    short, long = sorted((one.key.lstrip("0"), other.key.lstrip("0")), key=len)
+    if short == long:
+        return True
+    return len(short) >= FULL_NUMBER and 1 <= len(long) - len(short) <= 3 and long.endswith(short)
