@@ -90,6 +90,7 @@ async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> Fo
             ForgetTarget(each.id, each.text, "its id was given", each.version)
             for each in (there[one] for one in dict.fromkeys(ids) if one in there)
         ]
+        chosen += _past_versions(there.values(), {each.id for each in chosen})
         if not chosen:
             return ForgetPlan("nothing", "There is no memory with these ids in this scope.")
         return await _with_sources(session, wanted, ForgetPlan("ids", EXPLANATIONS["ids"], tuple(chosen)))
@@ -140,11 +141,8 @@ def _planned(parsed: ForgetQuery, found: Matches[MemoryKey], spoken: Matches[Sen
     for (memory_id, number), reason in found.meant.items():
         each = texts.memories[memory_id][number]
         meant.setdefault(memory_id, ForgetTarget(memory_id, each.text, reason, each.version))
-    for texts_of_one in texts.memories.values():
-        each = texts_of_one[0]
-        if each.version_of in meant:
-            why = f"is a past version of memory {each.version_of}"
-            meant.setdefault(each.id, ForgetTarget(each.id, each.text, why, each.version))
+    for target in _past_versions((versions[0] for versions in texts.memories.values()), set(meant)):
+        meant[target.id] = target
     said = []
     for (turn_id, start, end), reason in spoken.meant.items():
         turn = texts.turns[turn_id]
@@ -152,6 +150,15 @@ def _planned(parsed: ForgetQuery, found: Matches[MemoryKey], spoken: Matches[Sen
         said.append(ForgetSentence(turn_id, turn.conversation_id, turn.turn_index, start, end, words, reason))
     near = tuple(each for each in _near(found, texts) if each.id not in meant)
     return ForgetPlan(matched, EXPLANATIONS[matched], tuple(meant.values()), tuple(said), near)
+
+
+def _past_versions(there: Iterable[StoredText], meant: set[UUID]) -> list[ForgetTarget]:
+    """What goes with the memories that are meant."""
+    return [
+        ForgetTarget(each.id, each.text, f"is a past version of memory {each.version_of}", each.version)
+        for each in there
+        if each.version_of in meant and each.id not in meant
+    ]
 
 
 def _near(found: Matches[MemoryKey], texts: _Texts) -> tuple[ForgetTarget, ...]:

@@ -64,8 +64,8 @@ async def purge_memories(
     turns: Sequence[UUID] = (),
     keep_turns: Sequence[UUID] = (),
 ) -> dict[str, int]:
-    """The same for memories, their past versions and promoted copies, the flagged memories that gave them their text, the
-    turns all of them came from (but for `keep_turns`), and these turns."""
+    """The same for memories, their past versions and promoted copies, the flagged memories that gave them their text,
+    the turns all of them came from (but for `keep_turns`), and these turns."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
     values = {"workspace": workspace_id, "ids": list(ids), "action": decisions.TAKEN_OVER}
     taken_over = await session.scalars(TAKEN_OVER, values)

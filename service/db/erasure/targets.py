@@ -39,7 +39,8 @@ TURNS = """
 
 # What the history of memories that are gone says; only a purge reaches it.
 GONE = """
-    SELECT h.memory_id AS id, h.old_memory AS content, min(h.recorded_at) AS created_at, 0 AS version, CAST(NULL AS uuid) AS version_of
+    SELECT h.memory_id AS id, h.old_memory AS content, min(h.recorded_at) AS created_at, 0 AS version,
+           CAST(NULL AS uuid) AS version_of
     FROM memory_history h
     WHERE {rows} AND h.old_memory IS NOT NULL
       AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = h.workspace_id AND m.id = h.memory_id)
@@ -133,9 +134,11 @@ async def turns(session: Session, extent: Extent, session_id: str | None) -> lis
 
 
 async def by_ids(session: Session, extent: Extent, ids: Sequence[UUID], session_id: str | None) -> list[StoredText]:
-    """Those of these memories that belong to the scope."""
+    """Those of these memories that belong to the scope, and their past versions."""
     rows = scopes.owned("m", extent.scope, extent.channel)
-    rows &= Condition("m.id = ANY (CAST(:ids AS uuid[]))", {"ids": list(ids)})
+    rows &= Condition(
+        "(m.id = ANY (CAST(:ids AS uuid[])) OR m.version_of = ANY (CAST(:ids AS uuid[])))", {"ids": list(ids)}
+    )
     if session_id is not None:
         rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
     return [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
