@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -38,10 +40,12 @@ from service.api.memory_models import (
 from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.query_parameters import NarrowingParameters, body_of
 from service.api.reads import AuditReadOf, CountsOf, CountUseOf, page_limit
-from service.api.schemas import expiry
+from service.api.schemas import Time, expiry
 from service.api.writes import WriteOf, answer, etag, send
 from service.db import scopes
-from service.db.memories import history, memories, versions
+from service.db.engine import Session
+from service.db.memories import history, memories, recorded, versions
+from service.db.memories.recorded import RecordedScope
 from service.db.scopes import Condition
 from service.db.search import visibility
 from service.domain.access import Caller, Right
@@ -90,12 +94,17 @@ async def list_memories(
     ordered = memories.SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
-    here = _visible(scope, body, res.clock())
+    narrowing.refuse_future(body.as_of, res.clock())
+    here = _visible(scope, body, body.as_of or res.clock())
     rows = visibility.filtered("m", narrowing.narrow(body, scope), window, here)
     async with res.db.snapshot(caller.workspace_id) as session:
-        places = await memories.page(session, rows, ordered, after=after, limit=limit + 1)
-        found = await memories.get_many(session, caller.workspace_id, [each.id for each in places[:limit]])
-        total = await memories.count(session, rows) if count else None
+        if body.as_of is not None:
+            there = RecordedScope(scope, body.as_of, rows, tuple(body.channels or ()))
+            places, found, total = await _page_as_of(session, there, ordered, after, limit, count=count)
+        else:
+            places = await memories.page(session, rows, ordered, after=after, limit=limit + 1)
+            found = await memories.get_many(session, caller.workspace_id, [each.id for each in places[:limit]])
+            total = await memories.count(session, rows) if count else None
     page = [found[each.id] for each in places[:limit]]
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     note("list", scope, page, channels=body.channels or (), limit=limit, **details)
@@ -105,6 +114,21 @@ async def list_memories(
         total=TotalCount(value=total.value, is_exact=total.is_exact) if total else None,
         warnings=list(warnings),
     )
+
+
+async def _page_as_of(
+    session: Session,
+    there: RecordedScope,
+    ordered: memories.SortOrder,
+    after: memories.PageKey | None,
+    limit: int,
+    *,
+    count: bool,
+) -> tuple[Sequence[memories.PageKey], Mapping[UUID, Memory], memories.RowCount | None]:
+    places = await recorded.page(session, there, ordered, after=after, limit=limit + 1)
+    ids = [each.id for each in places[:limit]]
+    found = await recorded.get_many(session, there.scope.workspace_id, ids, there.moment)
+    return places, found, await recorded.count(session, there) if count else None
 
 
 def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:
@@ -121,18 +145,35 @@ def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Co
     dependencies=IN_SCOPE,
 )
 async def get_memory(
-    id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf, counts: CountsOf, response: Response
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    used: CountUseOf,
+    counts: CountsOf,
+    response: Response,
+    valid_at: Annotated[Time | None, Query(description="Its version that held at this moment")] = None,
+    as_of: Annotated[Time | None, Query(description=narrowing.AS_OF)] = None,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
 ) -> MemoryResponse:
-    """Archived ones too. An id that is no UUID is not found. If-Match takes the ETag."""
+    """Archived ones too. An id that is no UUID is not found. If-Match takes the ETag. With `valid_at` the answer is the
+    version that held then, with `as_of` the memory as it was recorded then, with both the version as it was recorded;
+    404 when there was none."""
     wanted = memory_id(id)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await memories.get(session, caller.workspace_id, wanted, alive_at=res.clock())
-    if found is None:
+    narrowing.refuse_future(as_of, res.clock())
+    async with res.db.snapshot(caller.workspace_id) as session:
+        found = await recorded.get(
+            session, caller.workspace_id, wanted, valid_at=valid_at, as_of=as_of, now=res.clock()
+        )
+    if found is None or not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
         raise NotFound("There is no memory with this id.", field="id")
     note("get", found.scope, [found])
-    if counts:
-        used([found])
-    response.headers["ETag"] = etag(found.version)
+    if as_of is None:
+        response.headers["ETag"] = etag(found.version)
+        if counts:
+            used([found])
     return memory_response(found)
 
 

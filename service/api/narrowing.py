@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Literal, Self
 
@@ -120,6 +121,8 @@ TAG_MODE = "One of the tags is enough, or all are needed"
 MIN_CONFIDENCE = "0..1: leaves out facts of a lower fact_confidence; what has none stays"
 TIME_QUERY = "start and end in English words, such as last week or in May 2023; `window` tells what was understood"
 ARCHIVED = "Archived memories, too"
+VALID_AT = "What held at this moment, instead of now: past versions, too"
+AS_OF = "What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"
 SCOPE_MODE = "given: an id that is left out does not filter; exact: memories must not have it"
 
 
@@ -153,7 +156,8 @@ class NarrowingFields(ScopeFields):
         None, description="When the query is asked: 'last week' counts from here; default now"
     )
     timezone: Zone | None = Field(None, description="IANA zone in which 'last week' is meant; default the workspace's")
-    valid_at: Time | None = Field(None, description="What was valid at this moment, instead of now")
+    valid_at: Time | None = Field(None, description=VALID_AT)
+    as_of: Time | None = Field(None, description=AS_OF)
     include_archived: bool = Field(False, description=ARCHIVED)
 
     @model_validator(mode="after")
@@ -180,7 +184,7 @@ class NarrowingFields(ScopeFields):
     def is_narrow_without_time_query(self) -> bool:
         """Whether anything but `time_query` narrows it; the words of a `time_query` may not be understood."""
         words = (self.tags, self.exclude_tags, self.categories, self.types)
-        given = (self.filters, self.min_confidence, self.start, self.end, self.valid_at)
+        given = (self.filters, self.min_confidence, self.start, self.end, self.valid_at, self.as_of)
         return any(words) or any(each is not None for each in given)
 
     @property
@@ -211,6 +215,12 @@ def narrow(body: NarrowingFields, scope: Scope) -> Narrow:
         valid_at=body.valid_at,
         without=tuple(name for name in ids if getattr(scope, name) is None) if body.scope_mode == "exact" else (),
     )
+
+
+def refuse_future(as_of: datetime | None, now: datetime) -> None:
+    """Raises InvalidInput for a moment that has not come: nobody knows what will be recorded then."""
+    if as_of is not None and as_of > now:
+        raise InvalidInput("as_of: lies in the future.", field="as_of")
 
 
 async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[str, ...]]:

@@ -13,12 +13,14 @@ from service.api.answers import MIN_PROBABILITY
 from service.api.deps import AgentId, ChannelName, RunId, UserId
 from service.api.narrowing import (
     ARCHIVED,
+    AS_OF,
     MAX_TIME_QUERY,
     MIN_CONFIDENCE,
     SCOPE_MODE,
     TAG_MATCH,
     TAG_MODE,
     TIME_QUERY,
+    VALID_AT,
     ScopeMode,
 )
 from service.api.schemas import Channel, Id, Time, TypeName, Zone
@@ -108,11 +110,11 @@ async def _time_parameters(
     timezone: Annotated[
         Zone | None, Query(description="IANA zone in which 'last week' is meant; default the workspace's")
     ] = None,
-    valid_at: Annotated[Time | None, Query(description="What was valid at this moment, instead of now")] = None,
+    valid_at: Annotated[Time | None, Query(description=VALID_AT)] = None,
+    as_of: Annotated[Time | None, Query(description=AS_OF)] = None,
 ) -> dict[str, Any]:
-    return _present(
-        start=start, end=end, time_query=time_query, timestamp=timestamp, timezone=timezone, valid_at=valid_at
-    )
+    moments = _present(start=start, end=end, timestamp=timestamp, valid_at=valid_at, as_of=as_of)
+    return moments | _present(time_query=time_query, timezone=timezone)
 
 
 async def _narrowing_parameters(

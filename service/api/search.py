@@ -97,6 +97,7 @@ async def _search(
         caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel
     )
     _check(body)
+    narrowing.refuse_future(body.as_of, res.clock())
     async with in_time(res, request):
         text = await clean_words(body.query_text, "query", res) if body.query_text else CleanText("")
         window, warnings = await narrowing.window(body, res)
@@ -109,7 +110,7 @@ async def _search(
             found = await most_important(query, res)
         connected = await connected_to_hits(query, found.hits, res) if body.connected else None
     _audit(body, query, found, audit_read)
-    if body.reinforce:
+    if body.reinforce and body.as_of is None:
         count_use([hit.memory for hit in found.hits], found.entities)
     return _response(body, window, found, connected, warnings, began)
 
@@ -155,6 +156,7 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, windo
         min_probability=body.min_probability,
         ranking=body.merged_into(res.settings.ranking),
         explain_id=body.explain_id,
+        as_of=body.as_of,
     )
 
 

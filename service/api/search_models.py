@@ -110,6 +110,9 @@ class SearchRequest(NarrowingFields, RankingFields):
             raise ValueError("limit: give limit or top_k, not both")
         if self.valid_at is not None and self.validity != "exclude":
             raise ValueError("validity: is about now, where valid_at names the moment: give one of them")
+        for name in ("connected", "explain_id"):
+            if self.as_of is not None and getattr(self, name):
+                raise ValueError(f"{name}: shows what is there now, as_of what was there then: give one of them")
         return self
 
     @property

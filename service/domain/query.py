@@ -85,7 +85,7 @@ class Query:
     None for now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories
     outside [t_valid, t_invalid). `channels`: searched besides the scope's own and `_global`. `min_score` 0..1:
     hits below it are left out; `min_probability` 0..1: those that answer with a smaller probability. `explain_id`: a
-    memory of which the answer says why it was found or not.
+    memory of which the answer says why it was found or not. `as_of`: what was recorded at this moment, instead of now.
     """
 
     scope: Scope
@@ -104,6 +104,7 @@ class Query:
     min_probability: float = 0.0
     ranking: Ranking = field(default_factory=Ranking)
     explain_id: UUID | None = None
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,13 @@ from prometheus_client import Histogram
 
 from service.db import scopes
 from service.db.engine import Session
-from service.db.memories import memories, stats
+from service.db.memories import memories, recorded, stats
+from service.db.memories.recorded import RecordedScope
 from service.db.search import candidates, entity_arm, features, visibility
 from service.db.search.candidates import ScopeSummary
 from service.db.search.entity_arm import EntityMatches
 from service.db.search.features import Features
-from service.db.search.plan import SearchPlan
+from service.db.search.plan import Candidates, SearchPlan
 from service.domain import column_ranges, filter_keys
 from service.domain.clock import Stopwatch
 from service.domain.memory import Hit, Memory, ScoreTerm
@@ -43,7 +44,16 @@ from service.errors import EmbeddingError
 from service.language import lexemes
 from service.providers.budget import overall_remaining_s
 from service.resources import Resources
-from service.retrieval import answerability, explanation, fusion, query_parsing, rerank, signals, techniques
+from service.retrieval import (
+    answerability,
+    explanation,
+    fusion,
+    past_texts,
+    query_parsing,
+    rerank,
+    signals,
+    techniques,
+)
 from service.retrieval.answerability import Answerability
 from service.retrieval.fusion import Columns, Ranked
 from service.retrieval.query_parsing import ParsedQuery
@@ -105,6 +115,7 @@ class ReadSearch:
     explanation: Explanation | None
     entities: tuple[UUID, ...]
     answer: Answerability | None
+    warnings: tuple[str, ...] = ()
 
 
 async def search(query: Query, res: Resources) -> SearchResult:
@@ -127,10 +138,15 @@ async def search(query: Query, res: Resources) -> SearchResult:
 async def most_important(query: Query, res: Resources) -> SearchResult:
     """A search without query text: at most `query.limit` hits, the most important first, then the latest; the score is
     the importance."""
-    conditions = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", query, res.clock())
+    rows = visibility.conditions("m", query, query.as_of or res.clock())
+    here = scopes.matching("m", query.scope, query.channels)
     async with res.db.snapshot(query.scope.workspace_id) as session:
-        ids = await visibility.most_important(session, conditions, limit=query.limit)
-        found = await memories.get_many(session, query.scope.workspace_id, ids)
+        if query.as_of is not None:
+            there = RecordedScope(query.scope, query.as_of, rows, query.channels)
+            ids = await recorded.most_important(session, there, limit=query.limit)
+        else:
+            ids = await visibility.most_important(session, here & rows, limit=query.limit)
+        found = await _memories(session, query, ids)
     scored = [(found[each], found[each].importance.value) for each in ids if each in found]
     hits = [
         Hit(memory, score, None, {"importance": ScoreTerm(score, score, 1.0)})
@@ -154,12 +170,12 @@ async def _prepare_and_read(
 
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
     """The query parsed, widened and embedded, with nothing held."""
-    stopwatch, now, on = Stopwatch(), res.clock(), query.ranking.techniques
+    stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
     plan = _plan(query, res, now)
     summary = await _summary(query, plan, res)
     widened = await techniques.widened(query, res) if on.query_expansion or on.hyde else AddedTexts()
     timezone, user_id = query.timezone or res.settings.timezone, query.scope.user_id
-    reference = query.reference or res.clock()
+    reference = query.reference or now
     parsed = await query_parsing.parse_off_loop(query.text, reference, timezone, summary.speakers, user_id, res)
     stopwatch.lap("read")
     more = [CleanText(query_parsing.without_names(text, summary.speakers, user_id)) for text in widened.texts]
@@ -235,8 +251,43 @@ async def within(session: Session, prepared: PreparedSearch, res: Resources) -> 
     return await finish(prepared, await read(session, prepared, res), res)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The candidates of a search with their features, and what ranking knows of the query."""
+
+    found: Candidates
+    context: QueryContext
+    features: Features
+    wanted: frozenset[str]
+    warnings: tuple[str, ...] = ()
+
+
 async def read(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
     """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
+    query, stopwatch = prepared.query, prepared.stopwatch
+    measured = await (_measured(session, prepared, res) if query.as_of is None else _recorded(session, prepared, res))
+    found, context = measured.found, measured.context
+    stopwatch.lap("signals")
+    shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
+    columns, cosines = signals.columns(measured.features, context), _cosines(measured.features)
+    ranked = _rank(context, measured.features, columns, max(query.limit, shown_to_reranker))
+    answer = answerability.of_memories(context, measured.features, columns, cosines, res.embedder.query_similarity)
+    stopwatch.lap("rank")
+    explained = None
+    if query.explain_id is not None:
+        explained = await explanation.explain(
+            session, query.explain_id, prepared.plan, context, measured.features, measured.wanted
+        )
+    by_id = await _memories(session, query, [_id(each) for each in ranked])
+    stopwatch.lap("rows")
+    arm_counts = {name: len(arm) for name, arm in found.arms.items()}
+    entities, warnings = context.entities.ids, measured.warnings
+    return ReadSearch(
+        ranked, cosines, by_id, found.path, arm_counts, found.text_count, explained, entities, answer, warnings
+    )
+
+
+async def _measured(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
     found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=res.settings.binary_scope_rows)
     stopwatch.lap("candidates")
@@ -252,19 +303,27 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
         context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
     context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
-    stopwatch.lap("signals")
-    shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
-    columns, cosines = signals.columns(measured, context), _cosines(measured)
-    ranked = _rank(context, measured, columns, max(query.limit, shown_to_reranker))
-    answer = answerability.of_memories(context, measured, columns, cosines, res.embedder.query_similarity)
-    stopwatch.lap("rank")
-    explained = None
-    if query.explain_id is not None:
-        explained = await explanation.explain(session, query.explain_id, plan, context, measured, wanted)
-    by_id = await memories.get_many(session, query.scope.workspace_id, [_id(each) for each in ranked])
-    stopwatch.lap("rows")
-    arm_counts = {name: len(arm) for name, arm in found.arms.items()}
-    return ReadSearch(ranked, cosines, by_id, found.path, arm_counts, found.text_count, explained, entities.ids, answer)
+    return Measured(found, context, measured, wanted)
+
+
+async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
+    """The same of the memories as they were recorded at a moment."""
+    query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
+    there = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
+    texts = await past_texts.read(session, there, plan, res)
+    found = texts.candidates(plan)
+    stopwatch.lap("candidates")
+    stopwatch.lap("entities")
+    context = signals.query_context(query, prepared.parsed, prepared.now, prepared.term_ids, found, EntityMatches())
+    measured, context = texts.features(context.idf), replace(context, stats=texts.stats)
+    context = signals.with_features(context, measured, len(found.arms["text_lexical"]), res.embedder.similarity)
+    return Measured(found, context, measured, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
+
+
+async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> Mapping[UUID, Memory]:
+    if query.as_of is not None:
+        return await recorded.get_many(session, query.scope.workspace_id, ids, query.as_of)
+    return await memories.get_many(session, query.scope.workspace_id, ids)
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
@@ -307,7 +366,7 @@ def _cosines(measured: Features) -> dict[UUID, float | None]:
 async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
     """The hits as they are given, after the reranker has seen them; holds nothing."""
     query, stopwatch = prepared.query, prepared.stopwatch
-    ranked, warnings = list(found.ranked), prepared.warnings
+    ranked, warnings = list(found.ranked), (*prepared.warnings, *found.warnings)
     if query.ranking.rerank:
         texts: dict[Hashable, str] = {each: row.text for each, row in found.memories.items()}
         ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)

@@ -62,7 +62,7 @@ async def get_many(
         return {}
     alive = Condition("true") if alive_at is None else visibility.not_expired_nor_in_review("m", alive_at)
     values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
-    return {row.id: _memory(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
+    return {row.id: of_row(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
 
 
 @lru_cache(maxsize=2)
@@ -70,7 +70,8 @@ def _by_ids(alive: str) -> TextClause:
     return typed(text(f"{BY_IDS} AND {alive}"))
 
 
-def _memory(row: direct.DriverRow) -> Memory:
+def of_row(row: direct.DriverRow) -> Memory:
+    """A memory of the columns above."""
     return Memory(
         id=row.id,
         scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
