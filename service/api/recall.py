@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from fastapi import APIRouter, Request
 
-from service.api import errors
+from service.api import errors, narrowing
 from service.api.deps import Reader, ResourcesOf, scope_of
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf, in_time
 from service.api.recall_models import RecallRequest, RecallResponse, recall_response
@@ -45,11 +45,12 @@ async def recall_bundle(
     began = time.perf_counter()
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     text = await clean_words(body.query or body.q or "", "query", res)
+    narrowing.refuse_future(body.as_of, res.clock())
     query = _query(body, scope, text, res)
     async with in_time(res, request):
         found = await recall(query, res)
     facts = [each.memory for each in found.facts]
-    if body.reinforce:
+    if body.reinforce and body.as_of is None:
         count_use(facts, [each.entity.id for each in found.entities])
     channels = query.channels
     techniques = {name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None
@@ -77,6 +78,8 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         since=None if hours is None else res.clock() - timedelta(hours=hours),
         min_confidence=body.min_confidence,
         min_probability=body.min_probability,
+        valid_at=body.valid_at,
+        as_of=body.as_of,
         shares=Shares(weights.turns, weights.facts, weights.entities, weights.strategies, weights.recency),
         ranking=replace(
             defaults,

@@ -14,7 +14,7 @@ from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.procedure_models import StrategySearchHit, strategy_search_hit
 from service.api.profiles import ProfileResponse
-from service.api.schemas import SCOPE_SCHEMA, Channel, Filled, Id, RequestModel, ResponseModel, ScopeFields, Unit
+from service.api.schemas import SCOPE_SCHEMA, Channel, Filled, Id, RequestModel, ResponseModel, ScopeFields, Time, Unit
 from service.api.search_models import TechniqueMetrics
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.query import VectorPath, is_answerable
@@ -23,6 +23,8 @@ from service.domain.ranking import Techniques
 MAX_QUERY = 20_000
 MAX_TOKENS = 200_000
 MAX_HOURS = 24 * 366 * 100
+PARTS_WITH_PAST: frozenset[PartName] = frozenset({"turns", "facts"})
+"""What is known as of a moment."""
 
 
 class RecallWeights(RequestModel):
@@ -110,6 +112,10 @@ class RecallRequest(ScopeFields):
         None, description="0..1: leaves out facts of a lower fact_confidence; facts without one stay"
     )
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
+    valid_at: Time | None = Field(None, description="Facts that held at this moment, instead of now; turns stay")
+    as_of: Time | None = Field(
+        None, description="Turns and facts as they were recorded at this moment; the other parts have no past"
+    )
     techniques: Techniques | None = Field(
         None, description="Techniques applied to the query; those not named keep their setting"
     )
@@ -123,6 +129,8 @@ class RecallRequest(ScopeFields):
     def _one_query(self) -> Self:
         if (self.query is None) == (self.q is None):
             raise ValueError("query: give query or q")
+        if self.as_of is not None and not self.parts & PARTS_WITH_PAST:
+            raise ValueError("as_of: only turns and facts are known as of a moment, and neither is asked for")
         return self
 
     @property
@@ -130,7 +138,8 @@ class RecallRequest(ScopeFields):
         """The parts that neither `include` nor an `include_*` flag leaves out."""
         kinds = {"turns": self.include_episodic, "strategies": self.include_procedural}
         kinds |= dict.fromkeys(("facts", "entities"), self.include_semantic)
-        return frozenset(part for part in PARTS if getattr(self.include, part) and kinds.get(part, True))
+        found = frozenset(part for part in PARTS if getattr(self.include, part) and kinds.get(part, True))
+        return found if self.as_of is None else found & PARTS_WITH_PAST
 
 
 class RecallTurnItem(TurnResponse):

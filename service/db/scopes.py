@@ -32,6 +32,7 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
     "valid_at": DateTime(timezone=True),
     "since": DateTime(timezone=True),
     "until": DateTime(timezone=True),
+    "stored_by": DateTime(timezone=True),
     "workspace": Uuid(),
 }
 """Where the driver would guess wrong from the value: a bare datetime would be taken without its zone."""

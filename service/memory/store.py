@@ -13,7 +13,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
-from service.db.memories import memories
+from service.db.memories import memories, versions
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft
@@ -106,6 +106,7 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
         assert target is not None, "a duplicate names the memory it equals"
         await write.keep_evidence(session, draft.scope, target, draft.evidence)
         await write.prolong(session, draft.scope, target, draft.given.expires_at, res)
+        await versions.say_again(session, draft.scope.workspace_id, target, draft.timestamp)
         text = next((each.text for each in draft.seen if each.id == target), None)
         return _outcome(_with_unused_fields(draft, target), target, text)
     new = draft.finish(uuid7())

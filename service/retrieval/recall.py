@@ -45,7 +45,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     if search_query.ranking.techniques.self_query:
         search_query, used = await techniques.with_self_query(search_query, res)
     ready = await search.prepare(search_query, res, used)
-    turn_filter = TurnFilter(query.scope, query.since, channels=query.channels)
+    turn_filter = TurnFilter(query.scope, query.since, channels=query.channels, stored_by=query.as_of)
     turn_query = await turn_search.prepare(turn_filter, query.text, res)
     task_vector = await _task_vector(query, turn_query, res)
     names = (*ready.parsed.phrases, *turn_query.parsed.speakers)
@@ -89,9 +89,10 @@ def _search_query(query: RecallQuery, limit: int) -> Query:
         query.text,
         limit,
         Window(query.since, None),
-        narrow=Narrow(min_confidence=query.min_confidence),
+        narrow=Narrow(min_confidence=query.min_confidence, valid_at=query.valid_at),
         channels=query.channels,
         ranking=query.ranking,
+        as_of=query.as_of,
     )
 
 

@@ -61,14 +61,15 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """Turns of a scope, from `since` on and before `until`, of one conversation; never archived ones, nor those of
-    which nothing is shown. `channels`: in addition to the scope's own and `_global`."""
+    """Turns of a scope, from `since` on and before `until`, stored up to `stored_by`, of one conversation; never
+    archived ones, nor those of which nothing is shown. `channels`: in addition to the scope's own and `_global`."""
 
     scope: Scope
     since: datetime | None = None
     until: datetime | None = None
     conversation_id: UUID | None = None
     channels: tuple[str, ...] = ()
+    stored_by: datetime | None = None
 
     def place(self, alias: str) -> Condition:
         """The condition of the scope, on any table that has its columns."""
@@ -81,6 +82,8 @@ class TurnFilter:
             found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": self.since})
         if self.until is not None:
             found &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": self.until})
+        if self.stored_by is not None:
+            found &= Condition(f"{alias}.created_at <= :stored_by", {"stored_by": self.stored_by})
         if self.conversation_id is not None:
             found &= Condition(f"{alias}.conversation_id = :conversation", {"conversation": self.conversation_id})
         return found
