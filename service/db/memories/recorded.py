@@ -165,7 +165,7 @@ async def get(
     if valid_at is not None:
         ids = [each.id for each in await versions.line(session, workspace_id, memory_id)]
         if not ids and as_of is not None:
-            ids = [memory_id, *await versions.ever_of(session, workspace_id, memory_id)]
+            ids = [memory_id, *await versions.ever_of(session, workspace_id, [memory_id])]
     if as_of is not None:
         found = await get_many(session, workspace_id, ids, as_of)
         found = {each: memory for each, memory in found.items() if _is_alive(memory, as_of)}
