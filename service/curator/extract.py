@@ -108,7 +108,7 @@ def by_rules(
             message=each.message,
             start=each.start,
             end=each.end,
-            said_before=each.said_before,
+            also=each.also,
             by_assistant=messages[each.message].by_assistant,
         )
         for each in quotes

@@ -24,8 +24,8 @@ class Fact:
 
     `confidence` 0..1. `message`: place of the message it came from, with the half-open character span, where known.
     `level`: importance 1..10 where the model gave one. `correction`: it was introduced as one ("actually, ...").
-    `by_assistant`: the words are the assistant's, so it may be saying back what was recalled to it. `said_before`:
-    message and span of what another one said, a question as a rule, that the fact quotes as well.
+    `by_assistant`: the words are the assistant's, so it may be saying back what was recalled to it. `also`: message and
+    span of what else the fact quotes: a question, what the speaker had told before.
     """
 
     text: CleanText
@@ -39,4 +39,4 @@ class Fact:
     entities: tuple[NamedEntity, ...] = ()
     relations: tuple[NamedRelation, ...] = ()
     by_assistant: bool = False
-    said_before: tuple[int, int, int] | None = None
+    also: tuple[tuple[int, int, int], ...] = ()

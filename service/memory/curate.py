@@ -364,9 +364,9 @@ async def _carry_out(
 
 
 def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
-    """The message that a fact came from (the last, where that is unknown) and the one it answers, with spans."""
+    """The message that a fact came from (the last, where that is unknown) and those it quotes beside, with spans."""
     said = (-1 if fact.message is None else fact.message, fact.start, fact.end)
-    return [said, fact.said_before] if fact.said_before else [said]
+    return [said, *fact.also]
 
 
 async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, decide_inside: bool) -> ConsideredFact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from service.language.talk.quotes import ASSISTANT, USER, Quote, Utterance, read
+from service.language.talk.quotes import Quote, Utterance, read
+from service.language.talk.turn import ASSISTANT, USER
 
 __all__ = ["ASSISTANT", "USER", "Quote", "Utterance", "read"]

@@ -23,6 +23,9 @@ RESCHEDULED = re.compile(
 )
 """Past tense about a day that may lie ahead: "moved to Friday"."""
 
+VAGUE = re.compile(r"\b(?:few|couple|several|some|past|recent|coming)\b", re.IGNORECASE)
+"""What names no date: "a few years ago"."""
+
 BARE_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 LAST_OR_NEXT = re.compile(r"\b(?:last|next|this|past|coming)\b", re.IGNORECASE)
 RELATIVE_UNIT = re.compile(r"\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
@@ -44,8 +47,9 @@ def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
     """The text with a date behind each of the mentions found in it."""
     for mention in sorted(mentions, key=lambda each: each.start, reverse=True):
         date = _date(mention, zone)
+        vague = VAGUE.search(mention.text) is not None
         bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
-        if date is None or bare_day or text[mention.end :].lstrip().startswith("("):
+        if date is None or vague or bare_day or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
         text = f"{text[:end]} ({date}){text[end:]}"

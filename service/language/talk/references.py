@@ -1,8 +1,7 @@
 """Pronouns that hang: whether a sentence points to something that it does not name.
 
-The rule knows nouns only by their form: a name, a word behind a determiner, or a topic word that is not right before
-the pronoun. It never says what a pronoun means;
-whoever finds one hanging quotes the sentence before it as well.
+The rule knows nouns only by their form: a name, a word behind a determiner, or a topic word. It never says what a
+pronoun means; whoever finds one hanging quotes the sentence before it as well.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from service.language.common_words import FUNCTION_WORDS
 from service.language.talk.words import EMPTY
 
 PRONOUNS = wordlists.words("it its they them their theirs he him his she her hers this that these those there")
-PEOPLE = wordlists.words("they them their theirs he him his she her hers")
+PERSONAL = wordlists.words("they them their theirs he him his she her hers its")
 DETERMINERS = wordlists.words(
     "a an the my your our his her its their this these those some any every each no another one two"
 )
@@ -30,8 +29,9 @@ EXPLETIVE = re.compile(
     r"|\b(?:so|such|think|know|believe|hope|said|say|says|sure|happy|glad|means?|meant|realized?|feel|felt|is|was"
     r"|all|now|except|given|like|how|learned|learnt|told|heard|found|(?<=\w)ly) that(?= (?:i|we|my|our|he|she|it"
     r"|they|the|a|you|people|everyone)\b)"
-    r"|\b(?:that|this|these|those) (?=(?!is\b|was\b|are\b|were\b|has\b|will\b|would\b|really\b|makes?\b|made\b"
-    r"|sounds?\b|means?\b)[a-z]{3,})"
+    r"|\b(?:this|these|that|those) (?:year|month|week|weekend|morning|evening|afternoon|time|summer|winter|spring"
+    r"|autumn"
+    r"|fall|day|days|way)\b"
     r"|\b(?:out|up|back|here|over|right|hi|hey|hello|in|get|go|been) there\b",
     re.IGNORECASE,
 )
@@ -46,24 +46,32 @@ CONTINUES = re.compile(
     re.IGNORECASE,
 )
 VERBAL = ("ed", "ing", "ly")
-TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\w.:]*|[.,;:!?]")
+MARKS = ".,;:!?–—-"
+BORDERS = wordlists.words("""
+    and but or so because 'cause cause when while since as if which who where though although until after before that
+""")
+TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\w.:]*|[.,;:!?–—-]")
 
 
 def hangs(sentence: str) -> bool:
-    """Whether a pronoun of the sentence has no noun before it in the sentence that it could mean."""
+    """Whether a pronoun of the sentence has no noun before it that it could mean: anywhere in the sentence for a person
+    or an owner, in an earlier clause for a thing."""
     text = EXPLETIVE.sub(" ", sentence.replace("’", "'"))
     tokens = [".", *TOKEN.findall(text), "."]
-    thing = maybe = False
+    noun = thing = False
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         stem = token.lower().partition("'")[0]
-        pointing = stem in PRONOUNS or (stem in ("one", "ones") and after in ".,;:!?" and before not in DETERMINERS)
-        if pointing and not thing:
+        standing = stem in ("one", "ones") and after in MARKS and before.lower() not in DETERMINERS
+        joining = stem == "that" and after not in MARKS and "'" not in token and before not in MARKS
+        if (stem in PRONOUNS or standing) and not joining and not (noun if stem in PERSONAL else thing):
             return True
-        thing = thing or maybe
-        named = token[0].isupper() and before not in ".!?" and stem not in FUNCTION_WORDS
-        governed = before.lower() in NOUN_IN_FRONT and stem not in FUNCTION_WORDS and len(stem) > 2
-        thing = thing or named or governed
-        maybe = len(stem) > 2 and stem.isalpha() and stem not in EMPTY and not stem.endswith(VERBAL)
+        if token.lower() in BORDERS or token in MARKS:
+            thing = thing or noun
+        elif stem.isalpha() and len(stem) > 2:
+            named = token[0].isupper() and before not in MARKS and stem not in FUNCTION_WORDS
+            governed = before.lower() in NOUN_IN_FRONT and stem not in FUNCTION_WORDS
+            topic = stem not in EMPTY and not stem.endswith(VERBAL)
+            noun = noun or named or governed or topic
     return False
 
 

@@ -49,7 +49,8 @@ SECOND_PERSON = re.compile(r"\b(?:you|your|yours|you'[a-z]+|yourself|u|ur)\b", r
 CHAT = re.compile(
     r"\b(?:can't wait|cannot wait|let me know|talk (?:to you )?(?:soon|later)|take care|good luck|no (?:worries"
     r"|problem)"
-    r"|you're welcome|my pleasure|i appreciate|thank you|thanks for|i (?:totally |really |completely )?(?:agree|get it"
+    r"|you're welcome|my pleasure|since (?:we|our) last|since we (?:chatted|talked|spoke|met)|long time no"
+    r"|i appreciate|thank you|thanks for|i (?:totally |really |completely )?(?:agree|get it"
     r"|understand|see what)|i (?:wonder|was wondering|have (?:a|one|another|some) questions?|forgot to (?:ask|mention))"
     r"|glad (?:to|you|that)|(?:hope|know|bet|think|sure|believe|wish|hear|see|love (?:how|that|your)|proud of|happy for"
     r"|excited for|sorry (?:to hear|about|for)|rooting for|here for) (?:that )?(?:you|your|you're|to hear|it))\b",

@@ -1,0 +1,322 @@
+"""One message, read with the turns before it: which of its sentences are kept, and what each hangs on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from service.language.talk import references, replies, worth
+from service.language.talk.dates import dated
+from service.language.talk.units import Unit, units
+from service.language.talk.worth import WORD
+
+USER, ASSISTANT = "User", "Assistant"
+SILENT_ROLES = frozenset({"system", "developer", "tool", "function"})
+ASSISTANT_ROLES = frozenset({"assistant", "ai", "model", "bot"})
+
+MAX_SENTENCES, MAX_CHARS, MAX_ASKED_CHARS = 3, 600, 200
+LONG_ANSWER_CHARS = 300
+"""An answer of an assistant from which on what was asked is remembered."""
+
+MIN_ASKED_TOPICS = 2
+TELLING = 2.5
+"""Worth of an earlier statement from which on it explains a later one; a mood explains nothing."""
+
+MAX_SHORT_QUESTION, MAX_FRAGMENT = 3, 8
+"""Words of a question that says too little by itself, and of an answer that may be no sentence."""
+
+CORRECTABLE = 6
+"""Sentences of the speaker, from the last on, that a correction may be about."""
+
+DOUBT = re.compile(
+    r"\b(?:maybe|perhaps|might|could be|probably|possibly|i think|i guess|i suppose|not sure|considering|thinking (?:of"
+    r"|about)|i hope|hopefully)\b",
+    re.IGNORECASE,
+)
+CERTAIN, UNCERTAIN = 0.95, 0.5
+"""Confidence of what was said outright, and of what was said with a doubt."""
+
+PAST = re.compile(
+    r"\b(?:was|were|had|did|went|got|took|made|met|found|bought|started|lost|came|gave|saw|\w{3,}ed)\b", re.IGNORECASE
+)
+
+Span = tuple[int, int, int]
+"""The place of a turn, and a half-open span of its characters."""
+
+
+class Turn(Protocol):
+    """What is read of a message."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def speaker(self) -> str: ...
+    @property
+    def said_at(self) -> datetime: ...
+    @property
+    def by_assistant(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was said before a piece, as it is put between speaker and words."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Sentences of one speaker. `context`: what stands between the speaker and them; `goes_on`: they hang on something
+    that the speaker told in an earlier turn; `concrete`: they name somebody, a number or a time. `spans`: where they
+    were said, their own first."""
+
+    speaker: str
+    body: str
+    spans: tuple[Span, ...]
+    context: str = ""
+    goes_on: bool = False
+    concrete: bool = False
+    correction: bool = False
+    confidence: float = CERTAIN
+
+    @property
+    def place(self) -> int:
+        return max(place for place, _, _ in self.spans)
+
+    @property
+    def text(self) -> str:
+        if self.context:
+            return f"{self.speaker}, {self.context}: {self.body}"
+        named = re.match(rf"{re.escape(self.speaker)}(?:['’]s?)? ", self.body, re.IGNORECASE)
+        return self.body if named else f"{self.speaker}: {self.body}"
+
+    def followed_by(self, piece: Piece) -> Piece:
+        """This piece with one that goes on with it behind."""
+        asked = f" ({piece.context})" if piece.context else ""
+        body, spans = f"{self.body}{asked} {piece.body}", (*self.spans, *piece.spans)
+        return replace(self, body=body, spans=spans, confidence=min(self.confidence, piece.confidence))
+
+    def behind(self, context: Context) -> Piece:
+        """This piece with what was said before."""
+        told = f"{context.text}, {self.context}" if self.context else context.text
+        return replace(self, context=told, spans=(*self.spans, context.span), goes_on=False)
+
+
+def said_before(turns: Sequence[Turn], place: int, names: Collection[str], *, look_back: int) -> Context | None:
+    """The last thing that the speaker of a turn told before it and that can stand alone, if it tells something."""
+    speaker = turns[place].speaker
+    for earlier in range(place - 1, max(place - look_back - 1, -1), -1):
+        if turns[earlier].speaker != speaker:
+            continue
+        told = [unit for unit in units(turns[earlier].text) if worth.is_statement(unit.text, names)]
+        for begin in range(len(told) - 1, max(len(told) - 1 - MAX_SENTENCES, -1), -1):
+            bare = worth.bare(told[begin].text, names)
+            if worth.worth(bare, names) >= TELLING and not references.hangs(bare):
+                return context_of(turns[earlier], earlier, told[begin:], names, speaker)
+    return None
+
+
+def context_of(turn: Turn, place: int, said: Sequence[Unit], names: Collection[str], to: str) -> Context:
+    """Sentences of an earlier turn as context of what `to` says."""
+    start, end = said[0].start, said[-1].end
+    text = " ".join(worth.bare(turn.text[start:end], names)[:MAX_ASKED_CHARS].split())
+    question = worth.is_question(said[-1].text)
+    by = "" if turn.speaker in (to, ASSISTANT) else f"{turn.speaker} "
+    verb = "asked by " if question and by else "asked " if question else "after "
+    return Context(f"{verb}{by}“{text}”", (place, start, end))
+
+
+class TurnReader:
+    """One message with the turns before it. `names`: of the speakers, lower case."""
+
+    def __init__(self, turns: Sequence[Turn], place: int, names: Collection[str], zone: ZoneInfo) -> None:
+        self.turns, self.place, self.names, self.zone = turns, place, names, zone
+        self.said = turns[place]
+        self.units = [] if self.said.role.lower() in SILENT_ROLES else units(self.said.text)
+
+    def pieces(self) -> list[Piece]:
+        """What is kept of the message, in order."""
+        answer = self._answer()
+        found: list[Piece] = [answer] if answer else []
+        at = len(found)
+        while at < len(self.units):
+            corrected = self._corrected(at) if replies.is_correction(self.units[at].text) else None
+            end = at + 1 if corrected or not self._is_kept(at) else self._end_of_group(at)
+            piece = corrected or (self._piece(at, end) if self._is_kept(at) else None)
+            found.extend([piece] if piece else [])
+            at = end
+        asked = None if found else self._asked()
+        return [asked] if asked else found
+
+    def _is_kept(self, at: int) -> bool:
+        unit = self.units[at]
+        if self.said.by_assistant and not unit.speaker:
+            return self._is_kept_of_assistant(unit)
+        if unit.listed:
+            return worth.features(unit.text, self.names).topics > 0 and worth.is_statement(unit.text, self.names)
+        if self.said.speaker == USER or unit.speaker:
+            return worth.is_worth_keeping(unit.readable, self.names, worth.KEPT_FROM_USER)
+        return worth.is_worth_keeping(unit.readable, self.names, worth.KEPT_FROM)
+
+    def _is_kept_of_assistant(self, unit: Unit) -> bool:
+        """What an assistant did or promised itself, in few words: "I've booked your flight for 3 May."; no advice."""
+        found = worth.features(unit.text, self.names)
+        brief = len(self.said.text) < LONG_ANSWER_CHARS and found.first_person
+        concrete = found.number or found.name or found.time
+        return brief and concrete and worth.is_worth_keeping(unit.readable, self.names)
+
+    def _end_of_group(self, at: int) -> int:
+        """The end of the run of sentences that belong together, from the kept one at `at`."""
+        end = at + 1
+        while end < len(self.units) and end - at < MAX_SENTENCES and self._joins(end):
+            if self.units[end].end - self.units[at].start > MAX_CHARS:
+                break
+            end += 1
+        return end
+
+    def _joins(self, at: int) -> bool:
+        """Whether a sentence goes on with the one before: it refers to it, both tell what happened, or it only
+        elaborates; a short one ("I'm vegan.") may be a state of its own, which can change."""
+        last, unit, bare = self.units[at - 1], self.units[at], self._bare(self.units[at])
+        if unit.speaker != last.speaker or unit.heading or unit.listed or replies.is_correction(unit.text):
+            return False
+        found = worth.features(bare, self.names)
+        if not self._is_kept(at):
+            return references.hangs(bare) and worth.is_statement(unit.text, self.names) and found.topics >= 2
+        told = PAST.search(last.text) is not None and PAST.search(bare) is not None
+        elaborates = found.words > worth.MAX_STATE_WORDS and not (found.name or found.number or found.time)
+        return told or elaborates or references.continues(bare)
+
+    def _bare(self, unit: Unit) -> str:
+        return worth.bare(unit.text, self.names)
+
+    def _piece(self, at: int, end: int) -> Piece | None:
+        """The sentences from `at` to `end`, with what their first one hangs on."""
+        context, goes_on = None, False
+        if not self.units[at].heading and references.hangs(self._bare(self.units[at])):
+            begin = self._begin_of(at)
+            if begin is None and at and not self._is_first_of_voice(at):
+                return None
+            context = self._question() if begin is None else None
+            goes_on = begin is None and not (context and self._is_clear(context))
+            at = at if begin is None else begin
+        said = self.units[at:end]
+        whole = self.said.text[said[0].start : said[-1].end] if len(said) > 1 else said[0].text
+        text = f"{said[0].heading} {whole}" if said[0].heading else worth.bare(whole, self.names)
+        return self._made(text, said[0].start, said[-1].end, context, said[0].speaker, goes_on=goes_on)
+
+    def _begin_of(self, at: int) -> int | None:
+        """The sentence before `at`, of the same voice, from which on the text can stand alone; None without one."""
+        for begin in range(at - 1, max(at - MAX_SENTENCES, -1), -1):
+            unit = self.units[begin]
+            if unit.speaker != self.units[at].speaker or unit.heading or worth.is_question(unit.text):
+                return None
+            stands = not references.hangs(self._bare(unit)) and worth.is_statement(unit.text, self.names)
+            if stands and len(WORD.findall(self._bare(unit))) >= 2:
+                return begin
+        return None
+
+    def _is_first_of_voice(self, at: int) -> bool:
+        """Whether nothing that tells something stands before a sentence in the message."""
+        return all(worth.worth(self._bare(unit), self.names) < 1 for unit in self.units[:at])
+
+    def _question(self) -> Context | None:
+        """The question that the turn before ends with, if another one asked it."""
+        if not self.place or self.turns[self.place - 1].speaker == self.said.speaker:
+            return None
+        other = self.turns[self.place - 1]
+        asked = units(other.text)
+        if not asked or not worth.is_question(asked[-1].text):
+            return None
+        return context_of(other, self.place - 1, asked[-1:], self.names, self.said.speaker)
+
+    def _is_clear(self, question: Context) -> bool:
+        """Whether a question says by itself what it is about; "Which line?" and "Where was it?" do not."""
+        place, start, end = question.span
+        bare = worth.bare(self.turns[place].text[start:end], self.names)
+        return len(WORD.findall(bare)) > MAX_SHORT_QUESTION and not references.hangs(bare)
+
+    def _answer(self) -> Piece | None:
+        """The first sentence as the answer to the question before, where it does not stand by itself."""
+        question = self._question() if self.units and not self.said.by_assistant else None
+        if question is None:
+            return None
+        first, asked = self.units[0], self.turns[self.place - 1].text[slice(*question.span[1:])]
+        declared = replies.declared(asked, first.text)
+        if declared is not None:
+            more = self._bare(first)
+            telling = len(first.text.split()) > MAX_SHORT_QUESTION and worth.worth(more, self.names) >= 1
+            return self._made(f"{declared} {more}" if telling else declared, first.start, first.end)
+        if not self._answers(first, asked):
+            return None
+        return self._made(first.text, first.start, first.end, question, goes_on=not self._is_clear(question))
+
+    def _answers(self, first: Unit, question: str) -> bool:
+        """Whether a sentence that cannot stand alone tells what the question asks for."""
+        bare = self._bare(first)
+        found = worth.features(bare, self.names)
+        if replies.is_offer(question) or not worth.is_statement(first.text, self.names) or not found.words:
+            return False
+        if not (found.topics > 1 or found.number or found.rare) or not replies.OPEN_QUESTION.search(question):
+            return False
+        alone = self._is_kept(0) and not references.hangs(bare) and worth.OF_SPEAKER.match(bare) is not None
+        return not alone and (found.words <= MAX_FRAGMENT or references.hangs(bare))
+
+    def _corrected(self, at: int) -> Piece | None:
+        """The statement that the sentence at `at` corrects, as it should have been."""
+        unit = self.units[at]
+        earlier = [turn for turn in self.turns[: self.place] if turn.speaker == self.said.speaker]
+        told = [each for turn in earlier for each in units(turn.text)] + self.units[:at]
+        for sentence in reversed(told[-CORRECTABLE:]):
+            bare = self._bare(sentence)
+            meant = replies.corrected(bare, unit.text) if worth.is_statement(sentence.text, self.names) else None
+            if meant is not None and meant != bare:
+                return replace(self._made(meant, unit.start, unit.end), correction=True)
+        rest = replies.LEAD.sub("", unit.text)
+        if not worth.is_worth_keeping(rest, self.names):
+            return None
+        return replace(self._made(rest, unit.start, unit.end), correction=True)
+
+    def _asked(self) -> Piece | None:
+        """What a user asked an assistant who answered at length, where the message tells nothing else."""
+        after = self.turns[self.place + 1] if self.place + 1 < len(self.turns) else None
+        if self.said.by_assistant or after is None or not after.by_assistant or len(after.text) < LONG_ANSWER_CHARS:
+            return None
+        for unit in self.units:
+            text = self._bare(unit)
+            if worth.features(text, self.names).topics >= MIN_ASKED_TOPICS and not worth.is_statement(text, self.names):
+                span = (self.place, unit.start, unit.end)
+                return Piece(self.said.speaker, f"{self.said.speaker} asked: {text[:MAX_ASKED_CHARS]}", (span,))
+        return None
+
+    def _made(
+        self,
+        text: str,
+        start: int,
+        end: int,
+        context: Context | None = None,
+        quoted: str | None = None,
+        *,
+        goes_on: bool = False,
+    ) -> Piece:
+        """A piece with its dates. `quoted`: who said it, where the message itself quotes somebody."""
+        text = " ".join(text.split())
+        text = text[:1].upper() + text[1:]
+        found = worth.features(text, self.names)
+        body = text if quoted else dated(text, self.said.said_at, self.zone)
+        return Piece(
+            quoted or self.said.speaker,
+            body,
+            ((self.place, start, end), *([context.span] if context else [])),
+            context.text if context else "",
+            goes_on,
+            (found.first_person or self.said.speaker == USER) and (found.name or found.number or found.time),
+            confidence=UNCERTAIN if DOUBT.search(text) else CERTAIN,
+        )
