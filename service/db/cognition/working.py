@@ -91,14 +91,26 @@ REMOVE = text("""
 """)
 CLEAR = text("DELETE FROM working_item WHERE workspace_id = :workspace AND session_id = :session")
 
-# A session of a run is named after the run, or after the id of its conversation.
+# A session of a run is named after the run, or after the id of its conversation. What was noted in a conversation is
+# its user's and agent's, also where the note does not say so; by its name alone only if nobody else has one like it.
 ERASE = text("""
     DELETE FROM working_item w
-    WHERE w.workspace_id = :workspace AND (CAST(:user_id AS text) IS NULL OR w.user_id = :user_id)
-      AND (CAST(:agent_id AS text) IS NULL OR w.agent_id = :agent_id)
-      AND (CAST(:channel AS text) IS NULL OR w.channel = :channel)
-      AND (CAST(:run_id AS text) IS NULL OR w.conversation_id = :run_id OR w.conversation_id IN (
-          SELECT c.id::text FROM conversation c WHERE c.workspace_id = :workspace AND c.external_id = :run_id))
+    WHERE w.workspace_id = :workspace AND (CAST(:channel AS text) IS NULL OR w.channel = :channel) AND (
+        ((CAST(:user_id AS text) IS NULL OR w.user_id = :user_id)
+         AND (CAST(:agent_id AS text) IS NULL OR w.agent_id = :agent_id)
+         AND (CAST(:run_id AS text) IS NULL OR w.conversation_id = :run_id OR w.conversation_id IN (
+             SELECT c.id::text FROM conversation c WHERE c.workspace_id = :workspace AND c.external_id = :run_id)))
+        OR EXISTS (
+            SELECT FROM conversation c
+            WHERE c.workspace_id = :workspace AND w.conversation_id IN (c.id::text, c.external_id)
+              AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
+              AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
+              AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+              AND (w.conversation_id = c.id::text OR (
+                  coalesce(w.user_id, c.user_id) IS NOT DISTINCT FROM c.user_id AND NOT EXISTS (
+                      SELECT FROM conversation other
+                      WHERE other.workspace_id = :workspace AND other.external_id = c.external_id
+                        AND other.user_id IS DISTINCT FROM c.user_id)))))
 """)
 
 SWEEP = text("SELECT sweep_working(:at, :batch)")

@@ -179,7 +179,7 @@ BEGIN
     UPDATE audit_log a SET query_text = NULL, metadata = '{}', config_snapshot = '{}', error_message = NULL,
         user_id = NULL, session_id = NULL, conversation_id = NULL, request_id = NULL, source_channel = NULL,
         target_channels = '{}', promoted_from_channel = NULL
-    WHERE a.workspace_id = this_workspace AND (a.affected_ids && memory_ids OR (of_memories IS NULL AND CASE
+    WHERE a.workspace_id = this_workspace AND (a.affected_ids && (memory_ids || turn_ids) OR (of_memories IS NULL AND CASE
         WHEN of_user IS NOT NULL THEN a.user_id = of_user OR a.metadata #>> '{covers,user_id}' = of_user
         ELSE (of_agent IS NULL OR of_agent IN (a.metadata #>> '{scope,agent_id}', a.metadata #>> '{covers,agent_id}'))
          AND (of_run IS NULL OR of_run IN (a.metadata #>> '{scope,run_id}', a.metadata #>> '{covers,run_id}')) END));
