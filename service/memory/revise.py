@@ -133,6 +133,9 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     if revision.text is not None and content_hash(draft.clean) != old.hash:
         weights = draft.term_weights.weights if draft.term_weights else None
         values |= updates.text_columns(draft.clean, weights) | _analysed(draft)
+        if old.t_invalid == old.temporal.valid_until:  # no end, or one that the old text named itself
+            since = old.t_valid if old.t_invalid is None else None
+            values |= {"t_valid": draft.given.t_valid or since, "t_invalid": draft.given.t_invalid}
     if revision.type is not None:
         kind = kinds.explicit(revision.type, revision.type_confidence)
         values |= {"type": str(kind.type), "type_confidence": kind.confidence, "classification_source": kind.source}

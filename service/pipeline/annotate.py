@@ -53,7 +53,16 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
     except LlmError:
         warning = "llm_unavailable: importance, temporal and categories come from the rules."
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))
-    return replace(draft, annotation=read_annotation(reply))
+    return _with_asked_end(replace(draft, annotation=read_annotation(reply)))
+
+
+def _with_asked_end(draft: Draft) -> Draft:
+    """The draft with the model's word on how long it holds, but where the text says so itself."""
+    asked, found = draft.annotation.temporal if draft.annotation else None, draft.temporal
+    if asked is None or found is None or draft.given.t_invalid is not None:
+        return draft
+    until = _later(asked.valid_until, draft.timestamp)
+    return replace(draft, temporal=replace(found, type=asked.type, valid_until=until))
 
 
 def read_annotation(reply: AnnotationReply) -> Annotation:
@@ -119,7 +128,21 @@ async def find_times(draft: Draft, res: Resources) -> Draft:
             mentions = await asyncio.wait_for(found, res.settings.temporal_timeout_ms / 1000)
         except (TimeoutError, Unavailable):
             warnings += ("temporal_timeout: times in the text were not read.",)
-    return replace(draft, temporal=_temporal(draft, mentions, zone), warnings=warnings)
+    draft = replace(draft, temporal=_temporal(draft, mentions, zone), warnings=warnings)
+    return draft if draft.options.record else _with_own_range(draft)
+
+
+def _with_own_range(draft: Draft) -> Draft:
+    """The draft valid from when until when its text says that it holds, unless the caller says so."""
+    given, named = draft.given, draft.temporal
+    if named is None or given.t_valid is not None or given.t_invalid is not None:
+        return draft
+    own = temporal.held(draft.clean, named.mentions, draft.timestamp)
+    if own is None:
+        return draft
+    since, until = own
+    given = replace(given, t_valid=since, t_invalid=until)
+    return replace(draft, given=given, temporal=replace(named, type=TemporalType.TEMPORAL, valid_until=until))
 
 
 def _temporal(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Temporal:
@@ -128,9 +151,6 @@ def _temporal(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Temp
     text, reference = draft.clean, draft.timestamp
     stated = draft.fact.tag if draft.fact else None
     tag = stated or temporal.tag(text, mentions, reference)
-    asked = draft.annotation.temporal if draft.annotation else None
-    if asked is not None:
-        return replace(asked, valid_until=_later(asked.valid_until, reference), tag=tag, mentions=tuple(mentions))
     try:
         kind, valid_until = temporal.validity(text, mentions, reference, zone)
     except OverflowError:  # in December 9999 the calendar ends before the appointment does

@@ -24,16 +24,16 @@ CONTENT: tuple[Stage, ...] = (
     pii.redact,
     size.summarise,
     embed.embed,
+    annotate.find_times,
     dedup.compare,
     dedup.decide,
     annotate.ask_model,
     annotate.rate_importance,
-    annotate.find_times,
     annotate.name_categories,
     annotate.classify,
     annotate.weigh_terms,
 )
-"""One text that is to become one memory."""
+"""One text that is to become one memory. Its times come before the decision, which compares them."""
 
 DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
 """Repeated when the neighbours changed between the decision and the lock."""

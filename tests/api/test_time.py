@@ -247,3 +247,45 @@ async def test_another_tenant_sees_nothing_of_then(client: AsyncClient, other_cl
     then = await moment(client, known, 0)
     assert await listed(other_client, as_of=then) == await search(other_client, as_of=then) == []
     assert (await other_client.get(f"/v1/memories/{known}", params={"as_of": then})).status_code == 404
+
+
+# -- what a text says of its own time ---------------------------------------------------------------------------------
+
+OWN_TIMES = [
+    ("Ann worked at Netflix from 2016 to 2020.", "2016-01-01T00:00:00+00:00", "2021-01-01T00:00:00+00:00"),
+    ("Ann is on leave until 5 March 2027.", None, "2027-03-06T00:00:00+00:00"),
+    ("From 1 May to 31 August 2027 Ann will be in Oslo.", None, "2027-09-01T00:00:00+00:00"),
+    ("Ann works from 9 to 5 every day.", None, None),
+    ("Ann works from Monday to Friday.", None, None),
+    ("The shop does not open until 5 March 2027.", None, None),
+    ("Ann has been in Oslo from 2016 to now.", None, None),
+    ("Ann lived in Rome from 2016 to 2020. She likes Rome.", None, None),
+]
+
+
+@pytest.mark.parametrize(("text", "t_valid", "t_invalid"), OWN_TIMES)
+async def test_a_range_that_a_text_names_is_its_validity(
+    client: AsyncClient, text: str, t_valid: str | None, t_invalid: str | None
+) -> None:
+    known = await get(client, await store(client, text))
+    assert (known["t_valid"], known["t_invalid"]) == (t_valid, t_invalid)
+    [kept] = await search(client, validity="exclude")
+    assert kept["id"] == known["id"]
+
+
+async def test_what_told_of_a_past_range_is_found_unless_another_day_is_asked_for(client: AsyncClient) -> None:
+    text = OWN_TIMES[0][0]
+    known = await store(client, text)
+    assert texts(await search(client, query="Where did Ann work?")) == [text]
+    assert texts(await search(client, valid_at="2018-01-01")) == texts(await listed(client, valid_at="2018-01-01"))
+    assert texts(await search(client, valid_at="2018-01-01")) == [text]
+    assert await search(client, valid_at="2024-01-01") == await listed(client, valid_at="2024-01-01") == []
+    await client.put(f"/v1/memories/{known}", json={"text": "Ann works at Google."})
+    now = await get(client, known)
+    assert (now["t_valid"], now["t_invalid"]) == (None, None)
+
+
+async def test_the_callers_times_count_before_those_of_the_text(client: AsyncClient) -> None:
+    known = await store(client, OWN_TIMES[0][0], t_invalid="2030-01-01T00:00:00Z")
+    now = await get(client, known)
+    assert (now["t_valid"], now["t_invalid"]) == (None, "2030-01-01T00:00:00+00:00")

@@ -23,6 +23,7 @@ from service.db.engine import Session
 from service.db.memories import memories, versions
 from service.db.memories.memories import COLUMNS, COUNTED, SORT_TYPES, PageKey, RowCount, SortOrder
 from service.db.scopes import Condition, typed
+from service.db.search.features import OPTIONAL
 from service.db.vectors import Half, cosine
 from service.domain.memory import Memory
 from service.domain.scope import Scope
@@ -80,7 +81,7 @@ BY_IDS = f"""
 
 TEXTS = """
     SELECT m.id, m.content, m.speaker, m.role, m."timestamp", NULLIF(m.mentions, '[]') AS mentions,
-           m.tag_prefixes && CAST(:tags AS text[]) AS tagged, least(m.valid_until, m.t_invalid) AS ended,
+           m.tag_prefixes && CAST(:tags AS text[]) AS tagged, {ended} AS ended,
            m.temporal_tag, m.importance, {cosine} AS cosine
     FROM {recorded}
     LEFT JOIN memory_vector v ON m.entry IS NULL AND v.workspace_id = :workspace AND v.memory_id = m.id
@@ -194,7 +195,8 @@ async def texts(
     """What ranking needs of at most `limit` memories, the newest first."""
     values = {**there.values, "query_vector": vector, "tags": list(tags), "limit": limit}
     compared = cosine("coalesce(v.embedding, b.before_embedding)")
-    statement = _filled(TEXTS, there.recorded, there.rows.sql, cosine=compared, generation=int(generation))
+    parts = {"cosine": compared, "ended": OPTIONAL["ended"], "generation": int(generation)}
+    statement = _filled(TEXTS, there.recorded, there.rows.sql, **parts)
     return await direct.fetch(session, statement.bindparams(bindparam("query_vector", type_=Half())), values)
 
 

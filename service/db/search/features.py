@@ -59,7 +59,8 @@ OPTIONAL: Mapping[str, str] = {
     "dated": "m.mentions <> '[]'",
     "tagged": "m.tag_prefixes && CAST(:tags AS text[])",
     "terms": "m.terms",
-    "ended": "least(m.valid_until, m.t_invalid)",
+    "ended": """CASE WHEN m.t_invalid = m.valid_until AND m.t_invalid <= m."timestamp" THEN NULL
+            ELSE least(m.valid_until, m.t_invalid) END""",
     "temporal_tag": "m.temporal_tag",
     "importance": "m.importance",
 }
@@ -98,7 +99,8 @@ class Features:
     BM25 >= 0, cosines -1..1, NaN where there is nothing to measure. `goal_linked`: to an active goal by hand, None
     without one; `goal_cosine`: to the nearest of them. `phrasing`: the texts that hold a question mark, with
     SHORT_TEXTS the short ones, too. `original_cosine`: to the vector of the query as it was sent, where another one
-    is searched with. `ended`: when it was over, by either of its ends. `dated`: whether it names a time.
+    is searched with. `ended`: when it was over, by either of its ends; None for what told of a time that was over.
+    `dated`: whether it names a time.
     """
 
     ids: Sequence[UUID]

@@ -6,7 +6,7 @@ from service.language.temporal.find import find
 from service.language.temporal.gate import may_have_time
 from service.language.temporal.recogniser import warm
 from service.language.temporal.tag import tag
-from service.language.temporal.validity import validity
+from service.language.temporal.validity import held, validity
 from service.language.temporal.window import window
 
-__all__ = ["find", "may_have_time", "tag", "validity", "warm", "window"]
+__all__ = ["find", "held", "may_have_time", "tag", "validity", "warm", "window"]

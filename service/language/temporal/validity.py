@@ -56,6 +56,34 @@ def validity(
     return TemporalType.TEMPORAL, max(bound).astimezone(UTC)
 
 
+_LINK = re.compile(r"(?:-|–|—|~|\b(?:to|until|till?|through|thru|and)\b)")
+_UNTIL = re.compile(r"(?:up\s+)?(?:until|till?|through|thru)\b")
+_STILL = re.compile(r"\b(?:now|today|present|date|currently|but|since|then)\b")
+_NEGATION = re.compile(r"\b(?:no|not|never|cannot|won['\u2019]t|\w+n['\u2019]t)\b")
+
+
+def held(text: str, mentions: Sequence[Mention], reference: datetime) -> tuple[datetime | None, datetime] | None:
+    """From when until when a statement of one sentence says that it holds, in UTC: "worked at Netflix from 2016 to
+    2020", "on leave until 5 March". A beginning that is still to come is left out: the plan is known before. None for
+    what holds again and again ("works from Monday to Friday"), for hours of a day, and for "not until Monday", which
+    begins then.
+    """
+    if len(mentions) != 1 or len(text) > MAX_CHARS or len(_sentences(text)) != 1:
+        return None
+    (mention,) = mentions
+    sentence, words = text.lower(), mention.text.lower()
+    if mention.kind != "range" or mention.ends_at is None or tense.is_habit(sentence) or _STILL.search(sentence):
+        return None
+    begins, ends = mention.begins_at, mention.ends_at
+    if begins is None:
+        return (None, ends) if _UNTIL.match(words) and not _NEGATION.search(sentence[: mention.start]) else None
+    if not _LINK.search(words) or ends - begins < timedelta(days=1):
+        return None
+    if not re.search(r"\d", words) and tense.lean(sentence, mention.start) is Lean.NONE:
+        return None
+    return begins if begins is not None and begins <= reference else None, ends
+
+
 def _sentences(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in gate.split(text) if text[start:end].strip(" .!?\n")]
 

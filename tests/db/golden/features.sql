@@ -39,7 +39,8 @@ SELECT m.id AS ids,
        m.mentions <> '[]' AS dated,
        m.tag_prefixes && CAST(:tags AS text[]) AS tagged,
        m.terms AS terms,
-       least(m.valid_until, m.t_invalid) AS ended,
+       CASE WHEN m.t_invalid = m.valid_until AND m.t_invalid <= m."timestamp" THEN NULL
+            ELSE least(m.valid_until, m.t_invalid) END AS ended,
        m.temporal_tag AS temporal_tag,
        m.importance AS importance
 FROM (SELECT * FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) OFFSET 0) m
