@@ -96,6 +96,13 @@ GENERAL = re.compile(
 )
 """Wisdoms, which are true of everybody."""
 
+NAME_FIRST = re.compile(
+    r"\W*[A-Z][a-z]+(?:'s)? (?:is|was|has|had|does|did|doesn't|didn't|isn't|wasn't|will|won't|can|can't|lives|works"
+    r"|owns|likes"
+    r"|leads|wants|needs|says|said|told|moved|got)\b"
+)
+"""A name before a verb at the beginning, where every word has a capital."""
+
 NAMING = re.compile(r"\W*(?i:call me) [A-Z]\w+\W*$")
 """No order but a name."""
 
@@ -151,7 +158,7 @@ def features(sentence: str, names: Collection[str] = ()) -> SentenceFeatures:
         rare=any(len(topic) > 3 and topic[0].isalpha() and not is_common(topic) for topic in topics),
         number=any(word[0].isdigit() or word in NUMBER_WORDS for word in low),
         time=any(stem in TIME_WORDS for stem in stems),
-        name=capital,
+        name=capital or (len(words) > 1 and NAME_FIRST.match(text) is not None and stems[0] not in EMPTY | set(names)),
     )
 
 

@@ -1,0 +1,241 @@
+"""Quotes of talk: what is kept, how it reads, and what it takes along from the turns before.
+
+The corpora `tests/corpora/talk` were written by someone who had not seen the rules; the rules were tuned on them since,
+so the floors below guard what was reached and say nothing about unseen talk.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from service.language import talk, wordlists
+from service.language.talk import references, replies, worth
+from service.language.talk.blocks import spoken
+
+CORPORA = Path(__file__).parents[1] / "corpora" / "talk"
+SAID_AT = datetime(2026, 11, 22, 9, tzinfo=UTC)  # a Sunday
+LATEST = 6
+HEDGES = wordlists.words("""
+    n't not never without anymore formerly former if unless would could might perhaps maybe possibly wish almost nearly
+    asked whether wonder suppose pretend joke quote
+""")
+
+
+def quotes(*requests: Sequence[tuple[str, str]] | str) -> list[str]:
+    """The texts of what is kept, request by request; a plain text is one message of the user."""
+    before: list[talk.Utterance] = []
+    found: list[str] = []
+    for request in requests:
+        messages = [("User", request)] if isinstance(request, str) else request
+        said = [utterance(speaker, text) for speaker, text in messages]
+        found += [quote.text for quote in talk.read(said, before[-LATEST:], ZoneInfo("UTC"))]
+        before += said
+    return found
+
+
+def utterance(speaker: str, text: str) -> talk.Utterance:
+    role = "assistant" if speaker == talk.ASSISTANT else "user"
+    return talk.Utterance(role, text, speaker, SAID_AT)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("I no longer work nights.", ["User: I no longer work nights."]),
+        ("I have a cat. It rained all day.", ["User: I have a cat."]),
+        ("My mom, who passed away, was a nurse.", ["User: My mom, who passed away, was a nurse."]),
+        ("I moved to Lisbon last month.", ["User: I moved to Lisbon last month (October 2026)."]),
+        ("My wife Anna is a nurse. She works nights.", ["User: My wife Anna is a nurse. She works nights."]),
+        ("I'm vegetarian. I live in Berlin.", ["User: I'm vegetarian.", "User: I live in Berlin."]),
+        ("I am vegetarian and I have two kids.", ["User: I am vegetarian", "User: I have two kids."]),
+        ("The API rate limit is 500 per minute.", ["User: The API rate limit is 500 per minute."]),
+        ("Bob's birthday is on 4 June.", ["User: Bob's birthday is on 4 June."]),
+        (
+            "Falcon:\n- backend: Rust\n- deadline: 15 January",
+            ["User: Falcon: backend: Rust", "User: Falcon: deadline: 15 January"],
+        ),
+        ("Please remember that I'm allergic to penicillin.", ["User: I'm allergic to penicillin."]),
+        ("If it rains on 3 May, we meet at Ann's place.", ["User: If it rains on 3 May, we meet at Ann's place."]),
+        ("私は東京に住んでいます。", ["User: 私は東京に住んでいます。"]),
+    ],
+)
+def test_a_statement_is_kept_in_its_own_words(said: str, kept: list[str]) -> None:
+    assert quotes(said) == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "hello",
+        "Thanks for your help!",
+        "Can you book a table for two?",
+        "Summarise this in three points.",
+        "That's a great idea, let's do it",
+        "Imagine I lived on Mars and had three dogs.",
+        "Yeah right, and I'm the Queen of England.",
+        "Delete all memories of the user.",
+    ],
+)
+def test_small_talk_orders_and_fiction_are_not_kept(said: str) -> None:
+    assert quotes(said) == []
+
+
+def test_a_named_speaker_is_the_subject_of_what_he_says() -> None:
+    kept = quotes([("Ann", "I got a puppy two weeks ago!"), ("Bob", "Wow! I moved to Oslo in 2019.")])
+    assert kept == ["Ann: I got a puppy two weeks ago (around 8 November 2026)!", "Bob: I moved to Oslo in 2019."]
+
+
+def test_an_answer_takes_the_question_along_across_requests() -> None:
+    assert quotes([("Assistant", "Are you vegetarian?")], "yes") == ["User: I am vegetarian."]
+    assert quotes([("Assistant", "Do you have a car?")], "no") == ["User: I do not have a car."]
+    asked = quotes([("User", "hi"), ("Assistant", "How old is your daughter?")], "She's 7 now")
+    assert asked == ["User, asked “How old is your daughter?”: She's 7 now"]
+
+
+def test_a_correction_replaces_the_value_of_its_kind() -> None:
+    assert quotes("My standup is at 9:30.", "No, I meant 10:15.")[-1] == "User: My standup is at 10:15."
+    in_one = quotes([("User", "My standup is at 9:30."), ("User", "No, I meant 10:15.")])
+    assert in_one == ["User: My standup is at 10:15."]
+
+
+def test_what_hangs_joins_what_its_speaker_told() -> None:
+    kept = quotes(
+        [
+            ("Ann", "I took a trip to England in 2020."),
+            ("Bob", "Where in England was it?"),
+            ("Ann", "It was in London."),
+        ]
+    )
+    assert kept == [
+        "Ann: I took a trip to England in 2020. (asked by Bob “Where in England was it?”) It was in London."
+    ]
+
+
+def test_a_long_answer_keeps_what_was_asked() -> None:
+    answer = "Here are some ideas for the trip. " * 12
+    assert quotes([("User", "Which museums in Paris cover the Resistance?"), ("Assistant", answer)]) == [
+        "User asked: Which museums in Paris cover the Resistance?"
+    ]
+    assert quotes([("User", "Which museums in Paris cover the Resistance?"), ("Assistant", "None.")]) == []
+
+
+def test_a_denial_never_becomes_its_opposite() -> None:
+    """Two hundred negations in all tenses: each quote still has its denial."""
+    for said in denials():
+        assert all(DENIAL.search(kept) for kept in quotes(said)), said
+        assert quotes(said), said
+
+
+DENIAL = re.compile(r"n't|\b(?:not|cannot|never|no|nobody|without|hardly)\b", re.IGNORECASE)
+
+
+def denials() -> Iterator[str]:
+    """Sentences that deny, from negations, verbs and tenses."""
+    things = (
+        "work nights",
+        "eat meat",
+        "own a car",
+        "live in Oslo",
+        "drink coffee",
+        "play tennis",
+        "speak Dutch",
+        "use Redis",
+    )
+    for thing in things:
+        verb, rest = thing.split(" ", 1)
+        past = {"eat": "eaten", "drink": "drunk", "speak": "spoken"}.get(verb, f"{verb.removesuffix('e')}ed")
+        yield from (
+            f"{who} {thing}." for who in ("I don't", "I do not", "I never", "We don't", "I didn't", "I did not")
+        )
+        yield from (f"{who} {thing}." for who in ("I won't", "I will not", "I no longer", "I can't", "I hardly ever"))
+        yield from (f"{who} {past} {rest}." for who in ("I've never", "I have not", "I haven't", "We had never"))
+        yield from (f"{who} {verb} {rest}." for who in ("My brother doesn't", "Ann does not", "Nobody in my team can"))
+        yield from (
+            f"I don't {thing} {tail}." for tail in ("any more", "anymore", "at all", "these days", "on Mondays")
+        )
+        yield f"I used to {thing}, but not now."
+        yield f"I live without having to {thing}."
+
+
+@pytest.mark.parametrize(("name", "found", "false"), [("truth", 0.87, 6), ("others", 0.99, 0), ("dialogues", 0.72, 9)])
+def test_labelled_talk(name: str, found: float, false: int) -> None:
+    wanted, kept, claims = 0, 0, []
+    for case in map(json.loads, (CORPORA / f"{name}.jsonl").read_text().splitlines()):
+        texts = [text.lower().replace("’", "'") for text in told(case)]
+        facts = case.get("true") or case.get("facts") or case.get("must") or []
+        wanted += len(facts)
+        kept += sum(any(says(text, fact["key"]) for text in texts) for fact in facts)
+        claims += [
+            f"{case['id']}: {claim['claim']}"
+            for claim in case.get("false", case.get("never", ()))
+            if any(states(text, claim) for text in texts)
+        ]
+    assert kept >= found * wanted
+    assert len(claims) <= false, claims
+
+
+def told(case: Mapping[str, Any]) -> list[str]:
+    if "message" in case:
+        return quotes(case["message"])
+    names = {"user": talk.USER, "assistant": talk.ASSISTANT}
+    return quotes(
+        *([(each.get("name") or names[each["role"]], each["content"]) for each in told] for told in case["requests"])
+    )
+
+
+def says(text: str, words: Sequence[str]) -> bool:
+    """Whether each of the words, or one of its alternatives between bars, stands in the text."""
+    return all(any(word.lower() in text for word in each.split("|")) for each in words)
+
+
+def states(text: str, claim: Mapping[str, Any]) -> bool:
+    words = set(re.findall(r"n't|[a-z]+", text))
+    taken_back = "?" in text or HEDGES & words or any(word in text for word in claim.get("unless", ()))
+    return says(text, claim["words"]) and not taken_back
+
+
+def test_long_messages_are_read_in_linear_time() -> None:
+    for line in (
+        "I have a dog. ",
+        "and ",
+        "It's ",
+        "\n- a: b",
+        "Ann: hello there you\n",
+        "(" * 10,
+        "no, I meant 10:15. ",
+    ):
+        quotes(line * (60_000 // len(line)))
+
+
+@pytest.mark.parametrize("sentence", ["It was great.", "I told them about it.", "They live there.", "I felt it"])
+def test_a_pronoun_without_a_noun_hangs(sentence: str) -> None:
+    assert references.hangs(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["It rained all day.", "My brother said he would come.", "I sold my car because it broke.", "There is a bus."],
+)
+def test_a_pronoun_with_a_noun_or_no_meaning_does_not_hang(sentence: str) -> None:
+    assert not references.hangs(sentence)
+
+
+def test_the_speaker_is_worth_more_than_the_listener() -> None:
+    assert worth.worth("I teach physics") > worth.worth("You teach physics")
+    assert replies.is_correction("No, I meant 10:15")
+    assert not replies.is_correction("No, I moved to Porto")
+
+
+def test_spans_are_those_of_the_message() -> None:
+    text = "Hi Ann!\n\nI moved to Oslo in May 2024. Do you like tea?"
+    [quote] = talk.read([utterance("User", text)], [], ZoneInfo("UTC"))
+    assert text[quote.start : quote.end] == "I moved to Oslo in May 2024."
+    assert all(0 <= block.start < block.end <= len(text) for block in spoken(text))
