@@ -1,7 +1,7 @@
 """Not PATCH and PUT of a memory (revise.py): carries out the edits that the curator or deduplication decided on.
 
 They follow the workspace's policy for contradictions. in_place: a memory is changed or archived under its id.
-supersede: both stay, the old one is valid until now and tied to the new one. prefer_old: the new one is not stored.
+supersede: both stay, the old one is valid until the new one begins and tied to it. prefer_old: the new one is not stored.
 flag_review: the new one waits until a person accepts it. See docs/decisions/019-contradiction-policy.md.
 """
 
@@ -60,11 +60,14 @@ class EditContext:
 
 
 def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
-    """What becomes of the memories that these edits contradict; a correction is always taken."""
+    """What becomes of the memories that these edits contradict; a correction is always taken. What begins later than
+    now leaves in place what holds until then."""
     if not any(each.action in CONTRADICTS and each.target for each in edits):
         return "in_place"
     correction = draft.fact is not None and draft.fact.correction
-    wanted = settings.contradiction_policy
+    wanted, since = settings.contradiction_policy, draft.given.t_valid
+    if wanted == "in_place" and since is not None and since > draft.received_at:
+        return "supersede"
     return "supersede" if correction and wanted != "in_place" else wanted
 
 

@@ -4,7 +4,7 @@ A memory that nothing has changed since is as its row says; another one as its f
 in `before`, unless that entry, or one before it, is the ADD. A purge takes history with it, so what it removed is
 nowhere. What is not kept in history (summary, use) is shown as it is now. See docs/time.md.
 
-Costs a look-up in the history of each row of the scope, and what has changed since: some 30 ms for 10,000 rows.
+Costs a look-up in the history of each row of the scope, and the reading of what has changed since.
 """
 
 from __future__ import annotations
