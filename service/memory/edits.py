@@ -1,8 +1,8 @@
 """Not PATCH and PUT of a memory (revise.py): carries out the edits that the curator or deduplication decided on.
 
 They follow the workspace's policy for contradictions. in_place: a memory is changed or archived under its id.
-supersede: both stay, the old one is valid until the new one begins and tied to it. prefer_old: the new one is not stored.
-flag_review: the new one waits until a person accepts it. See docs/decisions/019-contradiction-policy.md.
+supersede: both stay, the old one is valid until the new one begins and tied to it. prefer_old: the new one is not
+stored. flag_review: the new one waits until a person accepts it. See docs/decisions/019-contradiction-policy.md.
 """
 
 from __future__ import annotations
