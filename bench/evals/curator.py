@@ -21,12 +21,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from bench.evals.scoring import Score, read_rows
-from service.curator import offline
-from service.curator.offline import ShownMemory
+from service.curator.judge import judge
+from service.domain.decision import Neighbour, Statement
+from service.domain.text import CleanText
 from service.language import contrast
-from service.language.facts import Message, StatedFact, extract, read
+from service.language.facts import Message, StatedFact, extract
 from service.language.facts.values import stems
 
 # turns, updates, and what the two are called
@@ -88,12 +90,11 @@ def extraction(labelled: Iterable[dict[str, Any]]) -> dict[str, Score]:
 
 def verdict(row: dict[str, Any]) -> tuple[str, int | None]:
     """Returns the first action that the rules choose for a row, and the number of the memory it touches."""
-    fact = read(row["new"])
-    if fact is None:
-        return "add", None
-    known = [ShownMemory(number, text, SIMILARITY) for number, text in enumerate(row["old"], 1)]
-    first = offline.decide(fact, known)[0]
-    return first.action.lower(), first.target
+    known = [
+        Neighbour(UUID(int=number), CleanText(text), "", 1, SIMILARITY) for number, text in enumerate(row["old"], 1)
+    ]
+    first = judge(Statement(CleanText(row["new"])), known).edits[0]
+    return first.action.lower(), first.target.id.int if first.target else None
 
 
 def filing(labelled: Sequence[dict[str, Any]]) -> tuple[dict[str, Score], dict[str, Score]]:

@@ -1,21 +1,28 @@
-"""The dedup guard and the offline pair decision on labelled pairs.
+"""The dedup guard and the judgement of the rules on labelled pairs.
 
-No embedder takes part: the guard sees every pair as if its similarity were 0.98 or more, the decision as if it were in
-the band. So the figures show what the text rules contribute, on harder pairs than vectors would pass on.
+The guard sees every pair as if its similarity were 0.98 or more. The judgement sees the similarity that the local
+embedder gives. Both directions of a pair count. A state change is a contradiction out of a set about memories, not
+about
+pictures.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 from collections import Counter
 from pathlib import Path
+from uuid import UUID
 
-from bench.evals.pairs import LABELS, Pair, read
-from service.curator.rules import PairAction, decide_pair
+from bench.evals.pairs import LABELS, Pair, cosines, read
+from service.curator.judge import judge
+from service.domain.decision import Action, Decision, Neighbour, Statement
+from service.domain.text import CleanText
 from service.language import contrast
+from service.providers.local import LocalEmbedder
 
-BAND = (0.75, 0.85, 0.97)
-OPPOSED = ("contradiction", "different")
+STATE_CHANGES = "forget"
+"""Part of the source's name of the pairs about memories."""
 
 
 def guarded(pair: Pair) -> bool:
@@ -23,17 +30,13 @@ def guarded(pair: Pair) -> bool:
     return contrast.differs(pair.a, pair.b) is not None or not contrast.same_content_words(pair.a, pair.b)
 
 
-def verdicts(labelled: list[Pair], similarity: float) -> Counter[tuple[str, PairAction]]:
-    """Returns how often each label got each verdict, both directions counted."""
-    found: Counter[tuple[str, PairAction]] = Counter()
-    for pair in labelled:
-        for new, old in ((pair.a, pair.b), (pair.b, pair.a)):
-            found[pair.label, decide_pair(new, old, similarity).action] += 1
-    return found
+def judged(new: CleanText, old: CleanText, similarity: float) -> Decision:
+    """The judgement on a text beside one memory."""
+    return judge(Statement(new), (Neighbour(UUID(int=1), old, "", 1, similarity),))
 
 
 def report(path: Path) -> str:
-    """Returns the guard's table, the decision's tables at three similarities, and the shares that matter."""
+    """Returns the guard's table, the judgement's table, and the shares that matter."""
     labelled = read(path)
     lines = ["guard at 0.98                 pairs  held back  by reason"]
     for label in LABELS:
@@ -41,33 +44,48 @@ def report(path: Path) -> str:
         reasons = Counter(contrast.differs(pair.a, pair.b) or "words or none" for pair in chosen)
         told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
         lines.append(f"{label:<28} {len(chosen):>6} {sum(map(guarded, chosen)):>10}  {told}")
-    for similarity in BAND:
-        lines += ["", *_table(verdicts(labelled, similarity), similarity)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *_judgement(labelled, asyncio.run(_similarities(labelled)))])
 
 
-def _table(found: Counter[tuple[str, PairAction]], similarity: float) -> list[str]:
-    lines = [f"decision at {similarity:<16} " + " ".join(f"{verdict.value:>10}" for verdict in PairAction)]
-    for label in LABELS:
-        lines.append(f"{label:<28} " + " ".join(f"{found[label, verdict]:>10}" for verdict in PairAction))
-    updates = found["different", PairAction.REPLACE] + found["different", PairAction.MERGE]
+async def _similarities(labelled: list[Pair]) -> list[float]:
+    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(labelled) + 1, window=256)
+    try:
+        return [embedder.similarity(float(each)) for each in await cosines(embedder, labelled)]
+    finally:
+        await embedder.close()
+
+
+def _judgement(labelled: list[Pair], similarities: list[float]) -> list[str]:
+    found: Counter[tuple[str, Action]] = Counter()
+    changes: Counter[Action] = Counter()
+    for pair, similarity in zip(labelled, similarities, strict=True):
+        for new, old in ((pair.a, pair.b), (pair.b, pair.a)):
+            action = judged(new, old, similarity).edits[0].action
+            found[pair.label, action] += 1
+            if STATE_CHANGES in pair.source and pair.label == "contradiction" and new is pair.b:
+                changes[action] += 1
+    lines = ["judgement                        " + " ".join(f"{action.value:>7}" for action in Action)]
+    lines += [f"{label:<32} " + " ".join(f"{found[label, action]:>7}" for action in Action) for label in LABELS]
+    dropped, joined = (found["different", action] for action in (Action.NONE, Action.UPDATE))
+    one = found["duplicate", Action.NONE] + found["duplicate", Action.UPDATE]
     return [
         *lines,
-        f"duplicates kept as two rows          {_share(found, 'duplicate', PairAction.KEEP_BOTH)}",
-        f"contradictions dropped (must be 0)   {found['contradiction', PairAction.NONE]}",
-        f"contradictions that end the old text {_share(found, 'contradiction', PairAction.REPLACE)}",
-        f"different texts dropped              {found['different', PairAction.NONE]}",
-        f"different texts written over         {updates}",
+        f"duplicates joined                {_share(one, found, 'duplicate')}",
+        f"contradictions dropped           {found['contradiction', Action.NONE]} (must be 0)",
+        f"contradictions recognised        {_share(found['contradiction', Action.UPDATE], found, 'contradiction')}",
+        f"state changes recognised         {changes[Action.UPDATE]} of {changes.total()}",
+        f"different texts dropped          {_share(dropped, found, 'different')}",
+        f"different texts joined           {_share(dropped + joined, found, 'different')}",
     ]
 
 
-def _share(found: Counter[tuple[str, PairAction]], label: str, verdict: PairAction) -> str:
-    total = sum(count for (name, _), count in found.items() if name == label)
-    return f"{found[label, verdict]} of {total} ({found[label, verdict] / total:.0%})" if total else "no such pairs"
+def _share(count: int, found: Counter[tuple[str, Action]], label: str) -> str:
+    total = sum(each for (name, _), each in found.items() if name == label)
+    return f"{count} of {total} ({count / total:.1%})" if total else "no such pairs"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Dedup guard and offline decision on labelled pairs.")
+    parser = argparse.ArgumentParser(description="Dedup guard and judgement on labelled pairs.")
     parser.add_argument("path", type=Path, help="JSON lines with a, b, label")
     print(report(parser.parse_args().path))
 

@@ -35,18 +35,20 @@ COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts and their label; `licence` of the source, empty where the file names none."""
+    """Two texts and their label; `licence` and `source`, empty where the file names none."""
 
     a: CleanText
     b: CleanText
     label: str
     licence: str
+    source: str = ""
 
 
 def read(path: Path) -> list[Pair]:
     """Returns the labelled pairs of a JSON lines file."""
     return [
-        Pair(CleanText(row["a"]), CleanText(row["b"]), row["label"], row.get("licence", "")) for row in read_rows(path)
+        Pair(CleanText(row["a"]), CleanText(row["b"]), row["label"], row.get("licence", ""), row.get("source", ""))
+        for row in read_rows(path)
     ]
 
 

@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.decision import Evidence, Neighbour
+from service.domain.decision import Decision, Evidence, Neighbour, Statement
 from service.domain.fact import Fact
 from service.domain.filters import Filter
 from service.domain.kinds import Classification, Importance, MemoryType
@@ -186,6 +186,7 @@ class Draft:
     expired_duplicate_possible: bool = True  # False: looked for under the scope lock, and none was there
     dedup: Dedup | None = None
     evidence: Evidence | None = None
+    decision: Decision | None = None
     merged: MergedText | None = None
     context: TurnContext | None = None  # embed.surround
     annotation: Annotation | None = None  # annotate
@@ -208,6 +209,13 @@ class Draft:
         """The text after redaction; only stages behind PII may ask."""
         assert self.text is not None, "the PII stage has not run"
         return self.text
+
+    @property
+    def statement(self) -> Statement:
+        """The text as it is judged."""
+        given, correction = self.given, self.fact is not None and self.fact.correction
+        speaker = self.speech.speaker if self.speech else None
+        return Statement(self.clean, speaker, self.timestamp, given.t_valid, given.t_invalid, correction)
 
     @property
     def is_duplicate(self) -> bool:

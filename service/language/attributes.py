@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from service.language import wordlists
 from service.language.lexemes import lexemes
-from service.language.opposites import canonical
+from service.language.opposites import PASTS, canonical
 
 _SPEAKER = frozenset({"user", "i", "i'm", "i've", "i'd", "client", "we", "we're", "we've", "my", "our"})
 _NO_SUBJECT = _SPEAKER | wordlists.words("""
     no not never nobody someone somebody anyone anybody everyone everybody now currently today recently lately
     usually often always also still again really actually since generally normally sometimes typically please just
+    longer finally soon probably maybe both all even ever yet officially happily newly permanently
+    temporarily eventually simply truly definitely almost nearly exclusively only much so very too up
 """)
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[-.'’](?=[^\W_]))*")
 
@@ -38,7 +40,11 @@ _VERBS = frozenset(
         stop store struggle study suffer suggest support swim switch take talk teach tell think throw travel treat
         try turn understand update upgrade use visit volunteer wait wake walk want wash watch wear went win work
         worry write adore detest opt chose bought met saw spoke took drove wrote gave told thought felt left lost
-        made kept held paid sold sent spent sang swam ran ate drank came became began lay fell flew grew knew rode
+        made goes going consider call name rank rate register found relocate transfer return transition
+        recover hire ride wear retire resign commute enroll coach head chair owe charge expire renew weigh measure
+        contain
+        host donate save allow limit lease purchase adopt identify belong vote support date upgrade kept held paid
+        sold sent spent sang swam ran ate drank came became began lay fell flew grew knew rode
         sat slept stood taught threw understood woke wore won
     """)
     for stem in lexemes(word)
@@ -60,12 +66,14 @@ _PAST = wordlists.words("""
 @dataclass(frozen=True, slots=True)
 class AttributeClause:
     """A first, rough parse. `subject`: stems before the verb, without articles and without words for the speaker;
-    `owners`: those of them that end in 's; `verb`: its stem, "" when none is recognised; `past`: an event told."""
+    `owners`: those of them that end in 's; `verb`: its stem, "" when none is recognised;
+    `past`: an event told; `at`: the character where the verb begins."""
 
     subject: tuple[str, ...]
     owners: frozenset[str]
     verb: str
     past: bool
+    at: int
 
 
 def clause(text: str) -> AttributeClause:
@@ -73,30 +81,40 @@ def clause(text: str) -> AttributeClause:
 
     "There is no man" and "nobody" speak of the same as "a man" and "somebody": denial is not part of the subject.
     """
-    words = [match.group().casefold().replace("’", "'") for match in _WORD.finditer(text)]
+    found = list(_WORD.finditer(text))
+    words = [match.group().casefold().replace("’", "'") for match in found]
     if words[:1] == ["there"] and words[1:2] and words[1] in AUXILIARIES:
-        words = words[2:]
+        found, words = found[2:], words[2:]
     subject: list[str] = []
     owners: set[str] = set()
-    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+    for match, before, word, after in zip(found, ["", *words], words, [*words[1:], ""], strict=False):
         stems = lexemes(word)
         if _is_verb(before, word, after):
             verb = "be" if word in AUXILIARIES or not stems else stems[0]
-            return AttributeClause(tuple(subject), frozenset(owners), verb, word in _PAST or word.endswith("ed"))
+            past = word in _PAST or word in PASTS or word.endswith("ed")
+            return AttributeClause(tuple(subject), frozenset(owners), verb, past, match.start())
         if word.removesuffix("'s") not in _NO_SUBJECT:
             subject += stems
             owners.update(stems if word.endswith("'s") else ())
-    return AttributeClause(tuple(subject), frozenset(owners), "", False)
+    return AttributeClause(tuple(subject), frozenset(owners), "", past=False, at=len(text))
 
 
 def _is_verb(before: str, word: str, after: str) -> bool:
-    if word in AUXILIARIES:
+    if word in AUXILIARIES or word in ("get", "gets", "got") or (word in PASTS and before):
         return True
+    if before.endswith(("'s", "s'")):
+        return False
     # "the project lead is", "her plan works": what looks like a verb there is a noun
     if before in _DETERMINERS or after in _BE:
         return False
     stems = lexemes(word)
     return (bool(stems) and stems[0] in _VERBS) or (before != "" and word.endswith(("ing", "ed")))
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word is one of the common verbs, or ends like the past of one."""
+    stems = lexemes(word)
+    return word in _PAST or (bool(stems) and (stems[0] in _VERBS or word.endswith("ed")))
 
 
 def gathers(verb: str) -> bool:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from service.language import quantities, wordlists
 from service.language.common_words import FUNCTION_WORDS, is_common
 from service.language.lexemes import lexemes, stemmed_words
+from service.language.opposites import PASTS, canonical
 from service.language.quantities import TIMES
 
 _NEGATIONS = wordlists.words("""
@@ -112,21 +113,33 @@ def _negations(text: str) -> int:
 def _past_by_stem(text: str) -> dict[str, bool]:
     """Every word's stem, and under "be" the auxiliaries, with whether the text puts it into the past."""
     words = [word.casefold() for word in _WORD.findall(text)]
-    marks = {stem: word.endswith("ed") for word in words if word.isalpha() for stem in lexemes(word)}
+    marks = {
+        stem: word.endswith("ed") or word in PASTS
+        for word in words
+        if word.isalpha()
+        for stem in canonical(lexemes(word))
+    }
     auxiliaries = [word in _PAST for word in words if word in _PAST or word in _PRESENT]
     return marks | ({"be": any(auxiliaries)} if auxiliaries else {})
 
 
 def _names(text: str) -> Iterator[str]:
     """Words capitalised in mid-sentence, and at the head of a sentence when they are no ordinary word."""
+    headline = _is_headline(text)
     for match in _WORD.finditer(text):
         word = match.group()
         if not any(char.isupper() for char in word) or word.casefold() in FUNCTION_WORDS or word.casefold() in TIMES:
             continue
         head = text[: match.start()].rstrip(" \"'(")
         opening = not head or head[-1] in ".!?:\n"
-        if not opening or not is_common(word):
+        if not (opening or headline) or not is_common(word):
             yield word
+
+
+def _is_headline(text: str) -> bool:
+    """Whether most words have a capital, so that one means nothing."""
+    long = [word for word in _WORD.findall(text) if len(word) > 3 and word.isalpha()]
+    return len(long) > 3 and sum(word[0].isupper() for word in long) * 4 >= len(long) * 3
 
 
 def _spellings(word: str) -> set[str]:

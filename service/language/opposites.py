@@ -29,8 +29,24 @@ _SYNONYMS = """
     frightened; cilantro coriander; vacation holiday; sofa couch; flat apartment; maths math; eggplant aubergine;
     zucchini courgette; vet veterinarian; lawyer attorney; university uni; run jog; boss manager; coworker colleague;
     spouse partner; reside live dwell; mail email; drop fall; increase rise; pup puppy; girlfriend gf; boyfriend bf;
-    birthday bday; terrible awful
+    birthday bday; terrible awful; gray grey; permit allow let; hurt injure wound; photo picture image; elderly old;
+    lady woman women; man men; blast explosion; quake earthquake; arrest detain; dead die died kill; strong powerful;
+    program programme; uk britain; smoke smoker; allergic allergy allergies; purse bag handbag; chief chair head; shop
+    store; street road; sidewalk pavement; rock stone; cook prepare; kid children; hit strike
 """
+IRREGULAR_PASTS = """
+    go went gone; run ran; buy bought; eat ate eaten; drink drank; drive drove driven; ride rode ridden; swim swam; sing
+    sang; speak spoke spoken; write wrote written; win won; lose lost; make made; get got; take took taken; give gave
+    given;
+    sell sold; build built; meet met; leave left; find found; teach taught; think thought; feel felt; keep kept; hold
+    held;
+    pay paid; send sent; begin began begun; come came; become became; see saw seen; say said; tell told; know knew
+    known;
+    grow grew grown; fly flew flown; sleep slept; wake woke; wear wore worn; choose chose chosen; break broke broken;
+    forget forgot; lead led; spend spent; fall fell; catch caught; bring brought; sit sat; stand stood; understand
+    understood
+"""
+"""Verbs with the pasts that no stemmer knows."""
 _OPPOSITES = """
     love like enjoy adore prefer / hate dislike avoid despise loathe detest; enable / disable; allow permit / forbid
     ban block deny; accept approve agree / reject decline refuse disagree; increase rise raise grow / decrease drop
@@ -63,12 +79,26 @@ _LEVEL = (
     ),
     (re.compile(r"\bcycles to (\w+)|\bcommutes by bike\b", re.IGNORECASE), "takes the bike to work"),
     (re.compile(r"\bowns\b", re.IGNORECASE), "has"),
+    (re.compile(r"\b(?:does not|doesn't|do not|don't) like\b", re.IGNORECASE), "dislikes"),
+    (re.compile(r"\bcalled (?=[A-Z])"), "named "),
+    (re.compile(r"\b(?:NYC|New York City)\b"), "New York"),
+    (re.compile(r"\b(?:U\.S\.A?\.?|USA)(?=\W|$)"), "US"),
+    (re.compile(r"\b(?:U\.K\.|(?:Great )?Britain)(?=\W|$)"), "UK"),
+    (re.compile(r"\bU\.N\."), "UN"),
+    (re.compile(r"\b(\d+(?:\.\d+)?) ?(?:bn|billion|b)\b", re.IGNORECASE), r"\1 billion"),
     (re.compile(r"\b(?:wakes?|gets?|is) up (?:at|around)\b", re.IGNORECASE), "rises at"),
 )
 
 _CANON = {
     _stem(word): _stem(group.split()[0]) for group in _SYNONYMS.split(";") for word in group.split() if lexemes(word)
 }
+_CANON |= {
+    _stem(word): _CANON.get(_stem(group.split()[0]), _stem(group.split()[0]))
+    for group in IRREGULAR_PASTS.split(";")
+    for word in group.split()[1:]
+    if lexemes(word)
+}
+PASTS = frozenset(word for group in IRREGULAR_PASTS.split(";") for word in group.split()[1:])
 
 
 def _pairs() -> Iterable[frozenset[str]]:

@@ -166,3 +166,18 @@ def units(text: str) -> Iterator[str]:
         for unit in match.groups():
             if unit and unit.casefold() in _UNITS:
                 yield _UNITS[unit.casefold()]
+
+
+def has_unit(text: str) -> bool:
+    """Whether a text begins with a figure and its unit: "10 km", "40 hours"."""
+    match = _QUANTITY.match(text)
+    return match is not None and any(unit and unit.casefold() in _UNITS for unit in match.groups())
+
+
+def in_digits(text: str) -> str:
+    """The text with its small number words in digits, "one" aside: "three dogs" and "3 dogs" are the same."""
+    return _WRITTEN.sub(lambda found: _NUMBER_WORDS[found.group().casefold()], _HAS_ONE.sub(r"\1 1", text))
+
+
+_WRITTEN = re.compile(rf"\b(?:{'|'.join(f'{_FROM_ZERO} {_TENS}'.replace(' one ', ' ').split())})\b", re.IGNORECASE)
+_HAS_ONE = re.compile(r"\b(has|have) one\b(?= \w)", re.IGNORECASE)

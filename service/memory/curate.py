@@ -15,8 +15,9 @@ from datetime import timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service.curator import extract, fact_decisions
+from service.curator import decisions, extract
 from service.curator.extract import Extracted
+from service.curator.judge import judge
 from service.curator.sourcing import SourceMessage
 from service.db import caches, direct
 from service.db.direct import InsertBatch, NewRows
@@ -287,9 +288,9 @@ async def _decide(
 ) -> ConsideredFact:
     began = time.perf_counter()
     draft = replace(each.draft, seen=shown)
-    decision = apply.duplicate(draft) or fact_decisions.echo(draft.clean, recalled)
+    decision = apply.duplicate(draft) or decisions.said_back(draft.statement, recalled)
     if decision is None:
-        decision = await fact_decisions.decide(draft.clean, shown, res, llm=draft.options.use_llm)
+        decision = await decisions.decide(draft.statement, shown, res, llm=draft.options.use_llm)
     spent_ms = draft.timings_ms.get("decide", 0.0) + _since(began)
     draft = replace(draft, timings_ms={**draft.timings_ms, "decide": spent_ms})
     try:
@@ -394,7 +395,7 @@ def _targets(each: ConsideredFact) -> set[UUID | None]:
 def _by_rules(each: ConsideredFact, there: tuple[Neighbour, ...]) -> ConsideredFact:
     """A decision inside the lock, where no model can be asked."""
     draft = replace(each.draft, seen=there)
-    decision = apply.duplicate(draft) or fact_decisions.by_rules(draft.clean, there)
+    decision = apply.duplicate(draft) or judge(draft.statement, there)
     return replace(each, draft=draft, decision=decision, merged=apply.without_vectors(decision, draft))
 
 

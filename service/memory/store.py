@@ -74,7 +74,8 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     if target is not None and target not in {each.id for each in there}:
         raise Stale
     for each in there:
-        if each.similarity >= res.settings.dedup_near and seen.get(each.id) != each.version:
+        matters = each.similarity >= res.settings.dedup_near or each.id == target
+        if matters and seen.get(each.id) != each.version:
             raise Stale
     return replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
 

@@ -1,9 +1,8 @@
 """Deduplication: drops a text that is known already, and decides about one that is similar to a known one.
 
 An equal text is a duplicate at once. Otherwise the nearest live memories of exactly the same scope and channel are
-compared: a similarity of 0.98 or more makes a duplicate, 0.70 or more takes a decision, less is new. Two texts that
-differ in a number, a date, a negation or a name always take a decision, however similar they are
-(docs/decisions/011-similarity.md).
+compared: a similarity of 0.98 or more makes a duplicate unless the two differ in a number, a date, a negation or a name
+(docs/decisions/011-similarity.md); everything else takes a decision, by the model from 0.70 on, else by the rules.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.curator.decide import between, by_rules
+from service.curator import decisions
+from service.curator.judge import judge
 from service.db.engine import Session
 from service.db.search import deduplication
 from service.db.search.deduplication import Neighbours
@@ -35,9 +35,7 @@ async def compare(draft: Draft, res: Resources) -> Draft:
         found = await find_neighbours(session, draft, res)
     seen = found.neighbours
     settings = res.settings
-    dedup = await res.threads.run_if_long(
-        draft.clean, without_decision, draft, seen, settings.dedup_exact, settings.dedup_near
-    )
+    dedup = await res.threads.run_if_long(draft.clean, without_decision, draft, seen, settings.dedup_exact)
     return replace(draft, seen=seen, dedup=dedup)
 
 
@@ -58,12 +56,12 @@ async def defer_to_write(draft: Draft, res: Resources) -> Draft:
     return replace(draft, dedup=NEW)
 
 
-def without_decision(draft: Draft, seen: Sequence[Neighbour], exact: float, near: float) -> Dedup | None:
-    """The result that similarity alone gives, or None when it takes a decision. `seen`: nearest first."""
+def without_decision(draft: Draft, seen: Sequence[Neighbour], exact: float) -> Dedup | None:
+    """The result that needs no decision, or None. `seen`: nearest first."""
     equal = next((each for each in seen if each.hash == draft.hash), None)
     if equal is not None:
         return Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0)
-    if not seen or draft.embedding_status is not EmbeddingStatus.STORED or seen[0].similarity < near:
+    if not seen or draft.embedding_status is not EmbeddingStatus.STORED:
         return replace(NEW, similarity=seen[0].similarity if seen else None)
     first = seen[0]
     if first.similarity >= exact and is_same(draft.clean, first.text):
@@ -77,11 +75,14 @@ def is_same(new: str, old: str) -> bool:
 
 
 async def decide(draft: Draft, res: Resources) -> Draft:
-    """The draft with a decision. A merged text is redacted and embedded anew; if that fails both texts are kept."""
+    """The draft with a decision; a model is asked only about texts that are near.
+
+    A merged text is redacted and embedded anew; if that fails both texts are kept.
+    """
     if draft.dedup is not None:
         return draft
-    shown = [each for each in draft.seen if each.similarity >= res.settings.dedup_near]
-    decision = await between(draft.clean, shown, draft.scope.workspace_id, res, llm=draft.options.use_llm)
+    near = draft.seen[0].similarity >= res.settings.dedup_near
+    decision = await decisions.decide(draft.statement, draft.seen, res, llm=draft.options.use_llm and near)
     decided, written = with_decision(draft, decision), decision.edits[0].text
     if written is None or written == draft.clean or decided.is_duplicate:
         return decided
@@ -97,25 +98,20 @@ async def decide(draft: Draft, res: Resources) -> Draft:
 
 def decide_by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Draft:
     """The draft as the rules decide it next to `seen`; pure, so it also runs inside the scope lock."""
-    fresh = replace(draft, seen=seen, merged=None, evidence=None)
-    found = without_decision(fresh, seen, limits.dedup_exact, limits.dedup_near)
-    if found is not None:
-        return replace(fresh, dedup=found)
-    decision = by_rules(fresh.clean, [each for each in seen if each.similarity >= limits.dedup_near])
-    decided, written = with_decision(fresh, decision), decision.edits[0].text
-    if written is None or written == fresh.clean:
-        return decided
-    return replace(decided, merged=MergedText(written, content_hash(written), None))
+    fresh = replace(draft, seen=seen, merged=None, evidence=None, decision=None)
+    found = without_decision(fresh, seen, limits.dedup_exact)
+    return replace(fresh, dedup=found) if found is not None else with_decision(fresh, judge(fresh.statement, seen))
 
 
 def with_decision(draft: Draft, decision: Decision) -> Draft:
-    """The draft under a decision of one edit."""
-    (edit,) = decision.edits
+    """The draft under a decision, of which a single text takes the first edit."""
+    edit = decision.edits[0]
     target = edit.target
-    if target is None:
+    draft = replace(draft, evidence=decision.evidence, decision=decision)
+    if target is None or edit.earlier or edit.action is Action.DELETE:
         nearest = draft.seen[0].similarity if draft.seen else None
-        return replace(draft, evidence=decision.evidence, dedup=Dedup(DedupAction.STORED_NEW, None, nearest))
+        return replace(draft, dedup=Dedup(DedupAction.STORED_NEW, None, nearest))
     # an update that changes nothing would only make other writers decide again
     same = edit.action is Action.NONE or edit.text == target.text
     action = DedupAction.DUPLICATE_EXACT if same else DedupAction.UPDATED_EXISTING
-    return replace(draft, evidence=decision.evidence, dedup=Dedup(action, target.id, target.similarity))
+    return replace(draft, dedup=Dedup(action, target.id, target.similarity))

@@ -114,7 +114,7 @@ async def test_everything_good(client: AsyncClient, provider: Provider, tenant: 
     assert result["decision"] == {
         "source": "llm",
         "model": result["decision"]["model"],
-        "verdict": "update",
+        "verdict": "UPDATE",
         "reason": "both hold",
         "rejected": False,
     }

@@ -120,7 +120,7 @@ async def test_the_models_decision(
         second = await store(client, "Prefers morning meetings", None)
         assert second["dedup"]["action"] == action
         assert second["memory"] == (text or decision["text"])
-        assert (second["decision"]["source"], second["decision"]["verdict"]) == ("llm", decision["action"])
+        assert (second["decision"]["source"], second["decision"]["verdict"]) == ("llm", decision["action"].upper())
         kept = await read(client, first["id"])
         assert kept["memory"] == (decision["text"] if action == "updated_existing" else STORED)
         assert kept["hash"] == hashlib.md5(kept["memory"].encode()).hexdigest()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from uuid import uuid4
+
 from service.curator import prompts
+from service.domain.decision import Neighbour, Statement
 from service.domain.text import CleanText
 from service.language.facts.fact import CONFIDENCE
 
@@ -12,6 +16,10 @@ RULES = ("One fact per", "context", "twice", "strongly implied", "No guesses", "
 
 def text(value: str) -> CleanText:
     return CleanText(value)
+
+
+def shown(value: str, timestamp: datetime | None = None) -> Neighbour:
+    return Neighbour(uuid4(), text(value), "", 1, 0.8, timestamp)
 
 
 def test_one_line_per_message() -> None:
@@ -37,11 +45,11 @@ def test_extraction_is_asked_at_temperature_0_with_a_schema() -> None:
 
 def test_an_instruction_replaces_ours() -> None:
     assert prompts.extract([("user", text("x"))], "Only allergies.").system == "Only allergies."
-    assert prompts.decide_fact(text("x"), [], instruction="Always add.").system == "Always add."
+    assert prompts.decide(Statement(text("x")), [], instruction="Always add.").system == "Always add."
 
 
 def test_decision_rules() -> None:
-    asked = prompts.decide_fact(text("x"), []).system
+    asked = prompts.decide(Statement(text("x")), []).system
     for words in (
         "no stored memory holds this",
         "most\n  recent and accurate",
@@ -52,10 +60,16 @@ def test_decision_rules() -> None:
 
 
 def test_the_fact_and_then_the_memories_by_short_numbers() -> None:
-    asked = prompts.decide_fact(text("likes tea"), [text("likes coffee"), text("likes rain")])
+    asked = prompts.decide(Statement(text("likes tea")), [shown("likes coffee"), shown("likes rain")])
     assert asked.user.index("likes tea") < asked.user.index("[1] likes coffee") < asked.user.index("[2] likes rain")
     assert asked.temperature == 0
-    assert "(no stored memory is near)" in prompts.decide_fact(text("likes tea"), []).user
+    assert "(no stored memory is near)" in prompts.decide(Statement(text("likes tea")), []).user
+
+
+def test_a_model_is_told_when_each_was_said() -> None:
+    may, june = datetime(2026, 5, 2, 9, tzinfo=UTC), datetime(2026, 6, 1, 9, 30, tzinfo=UTC)
+    asked = prompts.decide(Statement(text("lives in Oslo"), said_at=may), [shown("lives in Rome", june)])
+    assert asked.user.endswith("Said at: new fact 2026-05-02 09:00, [1] 2026-06-01 09:30")
 
 
 def test_certainties() -> None:

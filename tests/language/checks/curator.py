@@ -1,14 +1,14 @@
-"""Checks of tests/corpora/curator: what a new text does to stored ones, decided without a model."""
+"""Checks of tests/corpora/curator: what a new text does to a stored one, decided without a model."""
 
 from __future__ import annotations
 
-from service.curator.offline import OfflineEdit, ShownMemory, decide
-from service.curator.rules import PairAction, decide_pair
+from uuid import UUID
+
+from service.curator.judge import judge
 from service.curator.sourcing import SourceMessage, placed
-from service.domain.decision import Action
+from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.fact import Fact
 from service.domain.text import CleanText
-from service.language.facts import read
 from service.providers.json_reply import as_list, parse_reply
 
 CONVERSATION = [
@@ -18,59 +18,29 @@ CONVERSATION = [
 ]
 
 
-def decided(new: str, old: str, similarity: float = 0.8) -> tuple[OfflineEdit, ...]:
-    """The edits that a new fact makes to one stored memory."""
-    fact = read(new)
-    assert fact is not None
-    return decide(fact, [ShownMemory(1, old, similarity)])
+def judged(old: str, new: str, similarity: float) -> Decision:
+    return judge(Statement(CleanText(new)), [Neighbour(UUID(int=1), CleanText(old), "", 1, similarity)])
 
 
-def check_offline_update(new: str, old: str, text: str, similarity: float) -> None:
-    first = decided(new, old, similarity)[0]
-    assert (first.action, first.target, first.text) == (Action.UPDATE, 1, text)
+def check_judged_add(old: str, new: str, similarity: float = 0.8) -> None:
+    """Both stay, and neither bears on the other."""
+    decision = judged(old, new, similarity)
+    assert ([edit.action for edit in decision.edits], decision.outdates) == ([Action.ADD], ())
 
 
-def check_offline_none(new: str, old: str) -> None:
-    assert [(edit.action, edit.target, edit.text) for edit in decided(new, old)] == [(Action.NONE, 1, None)]
+def check_judged_unsure(old: str, new: str, similarity: float = 0.8) -> None:
+    """Both stay, and the old one is marked."""
+    decision = judged(old, new, similarity)
+    assert ([edit.action for edit in decision.edits], decision.outdates) == ([Action.ADD], (UUID(int=1),))
 
 
-def check_offline_add(new: str, old: str) -> None:
-    assert [(edit.action, edit.target, edit.text) for edit in decided(new, old)] == [(Action.ADD, None, new)]
+def check_judged_none(old: str, new: str, similarity: float = 0.8) -> None:
+    assert [edit.action for edit in judged(old, new, similarity).edits] == [Action.NONE]
 
 
-def check_rules_none(new: str, old: str) -> None:
-    decision = decide_pair(new, old, 0.9)
-    assert (decision.action, decision.text) == (PairAction.NONE, None)
-
-
-def check_rules_replace(new: str, old: str) -> None:
-    decision = decide_pair(new, old, 0.9)
-    assert (decision.action, decision.text) == (PairAction.REPLACE, new)
-
-
-def check_rules_keep_both(new: str, old: str) -> None:
-    """Never dropped, never written over."""
-    assert decide_pair(new, old, 0.9).action is PairAction.KEEP_BOTH
-
-
-def check_rules_merge(new: str, old: str, text: str | None) -> None:
-    """`text`: the merged memory; None where both stay."""
-    decision = decide_pair(new, old, 0.85)
-    assert decision.text == text
-    assert decision.action is (PairAction.MERGE if text else PairAction.KEEP_BOTH)
-    assert decide_pair(new, old, 0.75).action is PairAction.KEEP_BOTH
-
-
-def check_rules_reworded(new: str, old: str) -> None:
-    """The text is stored as it was given, not as the plain words that both are compared in."""
-    assert decide_pair(new, old, 0.9).text == new
-
-
-def check_rules_without_content(new: str, old: str) -> None:
-    """A text without content words replaces nothing and is not dropped."""
-    assert decide_pair(new, old, 0.9).action is PairAction.KEEP_BOTH
-    assert decide_pair(old, new, 0.9).action is PairAction.KEEP_BOTH
-    assert decide_pair(old, old, 0.9).action is PairAction.NONE
+def check_judged_update(old: str, new: str, similarity: float = 0.8) -> None:
+    """The new text takes the place of the old one, as it was given."""
+    assert [(edit.action, edit.text) for edit in judged(old, new, similarity).edits] == [(Action.UPDATE, new)]
 
 
 def check_sourcing(text: str, message: int, *, correction: bool) -> None:

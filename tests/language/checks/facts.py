@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.evals import curator
-from service.curator import offline
-from service.curator.offline import ShownMemory
-from service.domain.decision import Action
 from service.language import facts
-from service.language.facts import Message, StatedFact, amend, is_echo, questions, run_ons, spelling, typos, verbs
+from service.language.echo import is_echo
+from service.language.facts import Message, StatedFact, amend, questions, run_ons, spelling, typos, verbs
 
 RECALLED = ["User lives in Oslo", "User likes green tea", "User's sister Una is a pilot"]
 
@@ -18,14 +15,6 @@ def stated(turns: Sequence[str]) -> tuple[StatedFact, ...]:
     """The facts of turns; one that begins with "A:" is the assistant's."""
     roles = [("assistant", turn[2:].strip()) if turn.startswith("A:") else ("user", turn) for turn in turns]
     return facts.extract([Message(role, text) for role, text in roles])
-
-
-def first_edit(old: str, new: str) -> tuple[Action, str | None]:
-    """What a new memory does to a stored one."""
-    fact = facts.read(new)
-    assert fact is not None
-    first = offline.decide(fact, [ShownMemory(1, old, 0.8)])[0]
-    return first.action, first.text
 
 
 def check_extract(turns: list[str], facts: list[str]) -> None:
@@ -57,24 +46,6 @@ def check_amended(earlier: str, value: str | None, fragment: str, amended: str |
 
 def check_answers(question: str, reply: str, statement: str | None) -> None:
     assert questions.statement(question, reply) == statement
-
-
-def check_replaced(old: str, new: str, text: str | None) -> None:
-    """`text`: what the stored memory becomes, when that is not the new text."""
-    assert first_edit(old, new) == (Action.UPDATE, text or new)
-
-
-def check_added(old: str, new: str) -> None:
-    assert first_edit(old, new)[0] is Action.ADD
-
-
-def check_already_known(old: str, new: str) -> None:
-    assert first_edit(old, new)[0] is Action.NONE
-
-
-def check_undecided(old: str, new: str) -> None:
-    """Thoughts and other people's circumstances end nothing."""
-    assert curator.verdict({"old": [old], "new": new}) == ("add", None)
 
 
 def check_echo(text: str) -> None:

@@ -1,126 +1,60 @@
-"""Decides what one new fact does to the nearest memories.
+"""Reads a model's answer about one statement, as far as it may count.
 
-The model's answer is checked before it counts: memories that were not shown are not touched, and no answer may retire
-more than it puts in place. One that fails the check is kept as rejected evidence and the rules decide. One call per
-fact: a batched call would mix up which numbers belong to which.
+The answer is checked before it counts: memories that were not shown are not touched, older news overwrites nothing, and
+no answer may retire more than it puts in place. What cannot be checked is left to the model: it may know that a vegan
+no
+longer likes steak, the rules do not. One that fails the check is kept as rejected evidence and the rules decide.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from service.curator import checks, model_calls, offline, prompts
-from service.curator.decide import BRIEF, RULES
-from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour
-from service.domain.temporal import TemporalTag
+from service.curator.judge import contradicts, is_later, judge
+from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Statement
 from service.domain.text import CleanText
-from service.errors import LlmError
-from service.language import contrast, facts
-from service.language.facts import StatedFact
-from service.language.facts.echo import content_words
+from service.language import claims, contrast
+from service.language.echo import content_words
 from service.providers.json_reply import as_list, readings
-from service.resources import Resources
 
 MAX_OPERATIONS = 20
 """Of one answer; an honest one has one to three."""
 
-PARAPHRASE = 0.85
-"""Similarity from which an assistant's sentence is a memory in other words (at 0.85 two may be one fact)."""
-
-
-async def decide(fact: CleanText, shown: Sequence[Neighbour], res: Resources, *, llm: bool) -> Decision:
-    """The decision on a fact next to `shown` (nearest first). Never raises for a failing model."""
-    if not llm or res.llm is None:
-        return await res.threads.run(by_rules, fact, shown) if len(fact) > BRIEF else by_rules(fact, shown)
-    if not shown:
-        nothing_near = Evidence("rules", RULES, "ADD", "no stored memory is near", ())
-        return Decision((Edit(Action.ADD, None, fact),), nothing_near)
-    custom = res.settings.custom_prompts.update_decision
-    prompt = prompts.decide_fact(fact, [each.text for each in shown], instruction=custom)
-    prompt_sha256 = hashlib.sha256(f"{prompt.system}\n{prompt.user}".encode()).hexdigest()
-    try:
-        reply = await model_calls.complete_uncached(res, prompt)  # an equal fact is found before anybody is asked
-    except LlmError as exc:
-        fallback = by_rules(fact, shown)
-        reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
-        warning = "llm_unavailable: a fact was decided by the rules."
-        return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
-    ids = tuple(each.id for each in shown)
-    evidence = Evidence("llm", reply.model or res.llm.model, "", "", ids, prompt_sha256, reply.text)
-    decision = checked(fact, shown, reply.text, evidence, may_drop=custom is not None)
-    cut = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
-    return replace(decision, warnings=(*decision.warnings, *cut))
-
-
-def echo(fact: CleanText, recalled: Sequence[Neighbour]) -> Decision | None:
-    """NONE for what an assistant merely said back out of memory; None when it is no echo, or nothing was recalled."""
-    if not recalled:
-        return None
-    same = next((each for each in recalled if _paraphrases(fact, each)), None)
-    if same is None and not facts.is_echo(fact, [each.text for each in recalled]):
-        return None
-    ids = tuple(each.id for each in recalled)
-    judged = Evidence("rules", RULES, "NONE", "the assistant said what was recalled to it", ids)
-    return Decision((Edit(Action.NONE, same or recalled[0]),), judged)
-
-
-def _paraphrases(fact: CleanText, memory: Neighbour) -> bool:
-    """Close in meaning, and nothing in it that the memory lacks: no figure, no name, no negation, no other tense."""
-    return memory.similarity >= PARAPHRASE and contrast.differs(fact, memory.text) is None
-
-
-def by_rules(fact: CleanText, shown: Sequence[Neighbour]) -> Decision:
-    """The offline decision; pure, so it also runs inside the lock."""
-    known = [offline.ShownMemory(number, each.text, each.similarity) for number, each in enumerate(shown)]
-    verdicts = offline.decide(_read(fact), known)
-    operations = tuple(
-        Edit(
-            verdict.action,
-            None if verdict.target is None else shown[verdict.target],
-            CleanText(verdict.text) if verdict.text else None,
-        )
-        for verdict in verdicts
-    )
-    verbs = "+".join(each.action for each in operations)
-    reason = "; ".join(dict.fromkeys(verdict.reason for verdict in verdicts))
-    ids = tuple(each.id for each in shown)
-    return Decision(_never_less(operations, fact), Evidence("rules", RULES, verbs, reason, ids))
-
-
-def _read(fact: CleanText) -> StatedFact:
-    """The fact taken apart; one that has no form we know is compared by its words alone."""
-    return facts.read(fact) or StatedFact(fact, "user", None, None, "positive", "implied", TemporalTag.CURRENT)
+MAX_ADDED_CHARS = 500
+"""How much longer than the statement and the memory together a text that unites them may be."""
 
 
 def checked(
-    fact: CleanText, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
+    statement: Statement, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
 ) -> Decision:
     """The model's answer as far as it may count. Pure. `may_drop`: an instruction of the workspace's own may want facts
     left out, by NONE."""
+    fact = statement.text
     listed = _listed(answer)
     if listed is None:
-        return _rejected(fact, shown, evidence, "the answer could not be read")
+        return _rejected(statement, shown, evidence, "the answer could not be read")
     read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
     operations = tuple(each for each in read if each is not None)
     if not operations:
-        return _rejected(fact, shown, evidence, "it names no memory that was shown")
+        return _rejected(statement, shown, evidence, "it names no memory that was shown")
     if not all(_grounded(each, fact) for each in operations):
-        return _rejected(fact, shown, evidence, "it writes what neither the fact nor the memory says")
+        return _rejected(statement, shown, evidence, "it writes what neither the fact nor the memory says")
     if any(_overwrites(each, fact) for each in operations):
-        return _rejected(fact, shown, evidence, "it puts the fact in the place of a memory about something else")
+        return _rejected(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
     meant = _meaningful(operations)
-    if not may_drop and any(_drops(each, fact, shown) for each in meant):
-        return _rejected(fact, shown, evidence, "it drops a fact that no memory says")
+    if not may_drop and any(_drops(each, statement, shown) for each in meant):
+        return _rejected(statement, shown, evidence, "it drops a fact that no memory says")
     deletes = [each for each in operations if each.action is Action.DELETE]
     touched = [each.target.id for each in operations if each.target is not None and each.action is not Action.NONE]
     if len(deletes) > 1 or len(set(touched)) < len(touched) or _deletes_unrelated(operations, fact):
-        return _rejected(fact, shown, evidence, "it would retire more than it puts in place")
+        return _rejected(statement, shown, evidence, "it would retire more than it puts in place")
     verbs = "+".join(each.action for each in operations)
-    judged = replace(evidence, verdict=verbs, reason="")
-    return Decision(_never_less(meant, fact), judged, _dropped(listed, None in read))
+    edits = _in_time(_never_less(meant, fact), statement)
+    return Decision(
+        edits, replace(evidence, verdict=verbs, reason=_why(listed) or evidence.reason), _dropped(listed, None in read)
+    )
 
 
 def _dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
@@ -131,29 +65,59 @@ def _dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
     return tuple(warnings)
 
 
+def _why(listed: Sequence[Any]) -> str:
+    """The model's own words for it, where it gave some."""
+    told = (each.get("reason") for each in listed if isinstance(each, dict))
+    return next((each for each in told if isinstance(each, str) and each), "")
+
+
+def _in_time(edits: tuple[Edit, ...], statement: Statement) -> tuple[Edit, ...]:
+    """What would end a memory that was said after the statement makes the statement history of that memory."""
+    late = [each.target for each in edits if each.target and each.action is not Action.NONE]
+    later = next((target for target in late if is_later(target, statement)), None)
+    return edits if later is None else (Edit(Action.NONE, later, earlier=True),)
+
+
 def _grounded(operation: Edit, fact: CleanText) -> bool:
-    """Whether a written text says no more than the fact and the memory it replaces, and keeps the fact's figures."""
+    """Whether a written text speaks of the fact, or of the memory it replaces, is not much longer than both, and keeps
+    the fact's figures."""
     text, target = operation.text, operation.target
     if text is None or text == fact:
         return True
-    if not checks.is_grounded(text, fact, target.text if target else ""):
+    memory = target.text if target else ""
+    known = content_words(fact) | content_words(memory)
+    if len(text) > len(fact) + len(memory) + MAX_ADDED_CHARS or (known and not known & content_words(text)):
         return False
     return operation.action is not Action.UPDATE or contrast.keeps_figures(text, fact)
 
 
 def _overwrites(operation: Edit, fact: CleanText) -> bool:
+    """Whether an update leaves nothing of a memory about something else: "moved to Porto" does not replace "owns a
+    dog"."""
     text, target = operation.text, operation.target
     if operation.action is not Action.UPDATE or text is None or target is None:
         return False
-    return checks.overwrites(text, fact, target.text)
+    return _apart(fact, target.text) and not content_words(text) & content_words(target.text)
 
 
-def _drops(operation: Edit, fact: CleanText, shown: Sequence[Neighbour]) -> bool:
-    """Whether a NONE would lose what no memory says."""
+def _apart(fact: str, memory: str) -> bool:
+    """Whether both are known to be about different attributes, or persons, and have no word in common."""
+    here, there = (
+        {(each.subject, slot.name) for slot in each.slots} for each in (claims.read(fact), claims.read(memory))
+    )
+    return bool(here or there) and not here & there and not content_words(fact) & content_words(memory)
+
+
+def _drops(operation: Edit, statement: Statement, shown: Sequence[Neighbour]) -> bool:
+    """Whether a NONE would lose what no memory says: a figure that none of those shown has, something else, or the
+    opposite."""
     target = operation.target
     if operation.action is not Action.NONE or target is None:
         return False
-    return checks.is_news(_read(fact), target.text, target.similarity, [each.text for each in shown])
+    told = " ".join(each.text for each in shown)
+    if not contrast.keeps_figures(told, statement.text) or _apart(statement.text, target.text):
+        return True
+    return contradicts(statement, target)
 
 
 def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
@@ -228,8 +192,8 @@ def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ..
     return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations
 
 
-def _rejected(fact: CleanText, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
-    fallback = by_rules(fact, shown)
+def _rejected(statement: Statement, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
+    fallback = judge(statement, shown)
     reason = f"{why}; the rules decided {fallback.evidence.verdict}"
     judged = replace(evidence, verdict=fallback.evidence.verdict, reason=reason, rejected=True)
     return replace(fallback, evidence=judged, warnings=(f"decision_rejected: {why}.",))

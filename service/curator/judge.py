@@ -1,0 +1,132 @@
+"""Decides without a model what one statement does to the memories near it.
+
+The one judgement for single texts, facts of conversations, batches, retries and jobs, and what a model's answer is held
+against. Every memory shown is related to the statement in the order in which the two were said; what was said later
+holds. Pure, so it also runs inside the scope lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from service.curator.compare import FactLink, LinkKind, relate
+from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement
+from service.domain.text import CleanText
+
+RULES = "rules:2"
+"""Name and version of the judgement, kept with each decision it makes."""
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A memory that bears on the statement. `later`: it was said, or began to hold, after the statement."""
+
+    memory: Neighbour
+    link: FactLink
+    later: bool
+
+
+def judge(statement: Statement, known: Sequence[Neighbour]) -> Decision:
+    """Returns what is to happen, with at least one edit. `known`: nearest first."""
+    related = [each for memory in known if (each := _related(statement, memory)) is not None]
+    edits, reasons = _edits(statement, related)
+    adds = any(each.action is Action.ADD for each in edits)
+    outdates = tuple(each.memory.id for each in related if each.link.kind is LinkKind.UNSURE and not each.later)
+    if outdates and adds:
+        reasons = [Reason.UNSURE]
+    elif not reasons:
+        reasons = [Reason.ANOTHER if known else Reason.NOTHING_NEAR]
+    verdict = "+".join(each.action for each in edits)
+    shown = tuple(each.id for each in known)
+    evidence = Evidence("rules", RULES, verdict, " ".join(dict.fromkeys(reasons)), shown)
+    return Decision(edits, evidence, outdates=outdates if adds else ())
+
+
+def contradicts(statement: Statement, memory: Neighbour) -> bool:
+    """Whether the memory cannot stay as it is beside the statement, whichever of the two was said later."""
+    found = _related(statement, memory)
+    return found is not None and found.link.kind is LinkKind.ENDS
+
+
+def is_later(memory: Neighbour, statement: Statement) -> bool:
+    """Whether the memory was said, or began to hold, after the statement; False where that is not known."""
+    return _dated(statement, memory) and _holds_from(memory) > _began(statement)
+
+
+def _related(statement: Statement, memory: Neighbour) -> Related | None:
+    later = is_later(memory, statement)
+    new, old = (memory.text, statement.text) if later else (statement.text, memory.text)
+    link = relate(new, old, memory.similarity, correction=statement.correction and not later)
+    return Related(memory, link, later) if link is not None else None
+
+
+def _dated(statement: Statement, memory: Neighbour) -> bool:
+    return (statement.t_valid or statement.said_at) is not None and (memory.t_valid or memory.timestamp) is not None
+
+
+def _began(statement: Statement) -> datetime:
+    """From when on it holds, as far as is known: the times of two statements are compared by this."""
+    return statement.t_valid or statement.said_at or _BEGINNING
+
+
+def _holds_from(memory: Neighbour) -> datetime:
+    return memory.t_valid or memory.timestamp or _BEGINNING
+
+
+def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
+    same = next((each for each in related if _says_it_all(each)), None)
+    if same is not None:
+        renewed = not same.later and _dated(statement, same.memory) and _began(statement) > _holds_from(same.memory)
+        ended = _ended(statement, [each for each in related if each is not same])
+        return (Edit(Action.NONE, same.memory, renewed=renewed), *_archived(ended)), [same.link.reason]
+    ends = [each for each in related if each.link.kind is LinkKind.ENDS]
+    later = [each for each in ends if each.later]
+    before = _ended(statement, ends)
+    if later:
+        following = min(later, key=lambda each: _holds_from(each.memory))
+        previous = before[0].memory if before else None
+        return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]
+    fuller = [each for each in related if each.link.kind is LinkKind.MORE and not each.later]
+    if _is_over(statement) or not (before or fuller):
+        return (Edit(Action.ADD, None, statement.text),), []
+    first = (before or fuller)[0]
+    text = CleanText(first.link.text) if first.link.text else statement.text
+    edits = (Edit(Action.UPDATE, first.memory, text), *_archived(before[1:]))
+    return edits, [first.link.reason]
+
+
+def _says_it_all(each: Related) -> bool:
+    """Whether nothing of the statement is news beside this memory."""
+    kinds = (LinkKind.SAME, LinkKind.MORE) if each.later else (LinkKind.SAME, LinkKind.LESS)
+    return each.link.kind in kinds
+
+
+def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
+    """What the statement ends, the memory it is written to first: by slot before by meaning, then the latest, then the
+    nearest. What had ended before is history and stays; of those found by meaning alone only the nearest goes."""
+    open_still = [
+        each
+        for each in related
+        if each.link.kind is LinkKind.ENDS
+        and not each.later
+        and not (each.memory.t_invalid is not None and each.memory.t_invalid <= _began(statement))
+    ]
+    by_slot = [each for each in open_still if each.link.by_slot]
+    if by_slot:
+        return sorted(by_slot, key=lambda each: _holds_from(each.memory), reverse=True)
+    return sorted(open_still, key=lambda each: -each.memory.similarity)[:1]
+
+
+def _archived(ended: Sequence[Related]) -> list[Edit]:
+    return [Edit(Action.DELETE, each.memory) for each in ended]
+
+
+def _is_over(statement: Statement) -> bool:
+    """Whether it tells of a time that was over when it was said."""
+    return (
+        statement.t_invalid is not None and statement.said_at is not None and statement.t_invalid <= statement.said_at
+    )

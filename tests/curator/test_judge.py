@@ -1,0 +1,274 @@
+"""What one statement does to the memories near it, decided without a model."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.curator.judge import contradicts, judge
+from service.domain.decision import Action, Edit, Neighbour, Reason, Statement
+from service.domain.text import CleanText
+from service.language import contrast
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def day(number: int) -> datetime:
+    return BEGINNING + timedelta(days=number)
+
+
+def memory(text: str, number: int = 1, *, similarity: float = 0.8, said_at: datetime | None = None) -> Neighbour:
+    return Neighbour(UUID(int=number), CleanText(text), "", 1, similarity, said_at)
+
+
+def edits(new: str, *known: str, similarity: float = 0.8) -> list[tuple[Action, int | None]]:
+    shown = [memory(text, number, similarity=similarity) for number, text in enumerate(known, 1)]
+    decision = judge(Statement(CleanText(new)), shown)
+    return [(edit.action, edit.target.id.int if edit.target else None) for edit in decision.edits]
+
+
+def test_nothing_known() -> None:
+    decision = judge(Statement(CleanText("User lives in Oslo")), [])
+    assert decision.edits == (Edit(Action.ADD, None, CleanText("User lives in Oslo")),)
+    assert decision.evidence.reason == Reason.NOTHING_NEAR
+
+
+def test_a_past_row_is_not_brought_back() -> None:
+    assert edits("User moved back to Berlin", "User used to live in Berlin", "User lives in Munich") == [
+        (Action.UPDATE, 2)
+    ]
+    assert edits("User moved back to Berlin", "User used to live in Berlin") == [(Action.ADD, None)]
+
+
+def test_a_plan_that_came_true_makes_way() -> None:
+    found = edits("User lives in Berlin", "User is moving to Berlin next month", "User lives in Munich")
+    assert sorted(found) == [(Action.DELETE, 1), (Action.UPDATE, 2)] or sorted(found) == [
+        (Action.DELETE, 2),
+        (Action.UPDATE, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("User: I moved to Bergen last month (October 2026).", "User lives in Oslo"),
+        ("Ann: I moved to Bergen.", "Ann: I live in Oslo."),
+        ("Ann moved to Bergen", "Ann: I live in Oslo."),
+        ("I moved to Bergen", "User: I live in Oslo."),
+    ],
+)
+def test_content_and_messages_are_judged_alike(new: str, old: str) -> None:
+    assert edits(new, old, similarity=0.6) == [(Action.UPDATE, 1)]
+
+
+@pytest.mark.parametrize("old", ["User: I live in Oslo.", "Bob: I live in Oslo.", "User's sister lives in Oslo"])
+def test_other_people_are_others(old: str) -> None:
+    assert edits("Ann: I moved to Bergen.", old) == [(Action.ADD, None)]
+
+
+def test_reasons_are_sentences_of_the_vocabulary() -> None:
+    for new, old, reason in (
+        ("User lives in Bergen", "User lives in Oslo", Reason.NEW_VALUE),
+        ("User no longer smokes", "User smokes", Reason.OPPOSITE),
+        ("User has a dog named Rex", "User has a dog", Reason.SAYS_MORE),
+        ("User has a dog", "User has a dog.", Reason.SAME_TEXT),
+    ):
+        assert judge(Statement(CleanText(new)), [memory(old)]).evidence.reason in (reason, Reason.CHANGE)
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def test_older_news_never_overwrites() -> None:
+    known = memory("User lives in Berlin", said_at=day(300))
+    decision = judge(Statement(CleanText("User lives in Paris"), said_at=day(10)), [known])
+    assert decision.edits == (Edit(Action.NONE, known, earlier=True),)
+    assert decision.evidence.reason == Reason.EARLIER
+
+
+def test_what_holds_later_counts_whenever_it_was_said() -> None:
+    known = replace(memory("User lives in Berlin", said_at=day(100)), t_valid=day(90))
+    statement = Statement(CleanText("User lives in Paris"), said_at=day(200), t_valid=day(5))
+    [edit] = judge(statement, [known]).edits
+    assert (edit.action, edit.earlier) == (Action.NONE, True)
+
+
+def test_of_one_moment_the_later_arrival_wins() -> None:
+    known = memory("User lives in Berlin", said_at=day(1))
+    assert judge(Statement(CleanText("User lives in Paris"), said_at=day(1)), [known]).edits[0].action is Action.UPDATE
+
+
+def test_the_same_said_again_renews() -> None:
+    known = memory("User lives in Berlin", said_at=day(1))
+    [edit] = judge(Statement(CleanText("User lives in Berlin."), said_at=day(9)), [known]).edits
+    assert (edit.action, edit.renewed) == (Action.NONE, True)
+
+
+def test_what_was_over_when_it_was_said_ends_nothing() -> None:
+    known = memory("User lives in Berlin", said_at=day(1))
+    over = Statement(CleanText("User lives in Rome"), said_at=day(90), t_valid=day(30), t_invalid=day(60))
+    assert judge(over, [known]).edits[0].action is Action.ADD
+
+
+SLOTS = {
+    "home": ["I live in {}.", "I moved to {}.", "User lives in {}", "I relocated to {} last week."],
+    "job": ["I work at {}.", "I joined {}.", "User works at {}", "I'm working for {} now."],
+    "lead": ["The lead of the Falcon project is {}.", "{} leads the Falcon project."],
+    "limit": ["The rate limit is {} per minute.", "The rate limit was raised to {} per minute."],
+}
+VALUES = ["Oslo", "Bergen", "Rome", "Lisbon", "Kiel", "York", "Graz", "Ghent", "Porto", "Brno"]
+
+
+def told(slot: str, seed: int) -> list[Statement]:
+    """Ten dated statements about one slot, each with a value of its own."""
+    rng = random.Random(seed)
+    values = [str(number) for number in range(100, 1_100, 100)] if slot == "limit" else VALUES
+    return [
+        Statement(CleanText(rng.choice(SLOTS[slot]).format(value)), said_at=day(7 * number))
+        for number, value in enumerate(rng.sample(values, len(values)))
+    ]
+
+
+def outcome(arriving: Sequence[Statement]) -> tuple[str, tuple[str, ...]]:
+    """The current text after all have arrived, and what it replaced, in the order in which that held."""
+    live: list[tuple[Neighbour, list[tuple[datetime, str]]]] = []
+    for number, statement in enumerate(arriving, 1):
+        assert statement.said_at is not None
+        now = statement.said_at, statement.text
+        decision = judge(statement, [each for each, _ in live])
+        for edit in decision.edits:
+            entry = next((each for each in live if edit.target and each[0].id == edit.target.id), None)
+            if edit.action is Action.ADD:
+                live.append((memory(statement.text, number, said_at=statement.said_at), []))
+            elif entry is not None and edit.action is Action.UPDATE:
+                live.remove(entry)
+                assert entry[0].timestamp is not None
+                past = [*entry[1], (entry[0].timestamp, entry[0].text)]
+                live.append((memory(statement.text, number, said_at=statement.said_at), past))
+            elif entry is not None and edit.earlier:
+                entry[1].append(now)
+    [(current, history)] = live
+    return current.text, tuple(text for _, text in sorted(history))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(SLOTS)), st.integers(0, 5), st.randoms(use_true_random=False))
+def test_the_order_of_arrival_makes_no_difference(slot: str, seed: int, shuffled: random.Random) -> None:
+    statements = told(slot, seed)
+    arriving = list(statements)
+    shuffled.shuffle(arriving)
+    current, history = outcome(arriving)
+    assert current == statements[-1].text
+    assert history == tuple(each.text for each in statements[:-1])
+
+
+# -- what never joins --------------------------------------------------------------------------------------------------
+
+TEMPLATES = (
+    "Order {n} was shipped to {city} on {date}.",
+    "Order {n} is delayed until {date}.",
+    "Order #{n} has {m} items.",
+    "Build {n} passed in {m} minutes.",
+    "Build {n} became the current build on {date}.",
+    "Deployment {n} switched node-{m} to version {m}.{k}.{n}.",
+    "Run {n} reached an accuracy of 0.{m}.",
+    "Experiment {n} switched to a batch size of {m}.",
+    "Invoice INV-{n} over {m} euros was paid on {date}.",
+    "Invoice {n} is due on {date}.",
+    "User ran {m} km on {date}.",
+    "Weight on {date}: {m}.{k} kg",
+    "On {date}, the temperature was {m} degrees.",
+    "User slept {k} hours on {date}.",
+    "Meeting on {date} at {k}:00 with {name} about the budget.",
+    "Meeting room {n} has {k} seats.",
+    "Ticket ABC-{n} moved to review.",
+    "Customer {n} lives in {city}.",
+    "Host 10.0.{k}.{n} is in {city}.",
+    "Flight LH{n} was rescheduled to {k}:30.",
+    "Patient {n} takes {m} mg of ramipril.",
+    "User transferred {m} euros to {name} on {date}.",
+    "{name} visited {city} on {date}.",
+    "File /var/log/app-{n}.log has {m} errors.",
+)
+RECORDS = 420
+"""Of each template: together ten thousand."""
+
+
+def records(template: str) -> list[str]:
+    """Records of one template, each with a number and a day of its own."""
+    rng = random.Random(template)
+    return [
+        template.format(
+            n=1000 + number,
+            m=rng.randrange(10, 99),
+            k=rng.randrange(1, 9),
+            city=rng.choice(VALUES),
+            name=rng.choice(("Ann", "Bob", "Dora", "Finn")),
+            date=f"{day(number):%Y-%m-%d}",
+        )
+        for number in range(RECORDS)
+    ]
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_records_of_one_template_all_live(template: str) -> None:
+    texts = records(template)
+    known = [memory(text, number, similarity=0.97, said_at=BEGINNING) for number, text in enumerate(texts, 1)]
+    rng = random.Random(1)
+    wrong = [
+        (text, edit.target and edit.target.text)
+        for place, text in enumerate(texts)
+        for edit in judge(
+            Statement(CleanText(text), said_at=BEGINNING),
+            [known[other] for other in {(place + 1) % RECORDS, *rng.sample(range(RECORDS), 4)} - {place}],
+        ).edits
+        if edit.action is not Action.ADD
+    ]
+    assert not wrong
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_what_differs_is_never_dropped(new: str, old: str) -> None:
+    [edit, *_] = judge(Statement(CleanText(new)), [memory(old, similarity=0.9)]).edits
+    if edit.action is Action.NONE and contrast.differs(new, old) is not None:
+        assert not contrast.names_only_in(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"), list(itertools.permutations(("Likes tea", "it is", "who are you", "!!", "??"), 2))
+)
+def test_what_has_no_content_replaces_nothing(new: str, old: str) -> None:
+    assert edits(new, old, similarity=0.9) == [(Action.ADD, None)]
+
+
+def test_two_preferences_of_a_kind_are_told_together() -> None:
+    [edit] = judge(
+        Statement(CleanText("Prefers morning meetings")), [memory("Prefers morning calls", similarity=0.85)]
+    ).edits
+    assert (edit.action, edit.text) == (Action.UPDATE, "Prefers morning calls and meetings")
+    assert edits("Prefers morning meetings", "Prefers morning calls", similarity=0.75) == [(Action.ADD, None)]
+    assert edits("User: I prefer morning meetings", "User: I prefer morning calls") == [(Action.ADD, None)]
+
+
+def test_what_may_be_outdated_is_marked() -> None:
+    decision = judge(Statement(CleanText("User drives a Skoda")), [memory("User drives a Fiat")])
+    assert [edit.action for edit in decision.edits] == [Action.ADD]
+    assert decision.outdates == (UUID(int=1),)
+    assert decision.evidence.reason == Reason.UNSURE
+
+
+def test_contradiction_works_both_ways() -> None:
+    earlier = memory("User lives in Berlin", said_at=day(1))
+    later = memory("User lives in Berlin", said_at=day(99))
+    statement = Statement(CleanText("User lives in Paris"), said_at=day(50))
+    assert contradicts(statement, earlier)
+    assert contradicts(statement, later)
+    assert not contradicts(statement, memory("User likes tea", said_at=day(1)))
