@@ -23,8 +23,8 @@ memory of 12 such cases lay at 0.36 to 0.79, those about something else at 0.13 
 HINTED = 0.2
 """What a verb of change adds where it is likely to be about the older statement's slot ("joined": the employer)."""
 PERHAPS = 0.38
-NEAR = 0.70
-"""Similarity below which two texts are never the same."""
+NEAR, NEAR_MORE = 0.70, 0.60
+"""Similarities below which two texts are never the same, and one never more of the other."""
 NEAR_TEXT = 0.9
 """Similarity from which one text with a word or two more is the same told better."""
 
@@ -75,12 +75,14 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
     if not new.words or not old.words or claims.apart(new.anchors, old.anchors):
         return None
     same_subject = _same_subject(new, old)
-    if similarity >= NEAR:
+    if similarity >= NEAR_MORE:
         same = same_subject and (
             _repeated(new, old) or _contained(new, old, similarity) or _gathered(new, old, similarity)
         )
-        if same or _reworded(new, old, similarity):
-            return same or _MORE
+        if same and (similarity >= NEAR or same.kind is LinkKind.MORE):
+            return same
+        if _reworded(new, old, similarity):
+            return _MORE
     if new.tentative and not old.tentative:
         return None
     by_slot = _by_slots(new, old, same_subject=same_subject)
@@ -414,9 +416,13 @@ def _newer_figure(new: Claim, old: Claim) -> FactLink | None:
         return None  # another occasion
     if new.measured or old.measured:
         return _UNSURE
-    if not times or _HABIT.search(new.text) or (new.clause.verb == old.clause.verb == "be" and new.subject):
+    set_once = new.clause.verb == old.clause.verb and new.clause.verb in _SCHEDULED and bool(new.subject)
+    if not times or new.now or set_once or _HABIT.search(new.text):
         return _NEW_VALUE
     return _UNSURE
+
+
+_SCHEDULED = frozenset({"be", *lexemes("expire start begin end leave close open depart arrive")})
 
 
 def _clock(claim: Claim) -> bool:
@@ -513,7 +519,7 @@ def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) ->
 
 def _back_to(new: Claim, old: Claim) -> bool:
     """Whether the older statement tells of the very thing that is so now: it is the one before that ends."""
-    value = new.text[len(new.head) :]
+    value = re.split(r"\b(?:to|into|with|at|joined|became)\b", new.text[len(new.head) :])[-1]
     names = contrast.names_only_in(f"x {value}", "")
     return bool(names) and not contrast.names_only_in(f"x {value}", old.text)
 

@@ -143,9 +143,7 @@ def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit 
         return Edit(Action.NONE, target)
     if action is Action.UPDATE:
         return Edit(Action.UPDATE, target, text or fact) if target else Edit(Action.ADD, None, text or fact)
-    if target is None:
-        return Edit(Action.NONE, shown[0]) if action is Action.NONE else None
-    return Edit(action, target)
+    return Edit(action, target) if target else None
 
 
 def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:

@@ -48,6 +48,7 @@ def content_words(text: str) -> frozenset[str]:
 
 def _of_the_user(sentence: str) -> str:
     """An assistant speaks to the user: "you live in Oslo" is "User lives in Oslo"."""
+    sentence = sentence.removeprefix("Assistant: ")
     for pattern, instead in _YOU:
         sentence = pattern.sub(instead, sentence)
     return sentence

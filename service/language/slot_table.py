@@ -52,7 +52,7 @@ _HOLDER = (
     r"(?:leads?|head|manager|owner|maintainer|director|chair|captain|coach|supervisor|boss|principal|mayor|president"
     r"|treasurer|secretary|ceo|cto|cfo|coo|contact(?: person)?|on-?call|scrum master|product owner|doctor|dentist"
     r"|landlord"
-    r"|teacher|therapist|roommate|flatmate|mentor|advisor|trainer)"
+    r"|teacher|therapist|best friend|roommate|flatmate|mentor|advisor|trainer)"
 )
 _GROUP = (
     r"(?:the |our |his |her |their |user's )?(?P<of>[\w' -]{0,40}?(?:team|project|group|department|squad|unit"
@@ -80,7 +80,7 @@ SLOTS: tuple[SlotRow, ...] = (
         r"(?:for|at|by) (?P<v>(?!home\b|night|least|noon|midnight|the (?:moment|office|weekend)|\d).+)",
         r"works? in (?P<v>(?:tech|finance|sales|marketing|retail|it|hr|healthcare|education|insurance|banking|law"
         r"|construction|logistics|research|media|advertising|hospitality|government|consulting)\b.*)",
-        rf"(?:joined|joins|hired by|recruited by|was with|started at|starts at) (?P<v>{_NAME}.+)",
+        rf"(?:re)?(?:joined|joins|hired by|recruited by|was with|started at|starts at) (?P<v>{_NAME}.+)",
         r"(?:new |a |his |her |their )?(?:job|position|role) (?:at|with|is at) (?P<v>.+)",
         r"co-?founded|founded|(?:quit|quits|left|lost|resigned from|was fired from|retired from|was laid off from)"
         r" (?:his|her|their|my|the|user's)?\s?(?P<job>job|position|work)\b",
@@ -90,6 +90,7 @@ SLOTS: tuple[SlotRow, ...] = (
         rf"{_TITLE} (?:at|of|for|with) (?P<w>{_NAME}.+)",
         r"(?P<v>unemployed|between jobs|retired|self-employed|freelancing|out of work)",
     ),
+    _row("employer", True, rf"is (?:back )?(?:at|with) (?P<v>{_NAME}\w+)(?= now\b|$)"),
     _row(
         "occupation",
         True,
@@ -143,15 +144,16 @@ SLOTS: tuple[SlotRow, ...] = (
     _row(
         "partner",
         True,
-        r"(?:wife|husband|girlfriend|boyfriend|partner|fianc[eé]e?|spouse) is (?:named |called )?(?P<v>[A-Z].+)",
+        r"(?:wife|husband|girlfriend|boyfriend|partner|fianc[eé]e?|spouse) is (?:named |called )?(?P<v>(?-i:[A-Z]).+)",
     ),
     _row(
         "school",
         True,
         r"(?:stud(?:ies|ied|ying) at|attend(?:s|ed|ing)|(?:re-?)?enroll?ed (?:at|in)|(?:is|was) a student at|goes to"
         r" school"
-        r" (?:at|in)|got into|accepted (?:at|into|to)) (?P<v>(?:the )?[A-Z].+)",
-        r"(?:transferred|transfers|switched|returned|went back) to (?P<v>[A-Z][\w.& ]*?)(?= (?:in|for|after|to)\b.*"
+        r" (?:at|in)|got into|accepted (?:at|into|to)) (?P<v>(?:the )?(?-i:[A-Z]).+)",
+        r"(?:transferred|transfers|switched|returned|went back) to (?P<v>(?-i:[A-Z])[\w.& ]*?)(?= (?:in|for|after"
+        r"|to)\b.*"
         r"(?:graduate|phd|degree|studies|school|program|master|bachelor|major|student))",
     ),
     _row(
@@ -173,14 +175,16 @@ SLOTS: tuple[SlotRow, ...] = (
         True,
         rf"(?:the |our |user's |current |new |acting |interim )*(?P<of>[\w' -]{{0,40}}?\b{_HOLDER}(?: (?:of|for)"
         rf" (?:the |our )?"
-        rf"[\w' -]{{1,40}}?)?) is (?:now |currently |going to be )?(?P<v>[A-Z].+)",
-        rf"^(?P<v>[A-Z][\w' -]{{0,30}}?) (?:now |currently )?{_HOLDS} {_GROUP}",
-        rf"^(?P<v>[A-Z][\w' -]{{0,30}}?) (?:is|became|becomes|was named|has become) (?:now |currently )?(?:the |our"
+        rf"[\w' -]{{1,40}}?)?) is (?:now |currently |going to be )?(?P<v>(?-i:[A-Z]).+)",
+        rf"^(?P<v>(?-i:[A-Z])[\w' -]{{0,30}}?) (?:now |currently )?{_HOLDS} {_GROUP}",
+        rf"^(?P<v>(?-i:[A-Z])[\w' -]{{0,30}}?) (?:is|became|becomes|was named|has become) (?:now |currently )?(?:the "
+        rf"|our"
         rf" )?(?:new )?"
         rf"(?:lead|head|manager|owner|director|maintainer|captain|coach|chair)(?: of| for) {_GROUP}",
         rf"{_GROUP} (?:is|are) (?:now |currently )?(?:led|headed|owned|managed|run|chaired|maintained|coached) by"
-        rf" (?P<v>[A-Z].+)",
-        rf"^(?P<v>[A-Z][\w' -]{{0,30}}?) (?:replaced|replaces|succeeded|succeeds) [A-Z]\w+(?: [A-Z]\w+)? (?:as"
+        rf" (?P<v>(?-i:[A-Z]).+)",
+        rf"^(?P<v>(?-i:[A-Z])[\w' -]{{0,30}}?) (?:replaced|replaces|succeeded|succeeds) (?-i:[A-Z])\w+(?:"
+        rf" (?-i:[A-Z])\w+)? (?:as"
         rf" )?(?:the )?"
         rf"(?:lead|head|manager|owner|director|maintainer|captain|coach|chair)(?: of| for) {_GROUP}",
     ),

@@ -139,8 +139,8 @@ async def test_classification(client: AsyncClient, provider: Provider) -> None:
         ({"action": "add"}, "ADD", False),
         ({"action": "update", "id": 1, "text": NEW}, "UPDATE", False),
         ('Sure! ```json\n{"action": "none", "id": 1}\n```', "NONE", False),
-        ({"action": "update", "id": 1, "text": ""}, "UPDATE", True),
-        ({"action": "update", "id": 1}, "UPDATE", True),
+        ({"action": "update", "id": 1, "text": ""}, "UPDATE", False),
+        ({"action": "update", "id": 1}, "UPDATE", False),
         ({"action": "update", "id": 2, "text": "x"}, "UPDATE", True),
         ({"action": "none", "id": 0}, "UPDATE", True),
         ({"action": "none"}, "UPDATE", True),
@@ -265,7 +265,8 @@ async def test_a_failing_model_fails_no_write(
     FAILURES[name](provider.chat)
     merged = await store(client, NEW)
     assert (merged["event"], merged["memory"]) == ("UPDATE", "Prefers morning calls and meetings")
-    assert merged["decision"]["source"] == "rules"
+    decided = merged["decision"]
+    assert (decided["source"], decided["rejected"]) == (("llm", True) if name == "truncated" else ("rules", False))
     untyped = await store(client, UNTYPED)
     assert untyped["event"] == "ADD"
     if name != "truncated":
