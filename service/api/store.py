@@ -192,6 +192,8 @@ async def _conversation(body: StoreRequest, caller: Caller, res: Resources) -> t
     scope = _scope(body, caller)
     texts, warnings = _texts(body, res)
     drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
+    if caller.may(Right.DELETE):
+        drafts = [replace(each, options=replace(each.options, may_delete=True)) for each in drafts]
     external_id = body.run_id or body.session_id
     return ConversationDraft(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
 

@@ -66,7 +66,8 @@ class CallerFields:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the request is treated. `record`: stored word for word (messages with infer=false)."""
+    """How the request is treated. `record`: stored word for word (messages with infer=false). `may_delete`: whether the
+    caller may, so that a message may ask to forget."""
 
     dedup: bool = True
     use_llm: bool = True
@@ -75,6 +76,7 @@ class Options:
     record: bool = False
     embed_later: bool = False
     dry_run: bool = False
+    may_delete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

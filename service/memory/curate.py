@@ -36,7 +36,7 @@ from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.text import CleanText
 from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
-from service.memory import apply, deferred, turns, write
+from service.memory import apply, deferred, forget_asked, turns, write
 from service.memory.record import ConversationDraft
 from service.memory.store import DECISIONS
 from service.memory.transactions import Stale, store_answer, write_transaction
@@ -86,7 +86,8 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     """Facts of the conversation, added, merged, or put in place of what they retire."""
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
-    source_messages = [_source_message(draft) for draft in messages]
+    asked = await forget_asked.read(messages, conversation.scope, res)
+    source_messages = [forget_asked.unasked(_source_message(draft), at, asked) for at, draft in enumerate(messages)]
     before = await _said_before(conversation, messages[0], res)
     began = time.perf_counter()
     try:  # the turns are embedded and weighed while the model reads them
@@ -99,16 +100,20 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
         return await _curate_later(conversation, messages, res, request, (*warnings, f"llm_unavailable: {exc.detail}"))
     facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)
-    if not facts:
+    warnings += tuple(each.warning for each in asked)
+    if not facts and not asked:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
     for attempt in range(DECISIONS + 1):
         last = attempt == DECISIONS
         facts = await _decided(facts, res)
         if conversation.dry_run:
-            return StoreResult(_previews(facts, res), warnings)
+            return StoreResult((*_previews(facts, res), *forget_asked.previews(asked, messages)), warnings)
         try:
             all_warnings = (*warnings, *_decision_warnings(facts))
-            outcomes = await _write(conversation, new_turns, facts, all_warnings, res, request, decide_inside=last)
+            forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
+            outcomes = await _write(
+                conversation, new_turns, facts, forgetting, all_warnings, res, request, decide_inside=last
+            )
         except (Stale, write.Gone):
             if last:
                 raise
@@ -305,6 +310,7 @@ async def _write(
     conversation: ConversationDraft,
     new_turns: Sequence[NewTurn],
     facts: Sequence[ConsideredFact],
+    forgetting: forget_asked.ForgettingInTalk,
     warnings: Sequence[str],
     res: Resources,
     request: WriteContext,
@@ -329,6 +335,7 @@ async def _write(
         await batch.flush()
         await sources.link(session, scope, unsure)
         await write.withdraw_older(session, scope.workspace_id, outcomes)
+        outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
         await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)
 

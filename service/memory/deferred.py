@@ -59,6 +59,7 @@ def to_json(conversation: ConversationDraft, instruction: str | None = None) -> 
         "infer": conversation.infer,
         "instruction": instruction,
         "use_llm": options.use_llm,
+        "may_delete": options.may_delete,
         "received_at": first.received_at.isoformat(),
         "dedup": options.dedup,
         "asked": _given_to_json(first),
@@ -78,6 +79,7 @@ def consolidation_payload(
         "run_id": conversation.scope.run_id,
         "instruction": conversation.instruction,
         "dedup": first.options.dedup,
+        "may_delete": first.options.may_delete,
         "asked": _given_to_json(first),
     }
 
@@ -86,7 +88,10 @@ def from_turns(
     payload: Mapping[str, Any], scope: Scope, turns: Sequence[TurnContent], now: datetime
 ) -> ConversationDraft:
     """The conversation of a consolidation payload, with its turns read back."""
-    given, options = _given(payload["asked"]), Options(dedup=payload["dedup"])
+    given, options = (
+        _given(payload["asked"]),
+        Options(dedup=payload["dedup"], may_delete=payload.get("may_delete", False)),
+    )
     whole = replace(scope, run_id=payload["run_id"])
     drafts = [
         Draft(whole, turn.text, given, options, now, Speech(turn.role, turn.speaker, turn.timestamp)) for turn in turns
@@ -118,7 +123,12 @@ def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraf
     user_id, agent_id, run_id, channel = stored["scope"]
     scope = Scope(workspace_id, user_id, agent_id, run_id, channel)
     given = _given(stored["asked"])
-    options = Options(dedup=stored["dedup"], use_llm=stored["use_llm"], record=not stored["infer"])
+    options = Options(
+        dedup=stored["dedup"],
+        use_llm=stored["use_llm"],
+        record=not stored["infer"],
+        may_delete=stored.get("may_delete", False),
+    )
     received_at = datetime.fromisoformat(stored["received_at"])
     drafts = [_draft(each, scope, given, options, received_at) for each in stored["messages"]]
     return ConversationDraft(
