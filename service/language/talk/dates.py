@@ -11,7 +11,8 @@ from service.domain.temporal import Mention
 from service.language import temporal
 
 ABSOLUTE = re.compile(
-    r"\b(?:1[89]|20)\d\d\b|\b\d{1,2}[./-]\d|\b(?:\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:jan|feb|mar|apr|may|jun|jul|aug"
+    r"\b(?:1[89]|20)\d\d\b|^(?:on )?the \d{1,2}(?:st|nd|rd|th)?\b|^\d{1,2}(?:st|nd|rd|th)$|\b\d{1,2}[./-]\d"
+    r"|\b(?:\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:jan|feb|mar|apr|may|jun|jul|aug"
     r"|sep|oct|nov|dec)"
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.? \d)",
     re.IGNORECASE,

@@ -45,6 +45,11 @@ CONTINUES = re.compile(
     r"|otherwise|therefore|that's why|that way|afterwards|besides)\b|no,|yes,)",
     re.IGNORECASE,
 )
+FRAGMENT = re.compile(
+    r"\W*(?:for|with|from|in|at|to|on|by|about|near|since|until|because|only|half|every|\d)\b", re.IGNORECASE
+)
+"""How an answer begins that is no sentence."""
+
 VERBAL = ("ed", "ing", "ly")
 MARKS = ".,;:!?–—-"
 BORDERS = wordlists.words("""

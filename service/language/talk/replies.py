@@ -61,7 +61,7 @@ CORRECTION = re.compile(
     r"|actually\W+)?(?:i (?:meant|mean)|it(?:'s| is)|that(?:'s| is|"
     r" should be)|make (?:that|it)|not)\b|i meant\b|i mean(?=,? \S+\W*$)|correction\W|scratch that\W|my (?:mistake"
     r"|bad)\W|(?:sorry|oops)\W+(?:i meant|it's|it is|that's|make that|not)\b"
-    r"|make (?:that|it)\b|let me correct\b|i misspoke\b|typo\W|\*(?=\w)|actually,?\s+(?:it(?:'s| is| was)|that(?:'s"
+    r"|make (?:that|it)\b|let me correct\b|i misspoke\b|typo\W|actually,?\s+(?:it(?:'s| is| was)|that(?:'s"
     r"| is| was)|make (?:that|it)|no)\b|"
     r"(?:that|it) should (?:be|have been|say|read)\b|i (?:said|wrote) .{1,40} but (?:i )?meant\b)",
     re.IGNORECASE,

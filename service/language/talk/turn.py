@@ -32,6 +32,7 @@ MAX_SHORT_QUESTION, MAX_FRAGMENT = 3, 8
 CORRECTABLE = 6
 """Sentences of the speaker, from the last on, that a correction may be about."""
 
+THANKS = re.compile(r"\b(?:thanks|thank you|thx|cheers|congrats|congratulations)\b", re.IGNORECASE)
 DOUBT = re.compile(
     r"\b(?:maybe|perhaps|might|could be|probably|possibly|i think|i guess|i suppose|not sure|considering|thinking (?:of"
     r"|about)|i hope|hopefully)\b",
@@ -115,10 +116,12 @@ def said_before(turns: Sequence[Turn], place: int, names: Collection[str], *, lo
     for earlier in range(place - 1, max(place - look_back - 1, -1), -1):
         if turns[earlier].speaker != speaker:
             continue
-        told = [unit for unit in units(turns[earlier].text) if worth.is_statement(unit.text, names)]
+        said = units(turns[earlier].text)
+        told = [unit for unit in said if worth.is_statement(unit.text, names)] or said
         for begin in range(len(told) - 1, max(len(told) - 1 - MAX_SENTENCES, -1), -1):
             bare = worth.bare(told[begin].text, names)
-            if worth.worth(bare, names) >= TELLING and not references.hangs(bare):
+            whole = turns[earlier].text[told[begin].start : told[-1].end]
+            if worth.worth(whole, names) >= TELLING and not references.hangs(bare):
                 return context_of(turns[earlier], earlier, told[begin:], names, speaker)
     return None
 
@@ -129,7 +132,7 @@ def context_of(turn: Turn, place: int, said: Sequence[Unit], names: Collection[s
     text = " ".join(worth.bare(turn.text[start:end], names)[:MAX_ASKED_CHARS].split())
     question = worth.is_question(said[-1].text)
     by = "" if turn.speaker in (to, ASSISTANT) else f"{turn.speaker} "
-    verb = "asked by " if question and by else "asked " if question else "after "
+    verb = "after " if not question else "after asking " if turn.speaker == to else "asked by " if by else "asked "
     return Context(f"{verb}{by}“{text}”", (place, start, end))
 
 
@@ -145,11 +148,14 @@ class TurnReader:
         """What is kept of the message, in order."""
         answer = self._answer()
         found: list[Piece] = [answer] if answer else []
-        at = len(found)
+        at = told = len(found)
         while at < len(self.units):
-            corrected = self._corrected(at) if replies.is_correction(self.units[at].text) else None
-            end = at + 1 if corrected or not self._is_kept(at) else self._end_of_group(at)
-            piece = corrected or (self._piece(at, end) if self._is_kept(at) else None)
+            corrects = not self.said.by_assistant and replies.is_correction(self.units[at].text)
+            piece, end = self._corrected(at) if corrects else None, at + 1
+            if piece is None and self._is_kept(at):
+                end = self._end_of_group(at)
+                piece = self._piece(at, end, told)
+            told = end if piece else told
             found.extend([piece] if piece else [])
             at = end
         asked = None if found else self._asked()
@@ -161,9 +167,7 @@ class TurnReader:
             return self._is_kept_of_assistant(unit)
         if unit.listed:
             return worth.features(unit.text, self.names).topics > 0 and worth.is_statement(unit.text, self.names)
-        if self.said.speaker == USER or unit.speaker:
-            return worth.is_worth_keeping(unit.readable, self.names, worth.KEPT_FROM_USER)
-        return worth.is_worth_keeping(unit.readable, self.names, worth.KEPT_FROM)
+        return worth.is_worth_keeping(unit.readable, self.names)
 
     def _is_kept_of_assistant(self, unit: Unit) -> bool:
         """What an assistant did or promised itself, in few words: "I've booked your flight for 3 May."; no advice."""
@@ -197,20 +201,29 @@ class TurnReader:
     def _bare(self, unit: Unit) -> str:
         return worth.bare(unit.text, self.names)
 
-    def _piece(self, at: int, end: int) -> Piece | None:
-        """The sentences from `at` to `end`, with what their first one hangs on."""
+    def _piece(self, at: int, end: int, told: int) -> Piece | None:
+        """The sentences from `at` to `end`, with what the first hangs on. Those before `told` are kept already."""
         context, goes_on = None, False
         if not self.units[at].heading and references.hangs(self._bare(self.units[at])):
             begin = self._begin_of(at)
             if begin is None and at and not self._is_first_of_voice(at):
                 return None
             context = self._question() if begin is None else None
-            goes_on = begin is None and not (context and self._is_clear(context))
-            at = at if begin is None else begin
+            known = begin is not None and begin < told
+            goes_on = known or (begin is None and not (context and self._is_clear(context)))
+            at = at if begin is None or known else begin
         said = self.units[at:end]
+        goes_on = goes_on or (context is None and self._is_faint(said))
         whole = self.said.text[said[0].start : said[-1].end] if len(said) > 1 else said[0].text
         text = f"{said[0].heading} {whole}" if said[0].heading else worth.bare(whole, self.names)
         return self._made(text, said[0].start, said[-1].end, context, said[0].speaker, goes_on=goes_on)
+
+    def _is_faint(self, said: Sequence[Unit]) -> bool:
+        """Whether people only tell one another how they feel, or what is true of everybody: it says something beside
+        what they told before, and nothing by itself."""
+        if self.said.speaker == USER or said[0].speaker or said[0].listed:
+            return False
+        return all(worth.is_faint(self._bare(unit), self.names) for unit in said)
 
     def _begin_of(self, at: int) -> int | None:
         """The sentence before `at`, of the same voice, from which on the text can stand alone; None without one."""
@@ -262,9 +275,12 @@ class TurnReader:
         """Whether a sentence that cannot stand alone tells what the question asks for."""
         bare = self._bare(first)
         found = worth.features(bare, self.names)
-        if replies.is_offer(question) or not worth.is_statement(first.text, self.names) or not found.words:
+        if replies.is_offer(question) or not worth.is_statement(first.text, self.names):
             return False
-        if not (found.topics > 1 or found.number or found.rare) or not replies.OPEN_QUESTION.search(question):
+        telling = found.topics or found.number or found.name
+        if not telling or THANKS.search(first.text):
+            return False
+        if not replies.OPEN_QUESTION.search(question) and not references.FRAGMENT.match(bare):
             return False
         alone = self._is_kept(0) and not references.hangs(bare) and worth.OF_SPEAKER.match(bare) is not None
         return not alone and (found.words <= MAX_FRAGMENT or references.hangs(bare))

@@ -13,11 +13,8 @@ from dataclasses import dataclass
 from service.language.common_words import is_common
 from service.language.talk.words import EMPTY, NUMBER_WORDS, ORDER_VERBS, TIME_WORDS
 
-KEPT_FROM = 2.0
-"""Worth from which a sentence is kept: four topic words, or two and the speaker ("I teach physics")."""
-
-KEPT_FROM_USER = 1.5
-"""The same for the user of an assistant, who talks less for the sake of talking."""
+KEPT_FROM = 1.5
+"""Worth from which a sentence is kept: three topic words, or one and the speaker ("I teach physics")."""
 
 MIN_WORDS = 2
 MAX_TOPIC_WORDS = 8
@@ -42,8 +39,15 @@ OPENING = re.compile(
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words; two of them count as one."""
 
-FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours|us)\b", re.IGNORECASE)
-OF_SPEAKER = re.compile(r"\W*(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
+FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours)\b", re.IGNORECASE)
+OF_SPEAKER = re.compile(r"\W*(?:(?:and|but|so|plus|also)\W+)?(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
+SPEAKER_DROPPED = re.compile(
+    r"\W*(?:just|been|got|went|had|lost|took|bought|made|met|started|finished|finally|gonna|wanna|gotta"
+    r"|\w+ing(?!\b[^.!?]*\b(?:is|are|was|were|can|has|makes?|made|helps?|brings?)\b))\b",
+    re.IGNORECASE,
+)
+"""A sentence without its "I": "Got a tattoo", "Working on a sequel"; not "Networking is great"."""
+
 POINTING = re.compile(r"\b(?:it|that|this|them|these|those|there|they)\b", re.IGNORECASE)
 SECOND_PERSON = re.compile(r"\b(?:you|your|yours|you'[a-z]+|yourself|u|ur)\b", re.IGNORECASE)
 CHAT = re.compile(
@@ -95,6 +99,13 @@ GENERAL = re.compile(
     re.IGNORECASE,
 )
 """Wisdoms, which are true of everybody."""
+
+MOOD = re.compile(
+    r"\b(?:feel|feels|feeling|felt|glad|happy|hopeful|optimistic|excited|thankful|grateful|proud|joy|lucky|love"
+    r"|loved|appreciate)\b",
+    re.IGNORECASE,
+)
+MIN_TOPICS_BESIDE_MOOD = 3
 
 NAME_FIRST = re.compile(
     r"\W*[A-Z][a-z]+(?:'s)? (?:is|was|has|had|does|did|doesn't|didn't|isn't|wasn't|will|won't|can|can't|lives|works"
@@ -177,6 +188,15 @@ def worth(sentence: str, names: Collection[str] = ()) -> float:
     return 0.5 * (told + state) - condition + found.first_person - 1.5 * found.second_person - 1.5 * general
 
 
+def is_faint(text: str, names: Collection[str] = ()) -> bool:
+    """Whether a bare sentence names nobody, no number and no time, and is about everybody or a mere mood."""
+    found = features(text, names)
+    if found.name or found.number or found.time:
+        return False
+    mood = MOOD.search(text) is not None and found.topics < MIN_TOPICS_BESIDE_MOOD
+    return mood or not (OF_SPEAKER.match(text) or SPEAKER_DROPPED.match(text))
+
+
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks: it ends with a question mark, or begins as a question to the listener."""
     if ASSUMED.match(sentence):
@@ -200,8 +220,8 @@ def is_order(text: str) -> bool:
     return len(words) == 1 or not SUBJECT_NEXT.match(words[1])
 
 
-def is_worth_keeping(sentence: str, names: Collection[str] = (), from_worth: float = KEPT_FROM) -> bool:
+def is_worth_keeping(sentence: str, names: Collection[str] = ()) -> bool:
     """Whether a sentence states something that a reader would want later."""
     text = bare(sentence, names)
     enough = features(text, names).words >= MIN_WORDS
-    return enough and is_statement(sentence, names) and worth(text, names) >= from_worth
+    return enough and is_statement(sentence, names) and worth(text, names) >= KEPT_FROM
