@@ -15,7 +15,6 @@ from service.db.roles import APP, WORKER
 from service.db.scopes import ScopeLocks
 from service.db.search.candidates import ScopeSummary
 from service.domain.clock import Clock, system_clock
-from service.domain.scope import Scope
 from service.errors import SchemaMismatch, StoreUnavailable
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import embedder_model, open_embedder, open_llm, open_reranker
@@ -24,7 +23,8 @@ from service.providers.reranker import Reranker
 from service.settings import Settings
 from service.threads import Threads
 
-ScopeKey = tuple[Scope, tuple[str, ...], int]
+ScopeKey = tuple[str, str, int]
+"""A part of a scope as SQL, its values, and how far rows are counted."""
 """A scope with its channels, and up to how many rows it is counted. What is remembered of it holds until a moment of
 the monotonic clock."""
 

@@ -57,6 +57,7 @@ PER_WORKSPACE = frozenset(
         "dedup_near",
         "expired_factor",
         "graph_enabled",
+        "include_shared",
         "memory_retention_days",
         "recency_half_life_days",
         "reinforce",
@@ -209,6 +210,7 @@ class Settings(BaseModel):
     content_long_limit: int = Field(10_000, ge=1)  # characters; a second warning, embeddings suffer
     temporal_timeout_ms: int = Field(300, ge=10)  # the recogniser's share of a request
     timezone: Zone = "UTC"  # IANA name for requests that give none
+    include_shared: bool = False  # reads see what the workspace shares, unless a request says otherwise
     batch_max_items: int = Field(100, ge=1, le=1_000)  # items of POST /v1/memories/batch
     messages_max_items: int = Field(500, ge=1, le=5_000)  # messages of one request
 

@@ -169,7 +169,9 @@ CREATE OR REPLACE FUNCTION count_scope_rows(
     of_agent text,
     of_run text,
     of_channels text[],
-    max_rows integer
+    max_rows integer,
+    match_any boolean,
+    with_shared boolean
 )
 RETURNS bigint
 LANGUAGE plpgsql STABLE
@@ -183,15 +185,13 @@ BEGIN
     RETURN (SELECT count(*) FROM (
         SELECT FROM memory m
         WHERE m.workspace_id = this_workspace
-          AND (of_user IS NULL OR m.user_id = of_user)
-          AND (of_agent IS NULL OR m.agent_id = of_agent)
-          AND (of_run IS NULL OR m.run_id = of_run)
+          AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
           AND (of_channels IS NULL OR m.channel = ANY (of_channels))
         LIMIT max_rows + 1
     ) counted);
 END $$;
 
-REVOKE EXECUTE ON FUNCTION count_scope_rows(text, text, text, text[], integer) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION count_scope_rows(text, text, text, text[], integer, boolean, boolean) FROM PUBLIC;
 
 -- functions/create_workspace.sql
 -- Makes a workspace with its first key. The one way to write before a workspace is known.
@@ -487,6 +487,32 @@ $$;
 REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_unembedded(interval, integer) TO loxodon_worker;
 
+-- functions/is_in_scope.sql
+-- Whether a memory with these ids is of a scope: it has every given id, or with `match_any` one of them; with
+-- `with_shared` also where it has none (service/db/scopes.py, matching). Without settings of its own, so that the planner
+-- puts its body in its place and finds the indexes of a scope; called by the functions of the owner alone.
+CREATE OR REPLACE FUNCTION is_in_scope(
+    user_id text,
+    agent_id text,
+    run_id text,
+    of_user text,
+    of_agent text,
+    of_run text,
+    match_any boolean,
+    with_shared boolean
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (NOT match_any
+        AND (of_user IS NULL OR user_id = of_user)
+        AND (of_agent IS NULL OR agent_id = of_agent)
+        AND (of_run IS NULL OR run_id = of_run)
+        AND NOT (with_shared AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL))
+    OR (match_any AND (user_id = of_user OR agent_id = of_agent OR run_id = of_run))
+    OR (with_shared AND user_id IS NULL AND agent_id IS NULL AND run_id IS NULL);
+
+REVOKE EXECUTE ON FUNCTION is_in_scope(text, text, text, text, text, text, boolean, boolean) FROM PUBLIC;
+
 -- functions/iso_seconds.sql
 -- Seconds since 1970 of an ISO 8601 text in the form that filters accept, else NULL. Time zone UTC where none is
 -- given.
@@ -531,7 +557,9 @@ CREATE OR REPLACE FUNCTION lexical_ids(
     query_bm25 sparsevec,
     scan_limit integer,
     candidate_limit integer,
-    min_candidates integer
+    min_candidates integer,
+    match_any boolean DEFAULT false,
+    with_shared boolean DEFAULT false
 )
 RETURNS TABLE (id uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -554,9 +582,7 @@ BEGIN
                     WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
                       AND workspace_terms(m.workspace_id, m.context_terms) && other_keys
                       AND m.context_terms <> '{}'
-                      AND (of_user IS NULL OR m.user_id = of_user)
-                      AND (of_agent IS NULL OR m.agent_id = of_agent)
-                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                       AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     LIMIT scan_limit
                 ) c
@@ -569,9 +595,7 @@ BEGIN
                     SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 AS distance FROM memory m
                     WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
                       AND m.context_terms <> '{}'
-                      AND (of_user IS NULL OR m.user_id = of_user)
-                      AND (of_agent IS NULL OR m.agent_id = of_agent)
-                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                       AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     LIMIT scan_limit
                 ) c
@@ -586,9 +610,7 @@ BEGIN
                     WHERE workspace_terms(m.workspace_id, m.terms) && keys
                       AND workspace_terms(m.workspace_id, m.terms) && other_keys
                       AND m.terms <> '{}'
-                      AND (of_user IS NULL OR m.user_id = of_user)
-                      AND (of_agent IS NULL OR m.agent_id = of_agent)
-                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                       AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     LIMIT scan_limit
                 ) c
@@ -601,9 +623,7 @@ BEGIN
                     SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
                     WHERE workspace_terms(m.workspace_id, m.terms) && keys
                       AND m.terms <> '{}'
-                      AND (of_user IS NULL OR m.user_id = of_user)
-                      AND (of_agent IS NULL OR m.agent_id = of_agent)
-                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                       AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     LIMIT scan_limit
                 ) c
@@ -615,10 +635,12 @@ BEGIN
 END $$;
 
 REVOKE EXECUTE ON FUNCTION
-    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer)
+    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
+                boolean)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer)
+    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
+                boolean)
     TO loxodon_app;
 
 -- functions/make_partition.sql
@@ -773,7 +795,9 @@ CREATE OR REPLACE FUNCTION narrow_ids(
     all_of integer[],
     any_of_1 integer[],
     any_of_2 integer[],
-    max_ids integer
+    max_ids integer,
+    match_any boolean DEFAULT false,
+    with_shared boolean DEFAULT false
 )
 RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -810,9 +834,7 @@ BEGIN
         IF smallest_share = share_all THEN
             WITH candidates AS MATERIALIZED (
                 SELECT m.id, m.workspace_id = this_workspace
-                    AND (of_user IS NULL OR m.user_id = of_user)
-                    AND (of_agent IS NULL OR m.agent_id = of_agent)
-                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     AND (since IS NULL OR m."timestamp" >= since)
                     AND (until IS NULL OR m."timestamp" <= until) AS in_scope
@@ -829,9 +851,7 @@ BEGIN
         ELSIF smallest_share = share_any_1 THEN
             WITH candidates AS MATERIALIZED (
                 SELECT m.id, m.workspace_id = this_workspace
-                    AND (of_user IS NULL OR m.user_id = of_user)
-                    AND (of_agent IS NULL OR m.agent_id = of_agent)
-                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     AND (since IS NULL OR m."timestamp" >= since)
                     AND (until IS NULL OR m."timestamp" <= until) AS in_scope
@@ -848,9 +868,7 @@ BEGIN
         ELSE
             WITH candidates AS MATERIALIZED (
                 SELECT m.id, m.workspace_id = this_workspace
-                    AND (of_user IS NULL OR m.user_id = of_user)
-                    AND (of_agent IS NULL OR m.agent_id = of_agent)
-                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     AND (since IS NULL OR m."timestamp" >= since)
                     AND (until IS NULL OR m."timestamp" <= until) AS in_scope
@@ -876,9 +894,7 @@ BEGIN
                 <= 2 * scan_limit THEN
         WITH candidates AS MATERIALIZED (
             SELECT m.id, m.workspace_id = this_workspace
-                AND (of_user IS NULL OR m.user_id = of_user)
-                AND (of_agent IS NULL OR m.agent_id = of_agent)
-                AND (of_run IS NULL OR m.run_id = of_run)
+                AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                 AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                 AND (since IS NULL OR m."timestamp" >= since)
                 AND (until IS NULL OR m."timestamp" <= until) AS in_scope
@@ -909,21 +925,24 @@ BEGIN
     END IF;
 
     -- 3. Counting a scope takes 0.1 ms per thousand rows.
-    IF num_nonnulls(of_user, of_agent, of_run) > 0 AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
-        scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope);
+    IF (with_shared OR num_nonnulls(of_user, of_agent, of_run) > 0)
+            AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
+        scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope, match_any, with_shared);
         IF scope_size <= medium_scope AND indexed_rows * smallest_share <= 1.5 * scope_size THEN
             RETURN narrow_scope_ids(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of_1, any_of_2,
-                                    max_ids);
+                                    max_ids, match_any, with_shared);
         END IF;
     END IF;
     RETURN NULL;
 END $$;
 
 REVOKE EXECUTE ON FUNCTION
-    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
+               boolean, boolean)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
+               boolean, boolean)
     TO loxodon_app;
 
 -- functions/narrow_scope_ids.sql
@@ -941,7 +960,9 @@ CREATE OR REPLACE FUNCTION narrow_scope_ids(
     all_of integer[],
     any_of_1 integer[],
     any_of_2 integer[],
-    max_ids integer
+    max_ids integer,
+    match_any boolean,
+    with_shared boolean
 )
 RETURNS uuid[]
 LANGUAGE plpgsql STABLE
@@ -959,9 +980,7 @@ BEGIN
     ids := ARRAY(
         SELECT m.id FROM memory m
         WHERE m.workspace_id = this_workspace
-          AND (of_user IS NULL OR m.user_id = of_user)
-          AND (of_agent IS NULL OR m.agent_id = of_agent)
-          AND (of_run IS NULL OR m.run_id = of_run)
+          AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
           AND (of_channels IS NULL OR m.channel = ANY (of_channels))
           AND (since IS NULL OR m."timestamp" >= since)
           AND (until IS NULL OR m."timestamp" <= until)
@@ -986,7 +1005,8 @@ BEGIN
 END $$;
 
 REVOKE EXECUTE ON FUNCTION
-    narrow_scope_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    narrow_scope_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
+                     boolean, boolean)
     FROM PUBLIC;
 
 -- functions/protect.sql
@@ -1416,7 +1436,9 @@ CREATE OR REPLACE FUNCTION tag_ids(
     of_channels text[],
     prefixes text[],
     scan_limit integer,
-    candidate_limit integer
+    candidate_limit integer,
+    match_any boolean DEFAULT false,
+    with_shared boolean DEFAULT false
 )
 RETURNS TABLE (id uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -1438,9 +1460,7 @@ BEGIN
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
                 m.metadata, true) && prefix_keys
           AND m.tag_prefixes && prefixes
-          AND (of_user IS NULL OR m.user_id = of_user)
-          AND (of_agent IS NULL OR m.agent_id = of_agent)
-          AND (of_run IS NULL OR m.run_id = of_run)
+          AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
           AND (of_channels IS NULL OR m.channel = ANY (of_channels))
         LIMIT scan_limit
     )
@@ -1448,8 +1468,8 @@ BEGIN
     ORDER BY c.created_at DESC, c.id LIMIT candidate_limit;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer) TO loxodon_app;
+REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean) TO loxodon_app;
 
 -- functions/workspace_terms.sql
 -- Terms hashed together with the workspace: a term that is common in one tenant's texts makes no posting list longer
@@ -1570,6 +1590,8 @@ CREATE TABLE memory (
 CREATE INDEX ix_memory_user ON memory (workspace_id, user_id, created_at DESC, id) WHERE user_id IS NOT NULL;
 CREATE INDEX ix_memory_agent ON memory (workspace_id, agent_id, created_at DESC, id) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_memory_run ON memory (workspace_id, run_id, created_at DESC, id) WHERE run_id IS NOT NULL;
+CREATE INDEX ix_memory_shared ON memory (workspace_id, created_at DESC, id)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 CREATE INDEX ix_memory_created ON memory (workspace_id, created_at DESC, id);
 CREATE INDEX ix_memory_timestamp ON memory (workspace_id, "timestamp" DESC);
 CREATE INDEX ix_memory_importance ON memory (workspace_id, importance DESC, "timestamp" DESC);
@@ -1607,12 +1629,19 @@ CREATE INDEX ix_memory_agent_bm25 ON memory (workspace_id, agent_id, channel)
     INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, user_id,
              bm25, context_bm25)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
+CREATE INDEX ix_memory_shared_bm25 ON memory (workspace_id, channel)
+    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, bm25, context_bm25)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL
+      AND cardinality(terms) + cardinality(context_terms) <= 120;
 CREATE INDEX ix_memory_user_many_terms ON memory (workspace_id, user_id)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
 CREATE INDEX ix_memory_agent_many_terms ON memory (workspace_id, agent_id)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
 CREATE INDEX ix_memory_run_many_terms ON memory (workspace_id, run_id)
     WHERE run_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
+CREATE INDEX ix_memory_shared_many_terms ON memory (workspace_id)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL
+      AND cardinality(terms) + cardinality(context_terms) > 120;
 
 -- Names of the speakers in a scope, one step of the index per name.
 CREATE INDEX ix_memory_user_speaker ON memory (workspace_id, user_id, speaker, channel)
@@ -1621,6 +1650,8 @@ CREATE INDEX ix_memory_agent_speaker ON memory (workspace_id, agent_id, speaker,
     WHERE agent_id IS NOT NULL AND speaker IS NOT NULL;
 CREATE INDEX ix_memory_run_speaker ON memory (workspace_id, run_id, speaker, channel)
     WHERE run_id IS NOT NULL AND speaker IS NOT NULL;
+CREATE INDEX ix_memory_shared_speaker ON memory (workspace_id, speaker, channel)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL AND speaker IS NOT NULL;
 
 -- Filter keys (tags, categories, some columns, metadata values and ranges), read by narrow_ids() and tag_ids().
 CREATE INDEX ix_memory_filter_keys ON memory
@@ -1731,6 +1762,9 @@ CREATE INDEX ix_memory_vector_agent ON memory_vector (workspace_id, agent_id, ki
 CREATE INDEX ix_memory_vector_run ON memory_vector (workspace_id, run_id, kind)
     INCLUDE (memory_id, generation, channel, user_id, agent_id, binary_embedding)
     WHERE run_id IS NOT NULL;
+CREATE INDEX ix_memory_vector_shared ON memory_vector (workspace_id, kind)
+    INCLUDE (memory_id, generation, channel, binary_embedding)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 
 -- m = 24: with pgvector's 16, 3 of 60 queries among 200,000 vectors of near-equal texts found none of their ten
 -- nearest; 32 gave no more. ef_construction = 200: with 64 whole clusters had no way in (recall@10 .96, now .997).
@@ -2503,6 +2537,25 @@ CREATE OR REPLACE TRIGGER drop_unsupported_edge AFTER DELETE ON entity_edge_sour
 SELECT protect(c.oid) FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname;
+
+-- Memories without an owner belong to the whole workspace. They are written only by a transaction that says so
+-- (Database.begin), which a request may with the right memory:share, and by the worker. Reads need no such wall: every
+-- key of the workspace may see them. docs/decisions/041-shared-memories.md
+DO $$
+DECLARE
+    target text;
+    allowed constant text := '(user_id IS NOT NULL OR agent_id IS NOT NULL OR run_id IS NOT NULL '
+        'OR current_setting(''loxodon.shared'', true) = ''on'' OR pg_has_role(''loxodon_worker'', ''USAGE''))';
+BEGIN
+    FOREACH target IN ARRAY ARRAY['memory', 'memory_vector'] LOOP
+        EXECUTE format('CREATE POLICY shared_insert ON %I AS RESTRICTIVE FOR INSERT TO loxodon_app WITH CHECK %s',
+                       target, allowed);
+        EXECUTE format('CREATE POLICY shared_update ON %I AS RESTRICTIVE FOR UPDATE TO loxodon_app USING %s',
+                       target, allowed);
+        EXECUTE format('CREATE POLICY shared_delete ON %I AS RESTRICTIVE FOR DELETE TO loxodon_app USING %s',
+                       target, allowed);
+    END LOOP;
+END $$;
 
 -- The worker sees the queue of all workspaces.
 CREATE POLICY worker ON job TO loxodon_worker USING (true);

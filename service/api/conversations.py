@@ -25,7 +25,19 @@ from service.api.conversation_models import (
     transcript_turn,
     turn_fields,
 )
-from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, budget, scope_of
+from service.api.deps import (
+    AgentId,
+    CallerOf,
+    IncludeShared,
+    Reader,
+    ResourcesOf,
+    RunId,
+    ScopeOf,
+    UserId,
+    Writer,
+    budget,
+    scope_of,
+)
 from service.api.memory_models import memory_fields
 from service.api.preconditions import ExpectedOf
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf
@@ -226,6 +238,7 @@ async def get_conversation_context(
     q: Annotated[
         str | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")
     ] = None,
+    include_shared: IncludeShared = None,
     reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
 ) -> ConversationContextResponse:
     """The last turns, and memories of the same user or agent that are relevant to them, as many as fit; `context` is
@@ -234,7 +247,8 @@ async def get_conversation_context(
     async with res.db.read(caller.workspace_id) as session:
         conversation = await find(session, owner, id)
     with budget(res):
-        found = await context(conversation, query, max_tokens, res)
+        shared = res.settings.include_shared if include_shared is None else include_shared
+        found = await context(conversation, query, max_tokens, res, include_shared=shared)
     memories = [hit.memory for hit in found.memories]
     note("context", conversation.scope, memories, query=query, max_tokens=max_tokens)
     if reinforce:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Any, get_args, get_origin
 
 from fastapi import Depends, Query, Request, Security, params
@@ -15,11 +16,11 @@ from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
 from service.api import suggestions
-from service.api.schemas import Channel, Name
+from service.api.schemas import INCLUDE_SHARED, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
 from service.db.engine import Database
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
-from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.scope import GLOBAL_CHANNEL, Scope, ScopeMatch
 from service.errors import Forbidden, InvalidInput, Unauthenticated
 from service.providers.budget import Budget, Limits, current, spending
 from service.resources import Resources
@@ -186,6 +187,27 @@ def optional_scope(
     return Scope(caller.workspace_id, *ids, channel=channel or caller.channel or GLOBAL_CHANNEL)
 
 
+def shared_scope(caller: Caller, ids: Mapping[str, str | None], channel: str | None) -> Scope:
+    """The shared scope of the workspace; raises InvalidInput when an id is given beside it."""
+    for name, value in ids.items():
+        if value is not None:
+            raise InvalidInput(f"{name}: what is shared belongs to everyone: leave it out, or shared.", field=name)
+    return Scope(caller.workspace_id, channel=channel or caller.channel or GLOBAL_CHANNEL)
+
+
+def read_scope(caller: Caller, res: Resources, given: ReadScopeFields, channel: str | None) -> Scope:
+    """The scope of a read: its ids or the key's, or shared memories alone, or both. Raises ScopeMissing, or
+    InvalidInput for what cannot be asked together."""
+    ids = {"user_id": given.user_id, "agent_id": given.agent_id, "run_id": given.run_id}
+    if given.shared:
+        if given.include_shared is False:
+            raise InvalidInput("include_shared: contradicts shared.", field="include_shared")
+        return replace(shared_scope(caller, ids, channel), include_shared=True)
+    scope = scope_of(caller, **ids, channel=channel)
+    include_shared = res.settings.include_shared if given.include_shared is None else given.include_shared
+    return replace(scope, match=given.scope_match, include_shared=include_shared)
+
+
 async def _scope(
     caller: CallerOf,
     user_id: UserId = None,
@@ -197,6 +219,36 @@ async def _scope(
 
 
 ScopeOf = Annotated[Scope, Depends(_scope)]
+
+SharedOnly = Annotated[bool, Query(description=SHARED_ONLY)]
+IncludeShared = Annotated[bool | None, Query(description=INCLUDE_SHARED)]
+ScopeMatching = Annotated[ScopeMatch, Query(description=SCOPE_MATCH)]
+
+
+async def _read_scope(
+    caller: CallerOf,
+    res: ResourcesOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+    shared: SharedOnly = False,
+    include_shared: IncludeShared = None,
+    scope_match: ScopeMatching = "all",
+) -> Scope:
+    given = ReadScopeFields(
+        user_id=user_id,
+        agent_id=agent_id,
+        run_id=run_id,
+        channel=channel,
+        shared=shared,
+        include_shared=include_shared,
+        scope_match=scope_match,
+    )
+    return read_scope(caller, res, given, channel)
+
+
+ReadScopeOf = Annotated[Scope, Depends(_read_scope)]
 
 MAX_SESSION_CHARS = 255
 

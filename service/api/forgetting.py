@@ -9,14 +9,25 @@ from pydantic import Field
 
 from service.api import errors, operations
 from service.api.change_models import DeletedMemoryResponse
-from service.api.deps import Admin, AgentId, CallerOf, ChannelName, Deleter, ResourcesOf, RunId, UserId, scope_of
+from service.api.deps import (
+    Admin,
+    AgentId,
+    CallerOf,
+    ChannelName,
+    Deleter,
+    ResourcesOf,
+    RunId,
+    UserId,
+    scope_of,
+    shared_scope,
+)
 from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.schemas import DeletedCountResponse, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.erasure.deletion import Extent
 from service.domain.access import Right
 from service.domain.request import StoredAnswer
-from service.errors import Forbidden
+from service.errors import Forbidden, InvalidInput
 from service.memory.forget import ForgottenMemory, ForgottenScope, empty_workspace, forget, forget_scope
 from service.memory.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
 from service.memory.transactions import memory_id
@@ -29,6 +40,9 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
         "description": "So many that an operation deletes them; it tells the progress",
     }
 }
+
+
+PURGED_ONE_BY_ONE = "purge: shared memories are erased one by one, by their ids."
 
 
 class PurgeReceiptResponse(ResponseModel):
@@ -52,7 +66,13 @@ async def _extent(
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
+    shared: Annotated[
+        bool, Query(description="The memories of the whole workspace, instead (right memory:share)")
+    ] = False,
 ) -> Extent:
+    if shared:
+        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+        return Extent(shared_scope(caller, ids, channel), channel or caller.channel)
     scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
     return Extent(scope, channel or caller.channel)
 
@@ -91,6 +111,8 @@ async def delete_memories(
     With `purge=true` the subject is erased from every table at once, and the answer is a receipt.
     """
     if purge:
+        if extent.scope.is_shared:
+            raise InvalidInput(PURGED_ONE_BY_ONE, field="purge")
         await request.app.state.reads.flush()  # or they would be audited after the erasure
         return send(receipt_answer(await purge_scope(extent, res, write.answered_by(receipt_answer))))
     return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))

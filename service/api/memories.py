@@ -25,7 +25,7 @@ from service.api.deps import (
     RunId,
     UserId,
     Writer,
-    scope_of,
+    read_scope,
 )
 from service.api.memory_models import (
     MemoryHistoryResponse,
@@ -90,7 +90,7 @@ async def list_memories(
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = page_limit(limit, res, given="limit" in request.query_params)
     body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
-    scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=body.active_channel)
+    scope = read_scope(caller, res, body, body.active_channel)
     ordered = memories.SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)

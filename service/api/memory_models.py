@@ -68,6 +68,7 @@ class MemoryResponse(ResponseModel):
     agent_id: str | None = Field(description="Agent or persona; null: none", examples=["guide"])
     run_id: str | None = Field(description="One run, whose facts are its own; null: none", examples=["session-1"])
     channel: str = Field(description="Soft scope; _global is seen from every channel", examples=["_global"])
+    shared: bool = Field(description="Whether it belongs to the whole workspace, to no user, agent or run")
     session_id: str | None = Field(description="As it was stored with; null: none", examples=["session-1"])
     role: str | None = Field(
         description="Who said it, such as user or assistant; null: nobody, it was stored as a text", examples=["user"]
@@ -224,6 +225,7 @@ def _origin(found: Memory) -> dict[str, Any]:
         "agent_id": found.scope.agent_id,
         "run_id": found.scope.run_id,
         "channel": found.scope.channel,
+        "shared": found.scope.is_shared,
         "session_id": found.session_id,
         "role": found.role,
         "speaker": found.speaker,

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
-from service.api.schemas import Channel, RequestModel, ScopeFields, Time, TypeName, Unit, Zone
+from service.api.schemas import Channel, ReadScopeFields, RequestModel, Time, TypeName, Unit, Zone
 from service.domain import filters
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
@@ -126,7 +126,7 @@ AS_OF = "What was recorded at this moment, instead of now, as it was then; what 
 SCOPE_MODE = "given: an id that is left out does not filter; exact: memories must not have it"
 
 
-class NarrowingFields(ScopeFields):
+class NarrowingFields(ReadScopeFields):
     """A scope and what of it is wanted. Everything that is given must hold."""
 
     channels: list[Channel] | None = Field(
@@ -168,6 +168,8 @@ class NarrowingFields(ScopeFields):
             raise ValueError("time_query: give time_query, or start and end, not both")
         if self.channels is not None and self.channel is not None:
             raise ValueError("channel: give channel or channels, not both")
+        if self.scope_mode == "exact" and self.scope_match == "any":
+            raise ValueError("scope_mode: exact asks for all ids and no other, scope_match any for one of them")
         return self
 
     @property
@@ -193,7 +195,7 @@ class NarrowingFields(ScopeFields):
         given = [
             name
             for name in NarrowingFields.model_fields
-            if name in self.model_fields_set - ScopeFields.model_fields.keys()
+            if name in self.model_fields_set - ReadScopeFields.model_fields.keys()
         ]
         fields = NarrowingFields.model_fields
         used = [name for name in given if getattr(self, name) != fields[name].get_default(call_default_factory=True)]

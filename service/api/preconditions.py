@@ -47,7 +47,7 @@ def uuid_of(given: str, missing: Callable[[], NotFound]) -> UUID:
 
 def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], missing: Callable[[], NotFound]) -> Any:
     """A dependency for routes with `{id}`: ids of a scope are optional there, but one that is given must be the
-    record's; otherwise the record is not found."""
+    record's; otherwise the record is not found. A shared memory is everyone's."""
 
     async def check(
         id: str,
@@ -61,7 +61,9 @@ def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], mis
             return
         async with res.db.read(caller.workspace_id) as session:
             found = await get(session, caller.workspace_id, uuid_of(id, missing))
-        if found is not None and not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
+        if found is None or found.scope.is_shared:
+            return
+        if not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
             raise missing()
 
     return Depends(check)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from service.api import errors, middleware
 from service.api.answers import MIN_PROBABILITY
-from service.api.deps import AgentId, ChannelName, RunId, UserId
+from service.api.deps import AgentId, ChannelName, IncludeShared, RunId, ScopeMatching, SharedOnly, UserId
 from service.api.narrowing import (
     ARCHIVED,
     AS_OF,
@@ -125,6 +125,9 @@ async def _narrowing_parameters(
         Query(description="Repeatable: several channels; instead of channel. A comma belongs to the name"),
     ] = None,
     scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",
+    shared: SharedOnly = False,
+    include_shared: IncludeShared = None,
+    scope_match: ScopeMatching = "all",
     tags: Several = None,
     tag_match: Annotated[TagMatch, Query(description=TAG_MATCH)] = "prefix",
     tag_mode: Annotated[TagMode, Query(description=TAG_MODE)] = "any",
@@ -136,7 +139,9 @@ async def _narrowing_parameters(
 ) -> dict[str, Any]:
     return {
         **times,
-        **_present(channels=channels, min_confidence=min_confidence),
+        **_present(channels=channels, min_confidence=min_confidence, include_shared=include_shared),
+        "shared": shared,
+        "scope_match": scope_match,
         **({} if filters is None else {"filters": _json(filters)}),
         "tags": split(tags, "tags"),
         "exclude_tags": split(exclude_tags, "exclude_tags"),

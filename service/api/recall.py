@@ -9,7 +9,7 @@ from datetime import timedelta
 from fastapi import APIRouter, Request
 
 from service.api import errors, narrowing
-from service.api.deps import Reader, ResourcesOf, scope_of
+from service.api.deps import Reader, ResourcesOf, read_scope
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf, in_time
 from service.api.recall_models import RecallRequest, RecallResponse, recall_response
 from service.domain.bundle import RecallQuery, Shares
@@ -43,7 +43,7 @@ async def recall_bundle(
     """Turns and facts that answer the query, the entities it names and their relations, active goals, and the user's
     profile: all of one moment, cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
     began = time.perf_counter()
-    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = read_scope(caller, res, body, body.channel)
     text = await clean_words(body.query or body.q or "", "query", res)
     narrowing.refuse_future(body.as_of, res.clock())
     query = _query(body, scope, text, res)

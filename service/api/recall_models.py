@@ -14,7 +14,17 @@ from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.procedure_models import StrategySearchHit, strategy_search_hit
 from service.api.profiles import ProfileResponse
-from service.api.schemas import SCOPE_SCHEMA, Channel, Filled, Id, RequestModel, ResponseModel, ScopeFields, Time, Unit
+from service.api.schemas import (
+    READABLE_SCHEMA,
+    Channel,
+    Filled,
+    Id,
+    ReadScopeFields,
+    RequestModel,
+    ResponseModel,
+    Time,
+    Unit,
+)
 from service.api.search_models import TechniqueMetrics
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.query import VectorPath, is_answerable
@@ -60,12 +70,12 @@ class RecallParts(RequestModel):
     user_context: bool = Field(default=True, description="The profile of the user")
 
 
-class RecallRequest(ScopeFields):
+class RecallRequest(ReadScopeFields):
     """A query, whose memory it asks, and how much may come back."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": SCOPE_SCHEMA,
+            "anyOf": READABLE_SCHEMA,
             "examples": [
                 {"query": "Where does Alice want to live?", "user_id": "alice"},
                 {

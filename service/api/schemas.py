@@ -21,6 +21,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from service.domain.scope import ScopeMatch
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
 from service.errors import InvalidInput
@@ -186,6 +187,20 @@ class ScopeFields(RequestModel):
     agent_id: Name | None = Field(None, description="Agent or persona; a hard filter")
     run_id: Name | None = Field(None, description="One run, whose facts are its own; a hard filter")
     channel: Channel | None = Field(None, description="Soft scope such as a project; default _global")
+
+
+SHARED_ONLY = "The memories of the whole workspace alone, instead of a user's, agent's or run's"
+INCLUDE_SHARED = "Shared memories as well, in one ranking; default the workspace's setting, which is false"
+SCOPE_MATCH = "Of several ids: all, a memory must have each; any, one of them is enough"
+READABLE_SCHEMA: list[JsonValue] = [*SCOPE_SCHEMA, {"required": ["shared"]}]
+
+
+class ReadScopeFields(ScopeFields):
+    """A request that reads a scope: of which ids, and whether with what the workspace shares."""
+
+    shared: bool = Field(False, description=SHARED_ONLY)
+    include_shared: bool | None = Field(None, description=INCLUDE_SHARED)
+    scope_match: ScopeMatch = Field("all", description=SCOPE_MATCH)
 
 
 def expiry(ttl_s: int | None, expires_at: datetime | None, now: datetime) -> datetime | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
@@ -104,7 +104,7 @@ async def delete_scope(
     channel: ChannelName = None,
 ) -> Response:
     """The same as DELETE /v1/memories with this one id."""
-    names = {f"{type}_id": id}
+    names: dict[str, Any] = {f"{type}_id": id}
     extent = Extent(Scope(caller.workspace_id, **names), channel)
     return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 
 from service.api import errors, narrowing
 from service.api.connected import ConnectedMemoryItem, connected_to_hits
-from service.api.deps import Reader, ResourcesOf, scope_of
+from service.api.deps import Reader, ResourcesOf, read_scope
 from service.api.memory_models import memory_fields
 from service.api.query_parameters import SearchParameters, body_of
 from service.api.reads import RATE_LIMITED, AuditRead, AuditReadOf, CountUse, CountUseOf, in_time, page_limit
@@ -93,9 +93,7 @@ async def _search(
 ) -> SearchResponse:
     began = time.perf_counter()
     limit = page_limit(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
-    scope = scope_of(
-        caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.active_channel
-    )
+    scope = read_scope(caller, res, body, body.active_channel)
     _check(body)
     narrowing.refuse_future(body.as_of, res.clock())
     async with in_time(res, request):

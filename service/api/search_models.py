@@ -11,7 +11,7 @@ from service.api.answers import MIN_PROBABILITY, Answerable, AnswerProbability, 
 from service.api.connected import ConnectedMemoryItem
 from service.api.memory_models import MemoryResponse
 from service.api.narrowing import Comma, NarrowingFields, Words
-from service.api.schemas import SCOPE_SCHEMA, Id, RequestModel, ResponseModel, Time, Unit
+from service.api.schemas import READABLE_SCHEMA, Id, RequestModel, ResponseModel, Time, Unit
 from service.domain.query import Validity, VectorPath
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 
@@ -69,7 +69,7 @@ class SearchRequest(NarrowingFields, RankingFields):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": SCOPE_SCHEMA,
+            "anyOf": READABLE_SCHEMA,
             "examples": [
                 {"query": "What does Alice drink in the morning?", "user_id": "alice", "limit": 5},
                 {

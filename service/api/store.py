@@ -18,6 +18,7 @@ from service.api.deps import (
     Writer,
     budget,
     scope_of,
+    shared_scope,
 )
 from service.api.schemas import embedding_vector, expiry
 from service.api.store_models import (
@@ -164,6 +165,10 @@ async def _item(
 
 
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
+OWNED_CONVERSATION = (
+    "shared: a conversation belongs to a user, an agent or a run. Store what everyone should know as content, or "
+    "promote a memory of the conversation with shared."
+)
 ONLY_INFERRED = "{}: is used with messages and infer=true only."
 
 
@@ -183,6 +188,8 @@ def _text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: bo
 
 async def _conversation(body: StoreRequest, caller: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
     """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text."""
+    if body.shared:
+        raise InvalidInput(OWNED_CONVERSATION, field="shared")
     for name in ("id", "embedding", "updated_at", "last_accessed"):
         if getattr(body, name) is not None:
             raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
@@ -199,6 +206,11 @@ async def _conversation(body: StoreRequest, caller: Caller, res: Resources) -> t
 
 
 def _scope(body: StoreRequest, caller: Caller) -> Scope:
+    if body.shared:
+        if not caller.may(Right.SHARE):
+            raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
+        ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
+        return shared_scope(caller, ids, body.channel)
     return scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
 
 

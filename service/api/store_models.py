@@ -12,7 +12,7 @@ from service.api.schemas import (
     MAX_TAGS,
     MAX_TEXT,
     MAX_TTL_S,
-    SCOPE_SCHEMA,
+    READABLE_SCHEMA,
     Filled,
     Id,
     Metadata,
@@ -114,7 +114,7 @@ class StoreRequest(MemoryFields):
     model_config = ConfigDict(
         json_schema_extra={
             "oneOf": [{"required": ["content"]}, {"required": ["messages"]}],
-            "anyOf": SCOPE_SCHEMA,
+            "anyOf": READABLE_SCHEMA,
             "examples": [{"content": "Prefers tea over coffee in the morning.", "user_id": "alice"}],
         }
     )
@@ -130,6 +130,10 @@ class StoreRequest(MemoryFields):
         None,
         description="A conversation that facts are read from; a string is one message of the user",
         examples=[[{"role": "user", "content": "I moved to Lisbon last week."}]],
+    )
+    shared: bool = Field(
+        False,
+        description="content only: a memory of the whole workspace, without user, agent and run (right memory:share)",
     )
     infer: bool = Field(True, description="messages only: false stores them as they are")
     dedup: bool = Field(True, description="content only: false stores it beside what says nearly the same")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from service.api import errors
 from service.api.connected import ConnectedMemoryItem, connected
-from service.api.deps import Reader, ResourcesOf, ScopeOf
+from service.api.deps import Reader, ReadScopeOf, ResourcesOf
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.reads import AuditReadOf, CountsOf, CountUseOf
 from service.api.schemas import ResponseModel
@@ -54,7 +54,7 @@ class TaggedMemoryPage(ResponseModel):
 )
 async def list_memories_by_tag(
     caller: Reader,
-    scope: ScopeOf,
+    scope: ReadScopeOf,
     res: ResourcesOf,
     note: AuditReadOf,
     used: CountUseOf,

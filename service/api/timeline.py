@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field
 
 from service.api import cursors, errors
-from service.api.deps import Reader, ResourcesOf, ScopeOf
+from service.api.deps import Reader, ReadScopeOf, ResourcesOf
 from service.api.query_parameters import REPEATABLE, SplitAtCommas
 from service.api.reads import AuditReadOf
 from service.api.schemas import Id, NextCursor, OfChannel, ResponseModel, Time
@@ -79,7 +79,7 @@ class TimelinePage(ResponseModel):
 )
 async def get_timeline(
     caller: Reader,
-    scope: ScopeOf,
+    scope: ReadScopeOf,
     res: ResourcesOf,
     note: AuditReadOf,
     types: Annotated[

@@ -23,7 +23,7 @@ from service.api.deps import identified, resources, session_of
 from service.api.schemas import DeletedCountResponse
 from service.db import idempotency
 from service.db.idempotency import Replay
-from service.domain.access import Caller
+from service.domain.access import Caller, Right
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.errors import InvalidInput
 from service.resources import Resources
@@ -43,7 +43,13 @@ KeyHeader = Annotated[
 async def _context(request: Request, given: KeyHeader = None) -> WriteContext:
     caller = await identified(request)
     key = None if given is None else await _key(request, given, caller)
-    return WriteContext(request.state.request_id, caller.key_id, key, session_id=session_of(request))
+    return WriteContext(
+        request.state.request_id,
+        caller.key_id,
+        key,
+        session_id=session_of(request),
+        may_share=caller.may(Right.SHARE),
+    )
 
 
 async def _write(request: Request, context: Annotated[WriteContext, Depends(_context)]) -> WriteContext:

@@ -58,6 +58,8 @@ CUSTOM_PLANS = (
 )
 """The settings of the connection again (roles.SESSION_SETTINGS)."""
 
+WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
+
 NO_SCHEMA = "The database has no schema of this service. Run `python -m service migrate` first."
 
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
@@ -123,17 +125,19 @@ class Database:
 
     @asynccontextmanager
     async def begin(
-        self, workspace_id: UUID, lock: str | None = None, *, generic_plans: bool = False
+        self, workspace_id: UUID, lock: str | None = None, *, generic_plans: bool = False, writes_shared: bool = False
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
-        `generic_plans`: for transactions that insert rows or find them by keys (GENERIC_PLANS).
+        `generic_plans`: for transactions that insert rows or find them by keys (GENERIC_PLANS). `writes_shared`: it may
+        write memories of the whole workspace, which row-level security refuses otherwise.
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
         if self.write_refusal is not None:
             raise SchemaMismatch(self.write_refusal)
-        settings = "; ".join(filter(None, (self._write, GENERIC_PLANS if generic_plans else None, lock)))
+        shared = WRITES_SHARED if writes_shared else None
+        settings = "; ".join(filter(None, (self._write, GENERIC_PLANS if generic_plans else None, shared, lock)))
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
         async with self._transaction(mode, settings, workspace_id, writes=True) as session:
             yield session

@@ -7,6 +7,10 @@ are fixed, so equal pieces in one statement share them.
 A scope is read in two ways: `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which
 is what writes and deduplication compare with. The workspace stands as an explicit predicate beside the policy, so that
 a partition is chosen early.
+
+A scope that is a union (one of several ids, or shared memories as well) has parts, each with an index of its own. A
+statement that reads all of a scope reads `source`, the parts one after the other: with OR between them the planner
+gives up index-only scans and the order of an index.
 """
 
 from __future__ import annotations
@@ -43,18 +47,39 @@ NUMBERED_TIMES = re.compile(r":((?:filter|bound)_time_\w+)\b")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`sql` with named parameters, and their values."""
+    """`sql` with named parameters, and their values. `parts`: the same divided, so that each row meets one of them;
+    empty for a condition that is no union."""
 
     sql: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
 
     def __and__(self, other: Condition) -> Condition:
-        return Condition(f"{self.sql} AND {other.sql}", {**self.values, **other.values})
+        parts = tuple(f"{each} AND {other.sql}" for each in self.parts)
+        return Condition(f"{self.sql} AND {other.sql}", {**self.values, **other.values}, parts)
+
+    @property
+    def each(self) -> tuple[Condition, ...]:
+        """The parts as conditions; itself where it has none."""
+        return tuple(Condition(part, _used(part, self.values)) for part in self.parts) or (self,)
+
+    def source(self, table: str) -> str:
+        """What stands behind FROM for the rows that meet it, up to where further conditions follow with AND. `table`:
+        its name and alias, as in "memory m"."""
+        if not self.parts:
+            return f"{table} WHERE {self.sql}"
+        alias = table.split()[-1]
+        union = "\n    UNION ALL ".join(f"SELECT * FROM {table} WHERE {part}" for part in self.parts)  # noqa: S608
+        return f"({union}) {alias} WHERE true"
 
     @property
     def clause(self) -> TextClause:
         """The same for a Core statement."""
         return typed(text(self.sql)).bindparams(**self.values)
+
+
+def _used(sql: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in values.items() if f":{name}" in sql}
 
 
 def typed(statement: TextClause) -> TextClause:
@@ -68,16 +93,45 @@ def typed(statement: TextClause) -> TextClause:
 # -- the conditions of a scope -----------------------------------------------------------------------------------------
 
 
+SHARED = "{alias}.user_id IS NULL AND {alias}.agent_id IS NULL AND {alias}.run_id IS NULL"
+"""Rows that belong to the whole workspace; the ix_..._shared indexes have just these."""
+
+
 def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
     """Rows a read of this scope may see: given ids equal, channel the active one or `_global`, or one of
-    `channels`."""
-    here = _workspace(alias, scope) & _given(alias, scope)
+    `channels`; one of the ids where the scope asks for any; shared rows where it includes them."""
+    where, seen = _workspace(alias, scope), _seen_channels(alias, scope, channels)
+    given = _given(alias, scope)
+    owned = _any_of(alias, given.values) if scope.match == "any" else (given.sql,)
+    parts = owned if scope.has_owner or not scope.include_shared else ()
+    if scope.include_shared:
+        parts = (*parts, SHARED.format(alias=alias))
+    values = {**where.values, **given.values, **seen.values}
+    each = tuple(f"{where.sql} AND {part} AND {seen.sql}" for part in parts)
+    if len(each) == 1:
+        return Condition(each[0], values)
+    either = " OR ".join(f"({part})" for part in parts)
+    return Condition(f"{where.sql} AND ({either}) AND {seen.sql}", values, each)
+
+
+def _any_of(alias: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """One condition for each id, with the rows that those before it do not have."""
+    names = list(given)
+    return tuple(
+        " AND ".join(
+            (f"{alias}.{name} = :{name}", *(f"{alias}.{other} IS DISTINCT FROM :{other}" for other in names[:place]))
+        )
+        for place, name in enumerate(names)
+    ) or ("true",)
+
+
+def _seen_channels(alias: str, scope: Scope, channels: Sequence[str]) -> Condition:
     if channels:
         seen = sorted({*channels, scope.channel, GLOBAL_CHANNEL})
-        return here & Condition(f"{alias}.channel = ANY (CAST(:channels AS text[]))", {"channels": seen})
+        return Condition(f"{alias}.channel = ANY (CAST(:channels AS text[]))", {"channels": seen})
     if scope.channel == GLOBAL_CHANNEL:
-        return here & Condition(f"{alias}.channel = :channel", {"channel": GLOBAL_CHANNEL})
-    return here & Condition(
+        return Condition(f"{alias}.channel = :channel", {"channel": GLOBAL_CHANNEL})
+    return Condition(
         f"{alias}.channel IN (:channel, :global_channel)", {"channel": scope.channel, "global_channel": GLOBAL_CHANNEL}
     )
 
@@ -93,8 +147,14 @@ def exactly(alias: str, scope: Scope) -> Condition:
 
 
 def owned(alias: str, scope: Scope, channel: str | None) -> Condition:
-    """Everything that belongs to a scope and nothing else, for deleting: given ids equal, just the given channel, or
-    every channel when none is given."""
+    """Everything that belongs to a scope and nothing else, for deleting: given ids equal (without any id: shared rows),
+    just the given channel, or every channel when none is given."""
+    here = having(alias, scope, channel)
+    return here if scope.has_owner else here & Condition(SHARED.format(alias=alias))
+
+
+def having(alias: str, scope: Scope, channel: str | None) -> Condition:
+    """Rows that have every given id, and the channel if one is given; of the whole workspace when none is."""
     here = _workspace(alias, scope) & _given(alias, scope)
     return here & Condition(f"{alias}.channel = :channel", {"channel": channel}) if channel is not None else here
 

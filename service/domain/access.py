@@ -18,6 +18,7 @@ class Right(StrEnum):
     DELETE = "memory:delete"
     SYSTEM = "memory:admin"  # set fields that the service keeps (timestamp, updated_at)
     PURGE = "memory:purge"
+    SHARE = "memory:share"  # write memories of the whole workspace
     AUDIT = "audit:read"
     METRICS = "metrics"
     ADMIN = "admin"
@@ -25,7 +26,9 @@ class Right(StrEnum):
 
 
 IMPLIED: Mapping[Right, frozenset[Right]] = {
-    Right.ADMIN: frozenset({Right.READ, Right.WRITE, Right.DELETE, Right.SYSTEM, Right.PURGE, Right.AUDIT}),
+    Right.ADMIN: frozenset(
+        {Right.READ, Right.WRITE, Right.DELETE, Right.SYSTEM, Right.PURGE, Right.SHARE, Right.AUDIT}
+    ),
     Right.OPERATOR: frozenset(),
 }
 

@@ -33,13 +33,15 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """Ids of request, API key and session (for the audit), the Idempotency-Key, and what makes the answer."""
+    """Ids of request, API key and session (for the audit), the Idempotency-Key, and what makes the answer. `may_share`:
+    it may write shared memories; a job of the service's own may."""
 
     request_id: str | None = None
     api_key_id: UUID | None = None
     idempotency: IdempotencyKey | None = None
     serialize: Serializer | None = None
     session_id: str | None = None
+    may_share: bool = True
 
     def answered_by(self, serialize: Serializer) -> WriteContext:
         return replace(self, serialize=serialize)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 from uuid import UUID
 
 from service.errors import ScopeMissing
 
 GLOBAL_CHANNEL = "_global"
 NIL_WORKSPACE = UUID(int=0)
+ScopeMatch = Literal["all", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,11 @@ class Scope:
     """A workspace (the wall), three hard filters and a soft one.
 
     `user_id`, `agent_id`, `run_id`: None means "not given". On a write a missing id is stored as NULL; on a read
-    only the given ids filter. `channel`: reads look at it and at `_global`.
+    only the given ids filter. `channel`: reads look at it and at `_global`. A memory without any id is shared by the
+    whole workspace.
+
+    Of a read only: `match`, whether a row must have all given ids or one of them; `include_shared`, whether shared
+    memories are seen as well, and without any id nothing else.
     """
 
     workspace_id: UUID
@@ -24,10 +30,28 @@ class Scope:
     agent_id: str | None = None
     run_id: str | None = None
     channel: str = GLOBAL_CHANNEL
+    match: ScopeMatch = "all"
+    include_shared: bool = False
+
+    @property
+    def has_owner(self) -> bool:
+        """Whether one of the three ids is given."""
+        return self.user_id is not None or self.agent_id is not None or self.run_id is not None
+
+    @property
+    def is_shared(self) -> bool:
+        """Of a memory's own scope: whether the memory belongs to the whole workspace."""
+        return not self.has_owner
+
+    @property
+    def private(self) -> Scope:
+        """The same without shared memories, for what is never shared: turns, goals, strategies. A scope of nothing but
+        shared memories stays: of these it has none."""
+        return replace(self, include_shared=False) if self.include_shared and self.has_owner else self
 
     def require_owner(self) -> Scope:
         """Returns itself; raises ScopeMissing when none of the three ids is given."""
-        if self.user_id is None and self.agent_id is None and self.run_id is None:
+        if not self.has_owner:
             raise ScopeMissing
         return self
 
@@ -43,7 +67,9 @@ class Scope:
 
     @property
     def lock_name(self) -> str:
-        """The text behind the advisory lock of one write: one lock per user, else per agent, else per run."""
-        owner = f"u:{self.user_id}" if self.user_id is not None else None
-        owner = owner or (f"a:{self.agent_id}" if self.agent_id is not None else None)
-        return f"{self.workspace_id}|{owner or f'r:{self.run_id}'}"
+        """The text behind the advisory lock of one write: one lock per user, else per agent, else per run, and one for
+        what is shared."""
+        for letter, owner in (("u", self.user_id), ("a", self.agent_id), ("r", self.run_id)):
+            if owner is not None:
+                return f"{self.workspace_id}|{letter}:{owner}"
+        return f"{self.workspace_id}|shared"

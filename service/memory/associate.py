@@ -13,7 +13,7 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.errors import InvalidInput, NotFound
-from service.memory.transactions import append_audit, check, missing, plain_transaction, store_answer
+from service.memory.transactions import append_audit, check, check_share_of, missing, plain_transaction, store_answer
 from service.pipeline import pii
 from service.resources import Resources
 
@@ -22,13 +22,14 @@ async def associate(
     workspace_id: UUID, relation: Relation, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> tuple[Relation, bool]:
     """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the end that is not
-    there, InvalidInput for memories of two users or agents: no edge leads from one to the other; or
-    PreconditionFailed when the source is not as `expected`."""
+    there, InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the
+    other), or PreconditionFailed when the source is not as `expected`."""
     if relation.source_id == relation.target_id:
         raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")
     properties, _ = await pii.clean_object(relation.properties, "properties", res)
     clean = replace(relation, properties=properties)
     async with plain_transaction(workspace_id, res, request) as session:
+        await check_share_of(session, workspace_id, [clean.source_id, clean.target_id], request)
         source = await _ends(session, workspace_id, clean, res)
         await _check(session, workspace_id, clean.source_id, expected)
         found = await edges.put(session, workspace_id, clean)
@@ -53,6 +54,9 @@ async def _ends(session: Session, workspace_id: UUID, relation: Relation, res: R
     ):
         if mine is not None and theirs is not None and mine != theirs:
             raise InvalidInput(f"target_id: belongs to another {name}.", field="target_id")
+    if source.is_shared != target.is_shared:
+        whose = "everyone" if target.is_shared else "somebody, and this memory to everyone"
+        raise InvalidInput(f"target_id: belongs to {whose}; no relation leads there.", field="target_id")
     return source
 
 
@@ -76,6 +80,7 @@ async def dissociate(
 ) -> int:
     """How many edges from source to target went; none is fine. Raises as `associate` does."""
     async with plain_transaction(workspace_id, res, request) as session:
+        await check_share_of(session, workspace_id, [source_id, target_id], request)
         ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())
         if source_id not in ends:
             raise missing()

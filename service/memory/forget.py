@@ -28,6 +28,8 @@ from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memory.transactions import (
     append_audit,
     check,
+    check_share,
+    check_share_of,
     missing,
     plain_transaction,
     start_operation,
@@ -93,8 +95,9 @@ async def forget_many(
     workspace_id: UUID, ids: Sequence[UUID], res: Resources, request: WriteContext
 ) -> list[ForgottenMemory]:
     """What became of each id, in their order; all in one transaction. Unknown ids do not
-    keep the others from being deleted."""
+    keep the others from being deleted; a shared memory does, for a request that may not write such."""
     async with plain_transaction(workspace_id, res, request) as session:
+        await check_share_of(session, workspace_id, ids, request)
         deleted: set[UUID] = set()
         for part in _parts(sorted(set(ids))):
             deleted.update(await deletion.delete_memories(session, workspace_id, part, generation=res.generation))
@@ -108,11 +111,14 @@ async def forget_many(
 
 async def forget_scope(extent: Extent, res: Resources, request: WriteContext) -> ForgottenScope:
     """Deletes everything of a scope that is committed by now, and nothing else. Many memories become an operation, the
-    other rows of the scope are deleted at once. `deleted` counts memories."""
-    workspace_id = extent.scope.workspace_id
+    other rows of the scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one, which
+    has nothing but memories."""
+    workspace_id, shared = extent.scope.workspace_id, extent.scope.is_shared
+    check_share(extent.scope, request)
     async with plain_transaction(workspace_id, res, request) as session:
         count, newest = await deletion.measure(session, extent)
-        await deletion.delete_activity(session, extent.scope, extent.channel)
+        if not shared:
+            await deletion.delete_activity(session, extent.scope, extent.channel)
         if count > AT_ONCE and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
             found = ForgottenScope(
@@ -122,7 +128,8 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
             found = ForgottenScope(
                 await _delete_at_once(session, Extent(extent.scope, extent.channel, newest), res, request)
             )
-        await deletion.delete_conversations(session, extent.scope, extent.channel)
+        if not shared:
+            await deletion.delete_conversations(session, extent.scope, extent.channel)
         await store_answer(session, workspace_id, found, request)
     return found
 

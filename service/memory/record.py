@@ -51,6 +51,9 @@ class ConversationDraft:
     instruction: str | None = None
     stored: Sequence[StoredTurn] | None = None
 
+    def __post_init__(self) -> None:
+        self.scope.require_owner()  # a conversation is never shared by the workspace, and so are its facts
+
 
 async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> list[Outcome]:
     """One outcome per message, in their order; a dry run stores nothing and gives no ids."""

@@ -12,12 +12,14 @@ from uuid_utils.compat import uuid7
 from service.db import caches, idempotency, scopes, writes
 from service.db.engine import Session
 from service.db.jobs import operations, queue
+from service.db.memories import memories
+from service.domain.access import Right
 from service.domain.audit import Operation, Subject
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.errors import NotFound, PreconditionFailed
+from service.errors import Forbidden, NotFound, PreconditionFailed
 from service.resources import Resources
 
 
@@ -27,13 +29,16 @@ class Stale(Exception):
 
 @asynccontextmanager
 async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
-    """A write that adds or changes texts: one at a time in its scope. Raises idempotency.Replay for a repeated request.
+    """A write that adds or changes texts: one at a time in its scope. Raises idempotency.Replay for a repeated request,
+    Forbidden in the shared scope for one without the right.
 
     Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
     """
+    check_share(scope, request)
+    lock = scopes.lock(scope)
     async with (
         res.locks.hold(scope),
-        res.db.begin(scope.workspace_id, scopes.lock(scope), generic_plans=True) as session,
+        res.db.begin(scope.workspace_id, lock, generic_plans=True, writes_shared=scope.is_shared) as session,
     ):
         if request.idempotency:
             await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
@@ -44,8 +49,9 @@ async def write_transaction(scope: Scope, res: Resources, request: WriteContext)
 
 @asynccontextmanager
 async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
-    """A write that needs no scope lock: it changes no text, or memories of many scopes. Raises Replay as above."""
-    async with res.db.begin(workspace_id) as session:
+    """A write that needs no scope lock: it changes no text, or memories of many scopes. Raises Replay as above. Whether
+    it may write shared ones is for the verb to check (check_share, check_share_of)."""
+    async with res.db.begin(workspace_id, writes_shared=request.may_share) as session:
         if request.idempotency:
             await idempotency.claim(session, workspace_id, request.idempotency)
         yield session
@@ -109,6 +115,18 @@ def check(version: int, expected: Expected | None) -> None:
     """Raises PreconditionFailed when If-Match names another version."""
     if expected is not None and not expected.meets(version):
         raise PreconditionFailed("The memory has changed since: read it again.", field="If-Match")
+
+
+def check_share(scope: Scope, request: WriteContext) -> None:
+    """Raises Forbidden where memories of this scope are shared and the request may not write such."""
+    if scope.is_shared and not request.may_share:
+        raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
+
+
+async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUID], request: WriteContext) -> None:
+    """The same for memories by their ids."""
+    if not request.may_share and await memories.are_any_shared(session, workspace_id, ids):
+        check_share(Scope(workspace_id), request)
 
 
 def missing() -> NotFound:

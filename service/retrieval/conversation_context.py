@@ -39,9 +39,10 @@ class ConversationContext:
 
 
 async def context(
-    conversation: Conversation, query: CleanText | None, max_tokens: int, res: Resources
+    conversation: Conversation, query: CleanText | None, max_tokens: int, res: Resources, *, include_shared: bool
 ) -> ConversationContext:
-    """Returns what fits into `max_tokens`. `query` None: the last turn of a user, or else the last turn."""
+    """Returns what fits into `max_tokens`. `query` None: the last turn of a user, or else the last turn.
+    `include_shared`: what the workspace shares bears on it, too."""
     scope = conversation.scope
     async with res.db.read(scope.workspace_id) as session:
         found = await turns.latest(session, scope.workspace_id, conversation.id, limit=MAX_TURNS)
@@ -53,6 +54,7 @@ async def context(
     if text:
         # memories of the whole user or agent, not only of this conversation
         wide = scope if scope.user_id is None and scope.agent_id is None else replace(scope, run_id=None)
+        wide = replace(wide, include_shared=include_shared)
         answer = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking), res)
         hits, warnings = answer.hits, answer.warnings
     return fitted(conversation, latest, hits, max_tokens, warnings)

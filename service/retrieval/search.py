@@ -22,6 +22,7 @@ from service.db import scopes
 from service.db.engine import Session
 from service.db.memories import memories, recorded, stats
 from service.db.memories.recorded import RecordedScope
+from service.db.scopes import Condition
 from service.db.search import candidates, entity_arm, features, visibility
 from service.db.search.candidates import ScopeSummary
 from service.db.search.entity_arm import EntityMatches
@@ -214,6 +215,9 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
     return SearchPlan(
         scope=scopes.matching("m", query.scope, query.channels),
         vector_scope=scopes.matching("v", query.scope, query.channels),
+        match=query.scope.match,
+        with_shared=query.scope.include_shared,
+        goal_scope=_goal_scope(query),
         conditions=visibility.conditions("m", query, now),
         generation=res.generation,
         exact_rows=res.settings.exact_scope_rows,
@@ -225,15 +229,30 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
     )
 
 
+def _goal_scope(query: Query) -> Condition | None:
+    """Where goals are looked for, if not where memories are: none is shared."""
+    if not query.scope.include_shared:
+        return None
+    return scopes.matching("g", query.scope.private, query.channels) if query.scope.has_owner else Condition("false")
+
+
 async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSummary:
-    """How large the scope is and who speaks there, remembered for some seconds."""
+    """How large the scope is and who speaks there. Of a union each part is looked up, and remembered, by itself: what
+    is shared is the same for every user."""
+    found = [await _part_summary(part, query, res) for part in plan.scope.each]
+    speakers = sorted({name for each in found for name in each.speakers})
+    return ScopeSummary(sum(each.rows for each in found), tuple(speakers)) if len(found) > 1 else found[0]
+
+
+async def _part_summary(part: Condition, query: Query, res: Resources) -> ScopeSummary:
+    """The same of one part, remembered for some seconds."""
     count_to = max(res.settings.exact_scope_rows, res.settings.binary_scope_rows)
-    key = (query.scope, query.channels, count_to)
+    key = (part.sql, repr(part.values), count_to)
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
     if known is not None and time.monotonic() < kept_until:
         return known
     async with res.db.read(query.scope.workspace_id) as session:
-        found = await candidates.summary(session, plan.scope, count_to=count_to)
+        found = await candidates.summary(session, part, count_to=count_to)
     if len(res.scope_summaries) > MAX_SUMMARIES:
         res.scope_summaries.clear()
     res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, found)

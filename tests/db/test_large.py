@@ -222,7 +222,8 @@ async def test_words_are_read_from_the_scopes_btree_alone(
 ) -> None:
     """Where nothing is asked of the rows that the index does not hold; the time asked for is there, too."""
     await _as_owner(owner_url, "VACUUM memory")  # an index alone tells what is visible after that
-    scope = Scope(store.workspace, **{owner: "small"})
+    ids: dict[str, Any] = {owner: "small"}
+    scope = Scope(store.workspace, **ids)
     plan = replace(
         store.asking("small", asked_at=datetime(2026, 2, 1, tzinfo=UTC)),
         scope=scopes.matching("m", scope),

@@ -26,7 +26,7 @@ class Verbs:
         self.res = res
         self.workspace_id = workspace_id
 
-    def scope(self, user_id: str = "ann", **ids: str) -> Scope:
+    def scope(self, user_id: str = "ann", **ids: Any) -> Scope:
         return Scope(self.workspace_id, user_id, **ids)
 
     def draft(self, content: str, *, scope: Scope | None = None, role: str | None = None, **given: Any) -> Draft:

@@ -110,7 +110,7 @@ async def page(
     session: Session, scope: Scope, wanted: GoalFilter, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[Goal]:
     """Goals of the scope, newest first. Uses ix_goal_user, _agent or _run."""
-    here: list[Any] = [scopes.matching("goal", scope).clause]
+    here: list[Any] = [scopes.matching("goal", scope.private).clause]
     if wanted.status is not None:
         here.append(GoalRow.status == str(wanted.status))
     if wanted.due_before is not None:
@@ -123,7 +123,7 @@ async def page(
 
 async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
     """The active goals of a scope: by priority, then by deadline, then the newest."""
-    here = scopes.matching("goal", scope).clause, GoalRow.status == str(GoalStatus.ACTIVE)
+    here = scopes.matching("goal", scope.private).clause, GoalRow.status == str(GoalStatus.ACTIVE)
     order = GoalRow.priority.desc(), GoalRow.deadline.asc().nulls_last(), GoalRow.created_at.desc(), GoalRow.id
     return [_goal(row) for row in await session.execute(GOALS.where(*here).order_by(*order).limit(limit))]
 

@@ -159,7 +159,8 @@ async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, ba
 
 
 def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
-    conditions: list[ColumnElement[bool] | TextClause] = [scopes.owned("tool_invocation", scope, wanted.channel).clause]
+    here = scopes.having("tool_invocation", scope, wanted.channel)
+    conditions: list[ColumnElement[bool] | TextClause] = [here.clause]
     if wanted.task_type is not None:
         conditions.append(ToolInvocationRow.task_type == wanted.task_type)
     if wanted.tool_name is not None:

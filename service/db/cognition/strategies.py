@@ -55,7 +55,7 @@ async def page(
     limit: int,
 ) -> list[Strategy]:
     """Strategies of a scope, newest first; `tool_name`: those that use it."""
-    query = select(*StrategyRow.__table__.columns).where(scopes.matching("strategy", scope).clause)
+    query = select(*StrategyRow.__table__.columns).where(scopes.matching("strategy", scope.private).clause)
     if task_type is not None:
         query = query.where(StrategyRow.task_type == task_type)
     if tool_name is not None:
@@ -79,7 +79,7 @@ async def nearest(
     """Strategies that a read of this scope may see, nearest first, each with its cosine. Those without a vector come
     last (all of them when `vector` is None), the most successful first, with None. An exact scan of the scope, which
     its btree narrows."""
-    where: list[Any] = [scopes.matching("strategy", scope, channels).clause]
+    where: list[Any] = [scopes.matching("strategy", scope.private, channels).clause]
     if task_type is not None:
         where.append(StrategyRow.task_type == task_type)
     return await _nearest(session, where, vector, generation=generation, limit=limit)

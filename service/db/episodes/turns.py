@@ -73,7 +73,7 @@ class TurnFilter:
 
     def place(self, alias: str) -> Condition:
         """The condition of the scope, on any table that has its columns."""
-        return scopes.matching(alias, self.scope, self.channels)
+        return scopes.matching(alias, self.scope.private, self.channels)
 
     def rows(self, alias: str) -> Condition:
         """The other conditions, on `turn`."""

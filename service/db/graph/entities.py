@@ -17,6 +17,7 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
+from service.db import scopes
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
 from service.db.scopes import Condition, typed
@@ -129,6 +130,11 @@ COUNT_READ = typed(
 )
 
 
+NAMED_BY = """EXISTS (SELECT FROM memory_entity me
+                JOIN memory m ON m.workspace_id = me.workspace_id AND m.id = me.memory_id
+                WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id AND {memories})"""
+
+
 @dataclass(frozen=True, slots=True)
 class EntityScope:
     """The entities that a read may see: of the scope, or (None) of the whole workspace. `channels`: looked at in
@@ -142,7 +148,8 @@ class EntityScope:
     @property
     def rows(self) -> Condition:
         """The condition on `entity e`; uq_entity_… serves it where a user is given. An agent or a run has no entities
-        of its own: it sees what its memories name, and without a user also what callers made for no user."""
+        of its own: it sees what its memories name, and without a user also what callers made for no user. Shared
+        memories show the entities that they name."""
         here = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
         scope = self.scope
         if scope is None:
@@ -150,19 +157,27 @@ class EntityScope:
         if not self.any_channel:
             channels = sorted({scope.channel, GLOBAL_CHANNEL, *self.channels})
             here &= Condition("e.channel = ANY (CAST(:channels AS text[]))", {"channels": channels})
+        owned = self._owned(scope)
+        if not scope.include_shared:
+            return here & owned
+        shared = f"(e.user_id IS NULL AND {NAMED_BY.format(memories=scopes.SHARED.format(alias='m'))})"
+        either = f"{owned.sql} OR {shared}" if scope.has_owner else shared
+        return here & Condition(f"({either})", owned.values)
+
+    @staticmethod
+    def _owned(scope: Scope) -> Condition:
+        """Those of the given ids, all of them or one as the scope wants."""
+        join = " OR " if scope.match == "any" else " AND "
+        parts, values = [], {}
         if scope.user_id is not None:
-            here &= Condition("e.user_id = :user_id", {"user_id": scope.user_id})
+            parts.append("e.user_id = :user_id")
+            values["user_id"] = scope.user_id
         ids = {name: value for name in ("agent_id", "run_id") if (value := getattr(scope, name)) is not None}
         if ids:
-            same = " AND ".join(f"m.{name} = :{name}" for name in ids)
-            named = f"""EXISTS (SELECT FROM memory_entity me
-                JOIN memory m ON m.workspace_id = me.workspace_id AND m.id = me.memory_id
-                WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id AND {same})"""
-            without_user = (
-                "" if scope.user_id is not None else f" OR (e.user_id IS NULL AND e.extracted_by = '{CALLER}')"
-            )
-            here &= Condition(f"({named}{without_user})", ids)
-        return here
+            named = NAMED_BY.format(memories="(" + join.join(f"m.{name} = :{name}" for name in ids) + ")")
+            of_nobody = "" if scope.user_id is not None else f" OR (e.user_id IS NULL AND e.extracted_by = '{CALLER}')"
+            parts.append(f"({named}{of_nobody})")
+        return Condition(f"({join.join(parts) or 'true'})", values | ids)
 
 
 async def get(session: Session, seen: EntityScope, entity_id: UUID) -> Entity | None:

@@ -65,6 +65,17 @@ async def get_many(
     return {row.id: of_row(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
 
 
+ANY_SHARED: Final = text("""
+    SELECT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+                   AND m.user_id IS NULL AND m.agent_id IS NULL AND m.run_id IS NULL)
+""")
+
+
+async def are_any_shared(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> bool:
+    """Whether one of them belongs to the whole workspace."""
+    return bool(await session.scalar(ANY_SHARED, {"workspace": workspace_id, "ids": list(ids)}))
+
+
 @lru_cache(maxsize=2)
 def _by_ids(alive: str) -> TextClause:
     return typed(text(f"{BY_IDS} AND {alive}"))
@@ -132,6 +143,7 @@ def _mention(stored: Mapping[str, Any]) -> Mention:
 
 # -- pages ----------------------------------------------------------------------------------------------------------
 
+MEMORY: Final = "memory m"
 SortField = Literal["created_at", "updated_at", "timestamp", "importance"]
 SortValue = datetime | float
 
@@ -172,11 +184,11 @@ class RowCount:
 
 
 PAGE = """
-    SELECT m.id, m."{sort}" AS key FROM memory m WHERE {rows}
+    SELECT m.id, m."{sort}" AS key FROM {source}
     ORDER BY m."{sort}" {direction}, m.id {direction} LIMIT :limit
 """
-COUNT = "SELECT count(*) FROM (SELECT FROM memory m WHERE {rows} LIMIT :limit) counted"
-ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM memory m WHERE {rows}"
+COUNT = "SELECT count(*) FROM (SELECT FROM {source} LIMIT :limit) counted"
+ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {source}"
 
 
 async def page(
@@ -187,26 +199,26 @@ async def page(
     if after is not None:
         behind = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
         rows, values = rows & Condition(behind), values | {"last_key": after.key, "last_id": after.id}
-    found = await session.execute(_page(rows.sql, order, after is not None), values)
+    found = await session.execute(_page(rows.source(MEMORY), order, after is not None), values)
     return [PageKey(row.key, row.id) for row in found]
 
 
 async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> RowCount:
     """How many of the rows there are: counted up to `limit`, else the planner's estimate."""
-    counted = int(await session.scalar(_filled(COUNT, rows.sql), {**rows.values, "limit": limit + 1}) or 0)
+    counted = int(await session.scalar(_filled(COUNT, rows.source(MEMORY)), {**rows.values, "limit": limit + 1}) or 0)
     if counted <= limit:
         return RowCount(counted, is_exact=True)
-    plan: Any = await session.scalar(_filled(ESTIMATE, rows.sql), rows.values)
+    plan: Any = await session.scalar(_filled(ESTIMATE, rows.source(MEMORY)), rows.values)
     return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
 
 
 @lru_cache(maxsize=256)
-def _page(rows: str, order: SortOrder, behind: bool) -> TextClause:
+def _page(source: str, order: SortOrder, behind: bool) -> TextClause:
     direction = "ASC" if order.ascending else "DESC"
-    page = typed(text(PAGE.format(rows=rows, sort=order.sort, direction=direction)))
+    page = typed(text(PAGE.format(source=source, sort=order.sort, direction=direction)))
     return page.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort])) if behind else page
 
 
 @lru_cache(maxsize=256)
-def _filled(statement: str, rows: str) -> TextClause:
-    return typed(text(statement.format(rows=rows)))
+def _filled(statement: str, source: str) -> TextClause:
+    return typed(text(statement.format(source=source)))

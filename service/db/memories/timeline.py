@@ -104,7 +104,7 @@ def _rows(
     include_archived: bool,
     now: datetime,
 ) -> Condition:
-    rows = scopes.matching(alias, scope)
+    rows = scopes.matching(alias, scope if kind is EventKind.SEMANTIC else scope.private)
     if kind is EventKind.SEMANTIC:
         rows &= visibility.not_expired_nor_in_review(alias, now) & visibility.not_superseded(alias)
         rows &= Condition(f"{alias}.turn_index IS NULL")

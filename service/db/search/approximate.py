@@ -13,7 +13,7 @@ Common terms score but open no candidates (term_statistics.py).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from pgvector import HalfVector, SparseVector
@@ -105,16 +105,16 @@ TOO_FEW: Final = "(SELECT count(*) FROM approximate) < :enough"
 
 # All rows that meet the conditions, or of those up to MAX_SCANNED with the filter keys. The btree of a column range
 # serves where the planner takes it for narrow.
-ALL_MATCHING: Final = "SELECT m.id FROM memory m WHERE {too_few} AND {all_of}"
+ALL_MATCHING: Final = "SELECT m.id FROM {all_of} AND {too_few}"
 KNOWN_MATCHING: Final = """SELECT m.id FROM memory m
         WHERE {too_few} AND m.workspace_id = :workspace AND m.id = ANY (ARRAY(SELECT unnest(ids) FROM known))
           AND coalesce({scope} AND {rows}, false)
         UNION ALL
-        SELECT m.id FROM memory m WHERE {too_few} AND (SELECT ids IS NULL FROM known) AND {all_of}"""
+        SELECT m.id FROM {all_of} AND {too_few} AND (SELECT ids IS NULL FROM known)"""
 
 # Without a vector the newest fill up: the scope's btree is in their order.
 NEWEST: Final = """
-(SELECT 'newest' AS arm, m.id, CAST(0 AS float8) AS place FROM memory m WHERE {scope} AND {rows}
+(SELECT 'newest' AS arm, m.id, CAST(0 AS float8) AS place FROM {memory} AND {rows}
     ORDER BY m.created_at DESC, m.id LIMIT :limit)
 """
 
@@ -124,19 +124,20 @@ OTHER_ARMS: Final = """
 UNION ALL (SELECT 'text_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:text_terms AS integer[]),
                      CAST(:and_text_terms AS integer[]), :text_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer))
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:text_terms AS integer[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'context_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:context_terms AS integer[]),
                      CAST(:and_context_terms AS integer[]), :context_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer))
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:context_terms AS integer[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', m.id, l.place
-    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit)
+    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit,
+                 :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:tags AS text[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
@@ -210,12 +211,25 @@ def _idf(frequency: Any, texts: float) -> SparseVector:
     return SparseVector({term: bm25.idf(texts, found) for term, found in frequency.items()}, TERM_DIMENSIONS)
 
 
+class ScopeSql(NamedTuple):
+    """The scope in SQL: as conditions on `memory m` and `memory_vector v`, and as what stands behind FROM for each."""
+
+    scope: str
+    memory: str
+    vector_scope: str
+    vectors: str
+
+
 def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
     """The whole statement; tests/db/golden has it with the values filled in."""
     ranges = [prefilter.in_range("m", at, each) for at, each in enumerate(plan.column_ranges)]
     return _statement(
-        plan.scope.sql,
-        plan.vector_scope.sql,
+        ScopeSql(
+            plan.scope.sql,
+            plan.scope.source("memory m"),
+            plan.vector_scope.sql,
+            plan.vector_scope.source("memory_vector v"),
+        ),
         plan.conditions.sql,
         tuple(ranges),
         plan.generation,
@@ -227,8 +241,7 @@ def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
 
 @lru_cache(maxsize=256)
 def _statement(
-    scope: str,
-    vector_scope: str,
+    here: ScopeSql,
     rows: str,
     ranges: tuple[str, ...],
     generation: int,
@@ -244,39 +257,41 @@ def _statement(
     else:
         shape = HNSW + FALLBACK
     matching = KNOWN_MATCHING if has_keys else ALL_MATCHING
-    all_of = " AND ".join((scope, rows, *ranges))
+    all_of = " AND ".join((here.memory, rows, *ranges))
     # in a medium scope the keys are only looked up for the fallback
     ids = f"CASE WHEN {TOO_FEW} THEN {prefilter.SCANNED_IDS} END" if strategy == "binary" else prefilter.SCANNED_IDS
     filled = (shape + OTHER_ARMS).format(
-        scope=scope,
-        vector_scope=vector_scope,
+        scope=here.scope,
+        memory=here.memory,
+        vector_scope=here.vector_scope,
         rows=rows,
         generation=int(generation),
         strategy=strategy,
         exact_distance=vectors.exact_distance(),
         graph_distance=vectors.graph_distance(dimension or 0),
-        text_ids=_nearest(vector_scope, generation, "text", rows),
-        context_ids=_nearest(vector_scope, generation, "context", rows),
+        text_ids=_nearest(here.vectors, generation, "text", rows),
+        context_ids=_nearest(here.vectors, generation, "context", rows),
         known_ids=KNOWN_IDS.format(ids=ids) if has_keys else "",
         among_known=AMONG_KNOWN if has_keys else "",
-        matching=matching.format(too_few=TOO_FEW, scope=scope, rows=rows, all_of=all_of),
+        matching=matching.format(too_few=TOO_FEW, scope=here.scope, rows=rows, all_of=all_of),
     )
     bound = [bindparam(name, type_=kind) for name, kind in PARAMETER_TYPES.items() if f":{name}" in filled]
     return typed(text(filled)).bindparams(*bound)
 
 
-def _nearest(vector_scope: str, generation: int, kind: str, rows: str) -> str:
-    of_kind = f"{vector_scope} AND v.generation = {int(generation)} AND v.kind = '{kind}'"
+def _nearest(vectors_of_scope: str, generation: int, kind: str, rows: str) -> str:
+    of_kind = f"{vectors_of_scope} AND v.generation = {int(generation)} AND v.kind = '{kind}'"
     return nearest_passing(of_kind, rows, checked="LIMIT :max_checked")
 
 
 def nearest_passing(these: str, rows: str, *, checked: str = "") -> str:
-    """SQL of the ids of the nearest vectors by binary distance whose rows meet the conditions. The vectors are read
-    from the scope's btree alone, the nearest (`checked`: a LIMIT) held against `rows` one by one in their order (OFFSET
-    0 keeps the planner from reading the scope instead) until :max_close have passed."""
+    """SQL of the ids of the nearest vectors by binary distance whose rows meet the conditions. `these`: the vectors, as
+    they stand behind FROM, read from the scope's btree alone. The nearest (`checked`: a LIMIT) are held against `rows`
+    one by one in their order (OFFSET 0 keeps the planner from reading the scope instead) until :max_close have
+    passed."""
     return f"""ARRAY(
         SELECT passing.id FROM (
-            SELECT v.memory_id, {vectors.BINARY_DISTANCE} AS bits FROM memory_vector v WHERE {these}
+            SELECT v.memory_id, {vectors.BINARY_DISTANCE} AS bits FROM {these}
             ORDER BY bits, v.memory_id {checked}
         ) by_bits CROSS JOIN LATERAL (
             SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = by_bits.memory_id AND {rows} OFFSET 0

@@ -161,7 +161,7 @@ def _filled(shape: str, parts: Parts) -> TextClause:
         rows=parts.rows,
         alive=parts.alive,
         distance=exact_distance(),
-        close_ids=nearest_passing(WITHIN_LIMIT + vectors, parts.rows),
+        close_ids=nearest_passing(f"memory_vector v WHERE {WITHIN_LIMIT}{vectors}", parts.rows),
     )
     return typed(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
 

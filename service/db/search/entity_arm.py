@@ -91,7 +91,7 @@ class EntityMatches:
 async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now: datetime) -> EntityMatches:
     """The memories that name one of these entities (casefolded names or aliases), the rarest names first."""
     values = {**plan.scope.values, "names": list(names), "most": MAX_ENTITIES}
-    known = await direct.fetch(session, _known("user_id" in plan.scope.values), values)
+    known = await direct.fetch(session, _known(_owner(plan)), values)
     if not known:
         return EntityMatches()
     named_as: dict[str, frozenset[str]] = {}
@@ -130,11 +130,17 @@ async def _next_to(
     return await direct.fetch(session, _next(), values)
 
 
-@lru_cache(maxsize=2)
-def _known(of_user: bool) -> TextClause:
-    entity, alias = (
-        f"{name}.workspace_id = :workspace" + (f" AND {name}.user_id = :user_id" if of_user else "") for name in "ea"
-    )
+def _owner(plan: SearchPlan) -> str:
+    """Whose entities they may be: the user's where every memory of the scope is, nobody's where it may be shared."""
+    if "user_id" not in plan.scope.values or plan.match == "any":
+        return "true"
+    own = "{alias}.user_id = :user_id"
+    return f"({own} OR {{alias}}.user_id IS NULL)" if plan.with_shared else own
+
+
+@lru_cache(maxsize=4)
+def _known(owner: str) -> TextClause:
+    entity, alias = (f"{name}.workspace_id = :workspace AND {owner.format(alias=name)}" for name in "ea")
     return typed(text(KNOWN.format(entity=entity, alias=alias)))
 
 

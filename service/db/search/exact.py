@@ -108,15 +108,15 @@ frequency AS MATERIALIZED (
 -- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
 -- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
 text_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, {binary_distance} AS bits FROM memory_vector v
-    WHERE (SELECT is_small FROM counted) AND {vector_scope} AND v.generation = {generation} AND v.kind = 'text'
+    SELECT v.memory_id AS id, {binary_distance} AS bits FROM {vectors}
+      AND (SELECT is_small FROM counted) AND v.generation = {generation} AND v.kind = 'text'
     ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
 ), text_close AS (
     SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
     ORDER BY bits, id LIMIT (SELECT close FROM counted)
 ), context_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, {binary_distance} AS bits FROM memory_vector v
-    WHERE (SELECT is_small FROM counted) AND {vector_scope} AND v.generation = {generation} AND v.kind = 'context'
+    SELECT v.memory_id AS id, {binary_distance} AS bits FROM {vectors}
+      AND (SELECT is_small FROM counted) AND v.generation = {generation} AND v.kind = 'context'
     ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
 ), context_close AS (
     SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
@@ -158,8 +158,8 @@ UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
     FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
     WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
 -- the newest fill up what vectors cannot give: rows without one
-UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m
-    WHERE (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit AND {newest}
+UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM {newest}
+      AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
     ORDER BY m.created_at DESC, m.id LIMIT :limit)
 """
 
@@ -171,7 +171,7 @@ ROW: Final = """
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
            m."timestamp", m.created_at,
            CASE WHEN cardinality(CAST(:tags AS text[])) > 0 THEN m.tag_prefixes && CAST(:tags AS text[]) END AS tagged
-    FROM memory m WHERE {scope}"""
+    FROM memory m WHERE {part}"""
 
 INDEXED_TERMS: Final = 120
 """Of a text and its context with at most so many different terms, ix_memory_user_bm25 and _agent_bm25 hold all that is
@@ -201,7 +201,12 @@ async def find(session: Session, plan: SearchPlan) -> Candidates | None:
 def statement(plan: SearchPlan) -> TextClause:
     """The whole statement; tests/db/golden has it with the values filled in."""
     return _statement(
-        plan.scope.sql, plan.vector_scope.sql, plan.conditions.sql, plan.generation, prefiltered=plan.prefiltered
+        plan.scope.source("memory m"),
+        tuple(part.sql for part in plan.scope.each),
+        plan.vector_scope.source("memory_vector v"),
+        plan.conditions.sql,
+        plan.generation,
+        prefiltered=plan.prefiltered,
     )
 
 
@@ -223,16 +228,15 @@ def values(plan: SearchPlan) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _statement(scope: str, vector_scope: str, rows: str, generation: int, *, prefiltered: bool) -> TextClause:
-    row = ROW.format(rows=rows, scope=scope)
-    terms = "cardinality(m.terms) + cardinality(m.context_terms)"
-    by_index = f"{row} AND {terms} <= {INDEXED_TERMS}\n    UNION ALL {row} AND {terms} > {INDEXED_TERMS}"
-    by_ids = "m.workspace_id = :workspace AND m.id = ANY ((SELECT ids FROM scan)::uuid[])"
+def _statement(
+    memory: str, parts: tuple[str, ...], vectors_of_scope: str, rows: str, generation: int, *, prefiltered: bool
+) -> TextClause:
+    by_ids = "memory m WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT ids FROM scan)::uuid[])"
     shape = CANDIDATES.format(
-        every=row if prefiltered else by_index,
+        every="\n    UNION ALL ".join(_every(part, rows, prefiltered=prefiltered) for part in parts),
         keep_ids="true" if prefiltered else "false",
-        newest=by_ids if prefiltered else f"{scope} AND {rows}",
-        vector_scope=vector_scope,
+        newest=by_ids if prefiltered else f"{memory} AND {rows}",
+        vectors=vectors_of_scope,
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,
         close_share=CLOSE_SHARE,
@@ -245,3 +249,12 @@ def _statement(scope: str, vector_scope: str, rows: str, generation: int, *, pre
     return typed(text(shape)).bindparams(
         bindparam("query_vector", type_=Half()), bindparam("asked_at", type_=DateTime(timezone=True))
     )
+
+
+def _every(part: str, rows: str, *, prefiltered: bool) -> str:
+    """SQL of every row of a part of the scope."""
+    row = ROW.format(rows=rows, part=part)
+    if prefiltered:
+        return row
+    terms = "cardinality(m.terms) + cardinality(m.context_terms)"
+    return f"{row} AND {terms} <= {INDEXED_TERMS}\n    UNION ALL {row} AND {terms} > {INDEXED_TERMS}"

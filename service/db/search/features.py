@@ -161,11 +161,12 @@ def statement(
         "context_idf": SparseVector(dict(idf.of_contexts), TERM_DIMENSIONS),
         "tags": list(plan.tags),
     }
-    return _statement(plan.scope.sql, plan.conditions.sql, plan.generation, wanted), values
+    goal_scope = plan.goal_scope.sql if plan.goal_scope else plan.scope.sql.replace("m.", "g.")
+    return _statement(plan.scope.sql, goal_scope, plan.conditions.sql, plan.generation, wanted), values
 
 
 @lru_cache(maxsize=1024)
-def _statement(scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
+def _statement(scope: str, goal_scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
     chosen = {**ALWAYS, **{name: each for name, each in OPTIONAL.items() if name in wanted}}
     if SHORT_TEXTS in wanted:
         chosen["phrasing"] = f"CASE WHEN octet_length(m.content) <= {SHORT_BYTES} OR {HAS_QUESTION} THEN m.content END"
@@ -174,7 +175,7 @@ def _statement(scope: str, rows: str, generation: int, wanted: frozenset[str]) -
         scope=scope,
         rows=rows,
         generation=int(generation),
-        goal_scope=scope.replace("m.", "g."),  # a goal has the columns of a scope, too
+        goal_scope=goal_scope,
         goal_cosine=cosine("a.embedding", "t.embedding"),
         max_goals=MAX_GOALS,
     )

@@ -14,6 +14,7 @@ from service.db.scopes import Condition
 from service.domain.column_ranges import ColumnRange
 from service.domain.filter_keys import NO_FILTER_KEYS, FilterKeys
 from service.domain.query import VectorPath
+from service.domain.scope import ScopeMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class SearchPlan:
     """Where a search looks, what for, and how many it wants.
 
     - scope, vector_scope: the scope as a condition on `memory m` and on `memory_vector v`
+    - match, with_shared: how the scope counts its ids, and whether it has shared memories, too (domain/scope.py)
+    - goal_scope: the scope as a condition on `goal g`, which has its columns; None: the same as of memories
     - conditions: what else a row must meet
     - filter_keys, column_ranges: what every row that meets them carries, for the indexes
     - exact_rows: up to so many rows of a scope are read one by one
@@ -49,6 +52,9 @@ class SearchPlan:
     tags: Sequence[str] = ()
     arm_limit: int = 100
     limit: int = 10
+    match: ScopeMatch = "all"
+    with_shared: bool = False
+    goal_scope: Condition | None = None
 
     @property
     def workspace_id(self) -> UUID:

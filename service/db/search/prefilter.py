@@ -42,7 +42,7 @@ IDS: Final = f"""narrow_ids(
         {KEYS.replace("GROUP", "all_of")},
         {KEYS.replace("GROUP", "any_of_1")},
         {KEYS.replace("GROUP", "any_of_2")},
-        CAST(:MAX_IDS AS integer))"""
+        CAST(:MAX_IDS AS integer), :match_any, :with_shared)"""
 FEW_IDS: Final = IDS.replace("MAX_IDS", "max_few")
 SCANNED_IDS: Final = IDS.replace("MAX_IDS", "max_scanned")
 
@@ -117,12 +117,12 @@ def in_range(alias: str, at: int, bounds: ColumnRange) -> str:
     return " AND ".join(f"{column} {shapes[end].format(name=_parameter(at, bounds, end))}" for end, _ in _ends(bounds))
 
 
-def scope_parameters(scope: Condition) -> dict[str, Any]:
-    """The ids and channels of a scope, as the functions over GIN take them."""
-    given = scope.values
+def scope_parameters(plan: SearchPlan) -> dict[str, Any]:
+    """The scope, as the functions over GIN take it."""
+    given = plan.scope.values
     channels = given.get("channels") or [given[name] for name in ("channel", "global_channel") if name in given]
     ids = {f"of_{name}": given.get(f"{name}_id") for name in ("user", "agent", "run")}
-    return {**ids, "of_channels": list(channels)}
+    return {**ids, "of_channels": list(channels), "match_any": plan.match == "any", "with_shared": plan.with_shared}
 
 
 def values(plan: SearchPlan) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def values(plan: SearchPlan) -> dict[str, Any]:
     groups = (plan.filter_keys.all_of, *plan.filter_keys.any_of, (), ())
     found = {
         "workspace": plan.workspace_id,
-        **scope_parameters(plan.scope),
+        **scope_parameters(plan),
         "since": since,
         "until": until,
         **_row_with("all_of", groups[0]),

@@ -35,7 +35,7 @@ from service.domain.bm25 import IDF_SQL
 SCORED = """
 WITH scoped AS MATERIALIZED (
     SELECT t.id, t.conversation_id, t.turn_index, t.terms, t.bm25, t."timestamp"
-    FROM turn t WHERE {scope} AND {rows} ORDER BY t."timestamp" DESC LIMIT :exact_rows
+    FROM {turns} AND {rows} ORDER BY t."timestamp" DESC LIMIT :exact_rows
 ), counted AS (
     SELECT count(*)::float8 AS total FROM scoped
 ), frequency AS (
@@ -101,11 +101,12 @@ SELECT turn_id FROM nearest ORDER BY distance + 0 LIMIT :candidate_limit
 
 SPEAKERS = """
 SELECT DISTINCT s.speaker FROM (
-    SELECT t.speaker FROM turn t WHERE {scope} AND t.speaker IS NOT NULL ORDER BY t."timestamp" DESC LIMIT 2000
+    SELECT t.speaker FROM {turns} AND t.speaker IS NOT NULL ORDER BY t."timestamp" DESC LIMIT 2000
 ) s ORDER BY s.speaker LIMIT 200
 """
 
 OVERFETCH = 4
+TURNS = "turn t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ class TurnCandidates:
 async def speakers(session: Session, wanted: TurnFilter) -> list[str]:
     """Returns the names, as clients gave them, of those who speak in the newest turns of the scope."""
     scope = wanted.place("t")
-    return [row.speaker for row in await session.execute(_speakers_statement(scope.sql), scope.values)]
+    return [row.speaker for row in await session.execute(_speakers_statement(scope.source(TURNS)), scope.values)]
 
 
 async def read(
@@ -186,7 +187,7 @@ async def read(
 async def _scored(
     session: Session, wanted: TurnFilter, rows: Condition, values: Mapping[str, object], generation: int
 ) -> TurnCandidates:
-    statement = _scored_statement(wanted.place("t").sql, rows.sql, generation)
+    statement = _scored_statement(wanted.place("t").source(TURNS), rows.sql, generation)
     found = (await session.execute(statement, {**values, **rows.values})).all()
     if not found:
         return TurnCandidates((), 0, {})
@@ -230,9 +231,9 @@ async def _older(
 
 
 @lru_cache(maxsize=256)
-def _scored_statement(scope: str, rows: str, generation: int) -> TextClause:
+def _scored_statement(turns: str, rows: str, generation: int) -> TextClause:
     filled = SCORED.format(
-        scope=scope,
+        turns=turns,
         rows=rows,
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,
@@ -258,5 +259,5 @@ def _older_statement(scope: str, vectors: str, rows: str, dimension: int, genera
 
 
 @lru_cache(maxsize=64)
-def _speakers_statement(scope: str) -> TextClause:
-    return typed(text(SPEAKERS.format(scope=scope)))
+def _speakers_statement(turns: str) -> TextClause:
+    return typed(text(SPEAKERS.format(turns=turns)))

@@ -113,7 +113,7 @@ def comparable(alias: str) -> Condition:
 
 # The scope's btree cuts; the rest is a filter and a sort of what is left.
 MOST_IMPORTANT = """
-SELECT m.id FROM memory m WHERE {rows} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :wanted
+SELECT m.id FROM {source} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :wanted
 """
 
 RULES = """
@@ -125,7 +125,7 @@ FROM memory m WHERE m.workspace_id = :workspace AND m.id = :memory_id AND {scope
 
 async def most_important(session: Session, rows: Condition, *, limit: int) -> Sequence[UUID]:
     """At most `limit` of the rows, the most important first, then the latest. `rows` speaks of `memory m`."""
-    return (await session.scalars(_most_important(rows.sql), {**rows.values, "wanted": limit})).all()
+    return (await session.scalars(_most_important(rows.source("memory m")), {**rows.values, "wanted": limit})).all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,8 @@ async def check(
 
 
 @lru_cache(maxsize=256)
-def _most_important(rows: str) -> TextClause:
-    return typed(text(MOST_IMPORTANT.format(rows=rows)))
+def _most_important(source: str) -> TextClause:
+    return typed(text(MOST_IMPORTANT.format(source=source)))
 
 
 @lru_cache(maxsize=64)

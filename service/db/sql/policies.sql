@@ -5,6 +5,25 @@ SELECT protect(c.oid) FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname;
 
+-- Memories without an owner belong to the whole workspace. They are written only by a transaction that says so
+-- (Database.begin), which a request may with the right memory:share, and by the worker. Reads need no such wall: every
+-- key of the workspace may see them. docs/decisions/041-shared-memories.md
+DO $$
+DECLARE
+    target text;
+    allowed constant text := '(user_id IS NOT NULL OR agent_id IS NOT NULL OR run_id IS NOT NULL '
+        'OR current_setting(''loxodon.shared'', true) = ''on'' OR pg_has_role(''loxodon_worker'', ''USAGE''))';
+BEGIN
+    FOREACH target IN ARRAY ARRAY['memory', 'memory_vector'] LOOP
+        EXECUTE format('CREATE POLICY shared_insert ON %I AS RESTRICTIVE FOR INSERT TO loxodon_app WITH CHECK %s',
+                       target, allowed);
+        EXECUTE format('CREATE POLICY shared_update ON %I AS RESTRICTIVE FOR UPDATE TO loxodon_app USING %s',
+                       target, allowed);
+        EXECUTE format('CREATE POLICY shared_delete ON %I AS RESTRICTIVE FOR DELETE TO loxodon_app USING %s',
+                       target, allowed);
+    END LOOP;
+END $$;
+
 -- The worker sees the queue of all workspaces.
 CREATE POLICY worker ON job TO loxodon_worker USING (true);
 CREATE POLICY worker ON job_run TO loxodon_worker USING (true);

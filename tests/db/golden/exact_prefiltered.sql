@@ -18,6 +18,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set filter_0 '''project'''
 \set filter_1 '''"atlas"'''
 \set limit '10'
+\set match_any 'false'
 \set max_close '800'
 \set max_few '5000'
 \set min_close '400'
@@ -32,6 +33,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set terms '''{11,12}'''
 \set until 'NULL'
 \set user_id '''alice'''
+\set with_shared 'false'
 \set with_tags '''{travel}'''
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
@@ -73,7 +75,7 @@ WITH term AS MATERIALIZED (
             '{}', CAST(CAST(:any_of_1_metadata AS text) AS jsonb), false),
         memory_filter_keys(:workspace, CAST(:any_of_2_words AS text[]), '{}', CAST(:any_of_2_categories AS text[]),
             '{}', CAST(CAST(:any_of_2_metadata AS text) AS jsonb), false),
-        CAST(:max_few AS integer))) AS uuid[]))
+        CAST(:max_few AS integer), :match_any, :with_shared)) AS uuid[]))
             AND coalesce(m.workspace_id = :workspace
             AND m.user_id = :user_id
             AND m.channel = :channel
@@ -125,23 +127,17 @@ frequency AS MATERIALIZED (
 -- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
 -- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
 text_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v
-    WHERE (SELECT is_small FROM counted)
-        AND v.workspace_id = :workspace
+    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
         AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])
-        AND v.generation = 1
-        AND v.kind = 'text'
+      AND (SELECT is_small FROM counted) AND v.generation = 1 AND v.kind = 'text'
     ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
 ), text_close AS (
     SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
     ORDER BY bits, id LIMIT (SELECT close FROM counted)
 ), context_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v
-    WHERE (SELECT is_small FROM counted)
-        AND v.workspace_id = :workspace
+    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
         AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])
-        AND v.generation = 1
-        AND v.kind = 'context'
+      AND (SELECT is_small FROM counted) AND v.generation = 1 AND v.kind = 'context'
     ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
 ), context_close AS (
     SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
@@ -183,9 +179,7 @@ UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
     FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
     WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
 -- the newest fill up what vectors cannot give: rows without one
-UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m
-    WHERE (SELECT is_small FROM counted)
-        AND (SELECT count(*) FROM text_vector) < :limit
-        AND m.workspace_id = :workspace
-        AND m.id = ANY ((SELECT ids FROM scan)::uuid[])
+UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m WHERE m.workspace_id = :workspace
+    AND m.id = ANY ((SELECT ids FROM scan)::uuid[])
+      AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
     ORDER BY m.created_at DESC, m.id LIMIT :limit);

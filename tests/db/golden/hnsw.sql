@@ -22,6 +22,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set enough '20'
 \set filter_0 '''project'''
 \set filter_1 '''"atlas"'''
+\set match_any 'false'
 \set max_scanned '30000'
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
 \set of_agent 'NULL'
@@ -37,6 +38,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set until 'NULL'
 \set user_id '''alice'''
 \set wide '200'
+\set with_shared 'false'
 \set with_tags '''{travel}'''
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
@@ -49,7 +51,7 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
             '{}', CAST(CAST(:any_of_1_metadata AS text) AS jsonb), false),
         memory_filter_keys(:workspace, CAST(:any_of_2_words AS text[]), '{}', CAST(:any_of_2_categories AS text[]),
             '{}', CAST(CAST(:any_of_2_metadata AS text) AS jsonb), false),
-        CAST(:max_scanned AS integer)) AS ids), approximate AS MATERIALIZED (
+        CAST(:max_scanned AS integer), :match_any, :with_shared) AS ids), approximate AS MATERIALIZED (
     SELECT v.memory_id AS id, v.embedding::halfvec(384) <=> CAST(:query_vector AS halfvec(384)) AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
     WHERE v.workspace_id = :workspace
@@ -84,9 +86,7 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
               AND m.tag_prefixes && CAST(:with_tags AS text[])
               AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false), false)
         UNION ALL
-        SELECT m.id FROM memory m WHERE (SELECT count(*) FROM approximate) < :enough
-            AND (SELECT ids IS NULL FROM known)
-            AND m.workspace_id = :workspace
+        SELECT m.id FROM memory m WHERE m.workspace_id = :workspace
             AND m.user_id = :user_id
             AND m.channel = :channel
             AND (m.expires_at IS NULL OR m.expires_at > :now)
@@ -95,7 +95,9 @@ WITH known AS MATERIALIZED (SELECT narrow_ids(
             AND (m.t_valid IS NULL OR m.t_valid <= :now)
             AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
             AND m.tag_prefixes && CAST(:with_tags AS text[])
-            AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false) OFFSET 0) matching LEFT JOIN LATERAL (
+            AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false)
+            AND (SELECT count(*) FROM approximate) < :enough
+            AND (SELECT ids IS NULL FROM known) OFFSET 0) matching LEFT JOIN LATERAL (
         SELECT (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
         WHERE v.workspace_id = :workspace AND v.memory_id = matching.id AND v.generation = 1
           AND v.kind = 'text'
@@ -110,7 +112,7 @@ UNION ALL (SELECT 'fallback', id, distance FROM fallback ORDER BY distance, id)
 UNION ALL (SELECT 'text_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:text_terms AS integer[]),
                      CAST(:and_text_terms AS integer[]), :text_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer))
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:text_terms AS integer[])) > 0
@@ -127,7 +129,7 @@ UNION ALL (SELECT 'text_lexical', m.id, l.place
 UNION ALL (SELECT 'context_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:context_terms AS integer[]),
                      CAST(:and_context_terms AS integer[]), :context_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer))
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:context_terms AS integer[])) > 0
@@ -142,7 +144,8 @@ UNION ALL (SELECT 'context_lexical', m.id, l.place
         AND m.tag_prefixes && CAST(:with_tags AS text[])
         AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', m.id, l.place
-    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit)
+    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit,
+                 :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:tags AS text[])) > 0

@@ -11,6 +11,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set any_of_2_categories '''{}'''
 \set any_of_2_metadata '''{}'''
 \set any_of_2_words '''{}'''
+\set match_any 'false'
 \set max_few '5000'
 \set of_agent 'NULL'
 \set of_channels '''{_global}'''
@@ -18,6 +19,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set of_user '''alice'''
 \set since 'NULL'
 \set until 'NULL'
+\set with_shared 'false'
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
 SELECT CASE WHEN narrow_ids(
@@ -29,4 +31,4 @@ SELECT CASE WHEN narrow_ids(
             '{}', CAST(CAST(:any_of_1_metadata AS text) AS jsonb), false),
         memory_filter_keys(:workspace, CAST(:any_of_2_words AS text[]), '{}', CAST(:any_of_2_categories AS text[]),
             '{}', CAST(CAST(:any_of_2_metadata AS text) AS jsonb), false),
-        CAST(:max_few AS integer)) IS NOT NULL THEN -1 END AS cut;
+        CAST(:max_few AS integer), :match_any, :with_shared) IS NOT NULL THEN -1 END AS cut;

@@ -11,6 +11,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set context_idf '''{12:7.590962128638915,13:3.3522743705029763}/1000000000''::sparsevec'
 \set context_terms '''{11}'''
 \set limit '10'
+\set match_any 'false'
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
 \set of_agent 'NULL'
 \set of_channels '''{_global}'''
@@ -21,6 +22,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set text_idf '''{12:7.811633490807735,13:3.506401244490661}/1000000000''::sparsevec'
 \set text_terms '''{11}'''
 \set user_id '''alice'''
+\set with_shared 'false'
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
 (SELECT 'newest' AS arm, m.id, CAST(0 AS float8) AS place FROM memory m WHERE m.workspace_id = :workspace
@@ -36,7 +38,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 UNION ALL (SELECT 'text_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:text_terms AS integer[]),
                      CAST(:and_text_terms AS integer[]), :text_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer))
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:text_terms AS integer[])) > 0
@@ -51,7 +53,7 @@ UNION ALL (SELECT 'text_lexical', m.id, l.place
 UNION ALL (SELECT 'context_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:context_terms AS integer[]),
                      CAST(:and_context_terms AS integer[]), :context_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer))
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:context_terms AS integer[])) > 0
@@ -64,7 +66,8 @@ UNION ALL (SELECT 'context_lexical', m.id, l.place
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
         AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', m.id, l.place
-    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit)
+    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit,
+                 :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:tags AS text[])) > 0

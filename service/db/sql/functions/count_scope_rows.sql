@@ -4,7 +4,9 @@ CREATE OR REPLACE FUNCTION count_scope_rows(
     of_agent text,
     of_run text,
     of_channels text[],
-    max_rows integer
+    max_rows integer,
+    match_any boolean,
+    with_shared boolean
 )
 RETURNS bigint
 LANGUAGE plpgsql STABLE
@@ -18,12 +20,10 @@ BEGIN
     RETURN (SELECT count(*) FROM (
         SELECT FROM memory m
         WHERE m.workspace_id = this_workspace
-          AND (of_user IS NULL OR m.user_id = of_user)
-          AND (of_agent IS NULL OR m.agent_id = of_agent)
-          AND (of_run IS NULL OR m.run_id = of_run)
+          AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
           AND (of_channels IS NULL OR m.channel = ANY (of_channels))
         LIMIT max_rows + 1
     ) counted);
 END $$;
 
-REVOKE EXECUTE ON FUNCTION count_scope_rows(text, text, text, text[], integer) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION count_scope_rows(text, text, text, text[], integer, boolean, boolean) FROM PUBLIC;

@@ -21,7 +21,9 @@ CREATE OR REPLACE FUNCTION lexical_ids(
     query_bm25 sparsevec,
     scan_limit integer,
     candidate_limit integer,
-    min_candidates integer
+    min_candidates integer,
+    match_any boolean DEFAULT false,
+    with_shared boolean DEFAULT false
 )
 RETURNS TABLE (id uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -44,9 +46,7 @@ BEGIN
                     WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
                       AND workspace_terms(m.workspace_id, m.context_terms) && other_keys
                       AND m.context_terms <> '{}'
-                      AND (of_user IS NULL OR m.user_id = of_user)
-                      AND (of_agent IS NULL OR m.agent_id = of_agent)
-                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                       AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     LIMIT scan_limit
                 ) c
@@ -59,9 +59,7 @@ BEGIN
                     SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 AS distance FROM memory m
                     WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
                       AND m.context_terms <> '{}'
-                      AND (of_user IS NULL OR m.user_id = of_user)
-                      AND (of_agent IS NULL OR m.agent_id = of_agent)
-                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                       AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     LIMIT scan_limit
                 ) c
@@ -76,9 +74,7 @@ BEGIN
                     WHERE workspace_terms(m.workspace_id, m.terms) && keys
                       AND workspace_terms(m.workspace_id, m.terms) && other_keys
                       AND m.terms <> '{}'
-                      AND (of_user IS NULL OR m.user_id = of_user)
-                      AND (of_agent IS NULL OR m.agent_id = of_agent)
-                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                       AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     LIMIT scan_limit
                 ) c
@@ -91,9 +87,7 @@ BEGIN
                     SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
                     WHERE workspace_terms(m.workspace_id, m.terms) && keys
                       AND m.terms <> '{}'
-                      AND (of_user IS NULL OR m.user_id = of_user)
-                      AND (of_agent IS NULL OR m.agent_id = of_agent)
-                      AND (of_run IS NULL OR m.run_id = of_run)
+                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                       AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     LIMIT scan_limit
                 ) c
@@ -105,8 +99,10 @@ BEGIN
 END $$;
 
 REVOKE EXECUTE ON FUNCTION
-    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer)
+    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
+                boolean)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer)
+    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
+                boolean)
     TO loxodon_app;

@@ -22,7 +22,9 @@ CREATE OR REPLACE FUNCTION narrow_ids(
     all_of integer[],
     any_of_1 integer[],
     any_of_2 integer[],
-    max_ids integer
+    max_ids integer,
+    match_any boolean DEFAULT false,
+    with_shared boolean DEFAULT false
 )
 RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -59,9 +61,7 @@ BEGIN
         IF smallest_share = share_all THEN
             WITH candidates AS MATERIALIZED (
                 SELECT m.id, m.workspace_id = this_workspace
-                    AND (of_user IS NULL OR m.user_id = of_user)
-                    AND (of_agent IS NULL OR m.agent_id = of_agent)
-                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     AND (since IS NULL OR m."timestamp" >= since)
                     AND (until IS NULL OR m."timestamp" <= until) AS in_scope
@@ -78,9 +78,7 @@ BEGIN
         ELSIF smallest_share = share_any_1 THEN
             WITH candidates AS MATERIALIZED (
                 SELECT m.id, m.workspace_id = this_workspace
-                    AND (of_user IS NULL OR m.user_id = of_user)
-                    AND (of_agent IS NULL OR m.agent_id = of_agent)
-                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     AND (since IS NULL OR m."timestamp" >= since)
                     AND (until IS NULL OR m."timestamp" <= until) AS in_scope
@@ -97,9 +95,7 @@ BEGIN
         ELSE
             WITH candidates AS MATERIALIZED (
                 SELECT m.id, m.workspace_id = this_workspace
-                    AND (of_user IS NULL OR m.user_id = of_user)
-                    AND (of_agent IS NULL OR m.agent_id = of_agent)
-                    AND (of_run IS NULL OR m.run_id = of_run)
+                    AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                     AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                     AND (since IS NULL OR m."timestamp" >= since)
                     AND (until IS NULL OR m."timestamp" <= until) AS in_scope
@@ -125,9 +121,7 @@ BEGIN
                 <= 2 * scan_limit THEN
         WITH candidates AS MATERIALIZED (
             SELECT m.id, m.workspace_id = this_workspace
-                AND (of_user IS NULL OR m.user_id = of_user)
-                AND (of_agent IS NULL OR m.agent_id = of_agent)
-                AND (of_run IS NULL OR m.run_id = of_run)
+                AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                 AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                 AND (since IS NULL OR m."timestamp" >= since)
                 AND (until IS NULL OR m."timestamp" <= until) AS in_scope
@@ -158,19 +152,22 @@ BEGIN
     END IF;
 
     -- 3. Counting a scope takes 0.1 ms per thousand rows.
-    IF num_nonnulls(of_user, of_agent, of_run) > 0 AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
-        scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope);
+    IF (with_shared OR num_nonnulls(of_user, of_agent, of_run) > 0)
+            AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
+        scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope, match_any, with_shared);
         IF scope_size <= medium_scope AND indexed_rows * smallest_share <= 1.5 * scope_size THEN
             RETURN narrow_scope_ids(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of_1, any_of_2,
-                                    max_ids);
+                                    max_ids, match_any, with_shared);
         END IF;
     END IF;
     RETURN NULL;
 END $$;
 
 REVOKE EXECUTE ON FUNCTION
-    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
+               boolean, boolean)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
+               boolean, boolean)
     TO loxodon_app;

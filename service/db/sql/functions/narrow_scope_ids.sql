@@ -12,7 +12,9 @@ CREATE OR REPLACE FUNCTION narrow_scope_ids(
     all_of integer[],
     any_of_1 integer[],
     any_of_2 integer[],
-    max_ids integer
+    max_ids integer,
+    match_any boolean,
+    with_shared boolean
 )
 RETURNS uuid[]
 LANGUAGE plpgsql STABLE
@@ -30,9 +32,7 @@ BEGIN
     ids := ARRAY(
         SELECT m.id FROM memory m
         WHERE m.workspace_id = this_workspace
-          AND (of_user IS NULL OR m.user_id = of_user)
-          AND (of_agent IS NULL OR m.agent_id = of_agent)
-          AND (of_run IS NULL OR m.run_id = of_run)
+          AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
           AND (of_channels IS NULL OR m.channel = ANY (of_channels))
           AND (since IS NULL OR m."timestamp" >= since)
           AND (until IS NULL OR m."timestamp" <= until)
@@ -57,5 +57,6 @@ BEGIN
 END $$;
 
 REVOKE EXECUTE ON FUNCTION
-    narrow_scope_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer)
+    narrow_scope_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
+                     boolean, boolean)
     FROM PUBLIC;

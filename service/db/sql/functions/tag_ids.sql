@@ -8,7 +8,9 @@ CREATE OR REPLACE FUNCTION tag_ids(
     of_channels text[],
     prefixes text[],
     scan_limit integer,
-    candidate_limit integer
+    candidate_limit integer,
+    match_any boolean DEFAULT false,
+    with_shared boolean DEFAULT false
 )
 RETURNS TABLE (id uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -30,9 +32,7 @@ BEGIN
                       'session ' || m.session_id, 'conversation ' || m.conversation_id::text],
                 m.metadata, true) && prefix_keys
           AND m.tag_prefixes && prefixes
-          AND (of_user IS NULL OR m.user_id = of_user)
-          AND (of_agent IS NULL OR m.agent_id = of_agent)
-          AND (of_run IS NULL OR m.run_id = of_run)
+          AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
           AND (of_channels IS NULL OR m.channel = ANY (of_channels))
         LIMIT scan_limit
     )
@@ -40,5 +40,5 @@ BEGIN
     ORDER BY c.created_at DESC, c.id LIMIT candidate_limit;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer) TO loxodon_app;
+REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean) TO loxodon_app;

@@ -73,6 +73,8 @@ CREATE TABLE memory (
 CREATE INDEX ix_memory_user ON memory (workspace_id, user_id, created_at DESC, id) WHERE user_id IS NOT NULL;
 CREATE INDEX ix_memory_agent ON memory (workspace_id, agent_id, created_at DESC, id) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_memory_run ON memory (workspace_id, run_id, created_at DESC, id) WHERE run_id IS NOT NULL;
+CREATE INDEX ix_memory_shared ON memory (workspace_id, created_at DESC, id)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 CREATE INDEX ix_memory_created ON memory (workspace_id, created_at DESC, id);
 CREATE INDEX ix_memory_timestamp ON memory (workspace_id, "timestamp" DESC);
 CREATE INDEX ix_memory_importance ON memory (workspace_id, importance DESC, "timestamp" DESC);
@@ -110,12 +112,19 @@ CREATE INDEX ix_memory_agent_bm25 ON memory (workspace_id, agent_id, channel)
     INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, user_id,
              bm25, context_bm25)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
+CREATE INDEX ix_memory_shared_bm25 ON memory (workspace_id, channel)
+    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, bm25, context_bm25)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL
+      AND cardinality(terms) + cardinality(context_terms) <= 120;
 CREATE INDEX ix_memory_user_many_terms ON memory (workspace_id, user_id)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
 CREATE INDEX ix_memory_agent_many_terms ON memory (workspace_id, agent_id)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
 CREATE INDEX ix_memory_run_many_terms ON memory (workspace_id, run_id)
     WHERE run_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
+CREATE INDEX ix_memory_shared_many_terms ON memory (workspace_id)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL
+      AND cardinality(terms) + cardinality(context_terms) > 120;
 
 -- Names of the speakers in a scope, one step of the index per name.
 CREATE INDEX ix_memory_user_speaker ON memory (workspace_id, user_id, speaker, channel)
@@ -124,6 +133,8 @@ CREATE INDEX ix_memory_agent_speaker ON memory (workspace_id, agent_id, speaker,
     WHERE agent_id IS NOT NULL AND speaker IS NOT NULL;
 CREATE INDEX ix_memory_run_speaker ON memory (workspace_id, run_id, speaker, channel)
     WHERE run_id IS NOT NULL AND speaker IS NOT NULL;
+CREATE INDEX ix_memory_shared_speaker ON memory (workspace_id, speaker, channel)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL AND speaker IS NOT NULL;
 
 -- Filter keys (tags, categories, some columns, metadata values and ranges), read by narrow_ids() and tag_ids().
 CREATE INDEX ix_memory_filter_keys ON memory

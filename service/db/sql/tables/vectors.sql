@@ -41,6 +41,9 @@ CREATE INDEX ix_memory_vector_agent ON memory_vector (workspace_id, agent_id, ki
 CREATE INDEX ix_memory_vector_run ON memory_vector (workspace_id, run_id, kind)
     INCLUDE (memory_id, generation, channel, user_id, agent_id, binary_embedding)
     WHERE run_id IS NOT NULL;
+CREATE INDEX ix_memory_vector_shared ON memory_vector (workspace_id, kind)
+    INCLUDE (memory_id, generation, channel, binary_embedding)
+    WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 
 -- m = 24: with pgvector's 16, 3 of 60 queries among 200,000 vectors of near-equal texts found none of their ten
 -- nearest; 32 gave no more. ef_construction = 200: with 64 whole clusters had no way in (recall@10 .96, now .997).
