@@ -116,11 +116,12 @@ class PutMemoryRequest(RequestModel):
 
 
 class PromoteMemoryRequest(RequestModel):
-    """The reason to make the memory visible in every channel."""
+    """Why the memory is made visible in every channel, and whether to the whole workspace."""
 
     reason: str | None = Field(
         None, min_length=1, max_length=1_000, examples=["true in every project"], description="Why, for the history"
     )
+    shared: bool = Field(False, description="The copy belongs to the whole workspace (right memory:share)")
 
 
 class MemoryIdsRequest(RequestModel):

@@ -56,7 +56,7 @@ from service.domain.revision import Moment, Revision
 from service.domain.scope import Scope
 from service.errors import Forbidden, InvalidInput, NotFound
 from service.language import tags
-from service.memory.promote import PromotedMemory, promote
+from service.memory.promote import PromotedMemory, promote, share
 from service.memory.revise import restore, revise
 from service.memory.transactions import memory_id
 
@@ -279,9 +279,11 @@ async def promote_memory(
     expected: ExpectedOf,
     body: PromoteMemoryRequest | None = None,
 ) -> Response:
-    """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM. A repetition changes nothing."""
-    reason, context = body.reason if body else None, write.answered_by(promotion_answer)
-    copy = await promote(caller.workspace_id, memory_id(id), reason, res, context, expected=expected)
+    """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM; with `shared` one for the whole
+    workspace, which stays when the original goes. A repetition changes nothing."""
+    wanted, context = body or PromoteMemoryRequest(reason=None, shared=False), write.answered_by(promotion_answer)
+    verb = share if wanted.shared else promote
+    copy = await verb(caller.workspace_id, memory_id(id), wanted.reason, res, context, expected=expected)
     return send(promotion_answer(copy))
 
 

@@ -25,7 +25,7 @@ from service.domain.text import content_hash
 from service.errors import Conflict, InvalidInput
 from service.language import kinds
 from service.memory import write
-from service.memory.transactions import append_audit, check, missing, store_answer, write_transaction
+from service.memory.transactions import append_audit, check, check_share, missing, store_answer, write_transaction
 from service.pipeline import pii
 from service.pipeline.stages import REVISED, run
 from service.resources import Resources
@@ -46,6 +46,7 @@ async def revise(
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
         raise missing()
+    check_share(memory.scope, request)  # before anything is embedded
     _refuse_past(memory)
     draft = await _prepared(memory, revision, res)
     async with write_transaction(memory.scope, res, request) as session:

@@ -57,16 +57,25 @@ def sees(case: Case, row: NaiveRow, now: datetime) -> bool:
     channels = {GLOBAL, case.channel or GLOBAL, *asked.get("channels", [])}
     if row.workspace != 0 or row.channel not in channels or row.flagged:
         return False
-    if any(getattr(row, name) != value for name, value in case.ids.items()):
-        return False
-    strict = asked.get("scope_mode") == "exact"
-    if strict and any(getattr(row, name) for name in ("user_id", "agent_id", "run_id") if name not in case.ids):
+    if not _in_scope(case, row):
         return False
     if row.expires_at is not None and row.expires_at <= now:
         return False
     if row.archived and not asked.get("include_archived", False):
         return False
     return _in_time(asked, row, now) and _worded(asked, row) and _sure(asked, row) and _let_through(asked, row)
+
+
+def _in_scope(case: Case, row: NaiveRow) -> bool:
+    asked, ids = case.options, {name: getattr(row, name) for name in ("user_id", "agent_id", "run_id")}
+    if not any(ids.values()):
+        return bool(asked.get("include_shared") or asked.get("shared"))
+    if asked.get("shared"):
+        return False
+    same = [ids[name] == value for name, value in case.ids.items()]
+    if not (any(same) if asked.get("scope_match") == "any" else all(same)):
+        return False
+    return asked.get("scope_mode") != "exact" or not any(ids[name] for name in ids if name not in case.ids)
 
 
 def _in_time(asked: Mapping[str, Json], row: NaiveRow, now: datetime) -> bool:

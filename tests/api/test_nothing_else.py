@@ -152,6 +152,12 @@ def make_case(dice: random.Random) -> Case:
     sometimes("end", dice.choice(INSTANTS[12:]), 0.1)
     sometimes("include_archived", True)
     sometimes("scope_mode", "exact", 0.1)
+    sometimes("include_shared", dice.random() < 0.8, 0.4)
+    if "scope_mode" not in options:
+        sometimes("scope_match", "any", 0.4)
+    if dice.random() < 0.1:
+        ids = {}
+        options = {name: value for name, value in options.items() if name != "include_shared"} | {"shared": True}
     if dice.random() < 0.2:
         options["valid_at"] = dice.choice(INSTANTS)
     elif dice.random() < 0.3:
@@ -194,7 +200,9 @@ def iso(moment: datetime | None) -> str | None:
 
 
 WIDEST = Case(
-    {"agent_id": "guide"}, None, {"channels": ["red", "blue"], "include_archived": True, "validity": "ignore"}
+    {"agent_id": "guide"},
+    None,
+    {"channels": ["red", "blue"], "include_archived": True, "validity": "ignore", "include_shared": True},
 )
 """Enough rows that the vector index fills an arm on its own."""
 
@@ -262,7 +270,9 @@ async def name_them(tables: Tables, memories: list[dict[str, Any]]) -> None:
 def query_of(case: Case, workspace_id: UUID) -> Query:
     asked = case.options
     channels = tuple(asked.get("channels", ()))
+    include_shared = asked.get("include_shared", False) or asked.get("shared", False)
     scope = Scope(workspace_id, case.ids.get("user_id"), case.ids.get("agent_id"), case.ids.get("run_id"))
+    scope = replace(scope, match=asked.get("scope_match", "all"), include_shared=include_shared)
     tree = filters.read(asked["filters"]) if "filters" in asked else None
     if tree is not None:
         assert filters.read(filters.written(tree)) == tree
@@ -323,7 +333,9 @@ async def test_the_filter_keys_of_a_question_lose_no_row(
             rows = visibility.conditions("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
             within = column_ranges.needed(query.narrow, query.window)
-            few = prefilter.cut_down(SearchPlan(scope, vectors, prefilter.NO_CONDITION, 1, ROWS, found, within)).scope
+            plan = SearchPlan(scope, vectors, prefilter.NO_CONDITION, 1, ROWS, found, within)
+            plan = replace(plan, match=query.scope.match, with_shared=query.scope.include_shared)
+            few = prefilter.cut_down(plan).scope
             shape = typed(text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}"))
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
             expected = {row.id for row in world if sees(case, row, NOW)}

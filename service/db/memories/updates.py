@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Literal
 from uuid import UUID
 
@@ -167,6 +168,39 @@ async def copy_to_global(
 ) -> None:
     """A second row with the same text in `_global`, its vector and statistics. It is enriched anew, because entities
     belong to a channel. Raises Conflict when `_global` has a live memory with this text."""
+    vectors = MemoryVectorRow.generation == generation
+    await _copy_memory(session, workspace_id, memory_id, new_id, {}, vectors, now=now)
+
+
+async def copy_to_everyone(
+    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
+) -> None:
+    """The same without owner, and without what tells of the conversation it comes from or how it was used."""
+    nobody = {"user_id": None, "agent_id": None, "run_id": None}
+    unsaid: dict[str, Any] = {
+        **dict.fromkeys(("session_id", "role", "speaker", "conversation_id", "turn_index", "context_bm25")),
+        "context_terms": [],
+    }
+    unused = {"relevance": 1.0, "salience": MemoryStatRow.__table__.c.base_salience, "access_count": 0}
+    vectors = and_(MemoryVectorRow.generation == generation, MemoryVectorRow.kind == "text")
+    await _copy_memory(
+        session, workspace_id, memory_id, new_id, nobody, vectors, of_memory=unsaid, of_stat=unused, now=now
+    )
+
+
+async def _copy_memory(
+    session: Session,
+    workspace_id: UUID,
+    memory_id: UUID,
+    new_id: UUID,
+    owner: Mapping[str, Any],
+    vectors: ColumnElement[bool],
+    *,
+    of_memory: Mapping[str, Any] = MappingProxyType({}),
+    of_stat: Mapping[str, Any] = MappingProxyType({}),
+    now: datetime,
+) -> None:
+    """The rows of a copy in `_global`, with `owner` (ids) and other columns in place of the original's."""
     other = {
         "id": new_id,
         "channel": GLOBAL_CHANNEL,
@@ -177,19 +211,18 @@ async def copy_to_global(
         "summary": None,
         "dedup_key": MemoryRow.__table__.c.hash,
         **NOT_ENRICHED,
+        **owner,
+        **of_memory,
     }
     try:
         await _copy(session, MemoryRow, _is(workspace_id, memory_id), other)
     except IntegrityError as exc:
         raise _conflict(exc) from exc
     stat = and_(MemoryStatRow.workspace_id == workspace_id, MemoryStatRow.memory_id == memory_id)
-    await _copy(session, MemoryStatRow, stat, {"memory_id": new_id, "last_accessed": now})
-    vector = and_(
-        MemoryVectorRow.workspace_id == workspace_id,
-        MemoryVectorRow.memory_id == memory_id,
-        MemoryVectorRow.generation == generation,
-    )
-    await _copy(session, MemoryVectorRow, vector, {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now})
+    await _copy(session, MemoryStatRow, stat, {"memory_id": new_id, "last_accessed": now, **of_stat})
+    rows = and_(MemoryVectorRow.workspace_id == workspace_id, MemoryVectorRow.memory_id == memory_id, vectors)
+    moved = {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now, **owner}
+    await _copy(session, MemoryVectorRow, rows, moved)
 
 
 async def _copy(session: Session, table: Any, rows: ColumnElement[bool], other: Mapping[str, Any]) -> None:
