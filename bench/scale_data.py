@@ -66,6 +66,10 @@ class Sources:
     asked: Vectors
 
 
+Owned = tuple[str | None, int]
+"""A user, or None for what the workspace shares, with the number of rows."""
+
+
 def users(size: int) -> list[tuple[str, int]]:
     """Every user with the number of rows: one big one, and many beside it."""
     beside = [(f"{name}-{at}", rows) for name, count, rows in MIXED for at in range(count) if rows < size]
@@ -126,11 +130,11 @@ class Batch:
     stats: list[tuple[Any, ...]]
 
 
-def batches(workspace: UUID, size: int, found: Sources) -> Iterator[Batch]:
-    """All rows of the size, `BATCH` at a time; the same ones for the same size, but for their ids."""
-    chance = np.random.default_rng(size)
-    names = [name for name, _ in users(size)]
-    owners = np.repeat(np.arange(len(names)), [rows for _, rows in users(size)])
+def batches(workspace: UUID, owned: Sequence[Owned], seed: int, found: Sources) -> Iterator[Batch]:
+    """All rows of these owners, `BATCH` at a time; the same ones for the same seed, but for their ids."""
+    chance = np.random.default_rng(seed)
+    names = [name for name, _ in owned]
+    owners = np.repeat(np.arange(len(names)), [rows for _, rows in owned])
     chance.shuffle(owners)
     words = invented(WORDS)
     for start in range(0, len(owners), BATCH):
@@ -151,7 +155,7 @@ def batches(workspace: UUID, size: int, found: Sources) -> Iterator[Batch]:
 @dataclass(frozen=True, slots=True)
 class _Row:
     workspace: UUID
-    user: str
+    user: str | None
     text: str
     number: int
     share: int
@@ -206,8 +210,8 @@ FAST = (
 )
 
 
-async def load(database: str, workspace: UUID, size: int, found: Sources) -> dict[str, float]:
-    """Writes the rows of the size; returns the seconds of each step. `database`: asyncpg URL of the superuser."""
+async def load(database: str, workspace: UUID, owned: Sequence[Owned], seed: int, found: Sources) -> dict[str, float]:
+    """Writes the rows of these owners; returns the seconds of each step. `database`: asyncpg URL of the superuser."""
     connection = await asyncpg.connect(database)
     await register_vector(connection)
     for setting in FAST:
@@ -217,7 +221,7 @@ async def load(database: str, workspace: UUID, size: int, found: Sources) -> dic
         await connection.execute(f"DROP INDEX {index['name']}")
     took: dict[str, float] = {}
     began = time.perf_counter()
-    for batch in batches(workspace, size, found):
+    for batch in batches(workspace, owned, seed, found):
         await connection.copy_records_to_table("memory", columns=MEMORY_COLUMNS, records=batch.memories)
         await connection.copy_records_to_table("memory_vector", columns=VECTOR_COLUMNS, records=batch.vectors)
         await connection.copy_records_to_table("memory_stat", columns=STAT_COLUMNS, records=batch.stats)

@@ -85,6 +85,6 @@ async def _fill(url: str, settings: Settings, size: int, found: scale_data.Sourc
     issued = await keys.create_workspace(database, f"scale {size}", rights=keys.EVERY_RIGHT)
     await database.close()
     began = time.perf_counter()
-    took = await scale_data.load(url.replace("+asyncpg", ""), issued.workspace_id, size, found)
+    took = await scale_data.load(url.replace("+asyncpg", ""), issued.workspace_id, scale_data.users(size), size, found)
     took["all"] = time.perf_counter() - began
     return Store("", issued.workspace_id, issued.secret, size, took)

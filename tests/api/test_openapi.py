@@ -174,7 +174,12 @@ def test_what_must_be_given_is_in_the_schema(document: dict[str, Any]) -> None:
     store = schemas["StoreRequest"]
     assert [each["required"] for each in store["oneOf"]] == [["content"], ["messages"]]
     for name in ("StoreRequest", "SearchRequest"):
-        assert [each["required"] for each in schemas[name]["anyOf"]] == [["user_id"], ["agent_id"], ["run_id"]]
+        assert [each["required"] for each in schemas[name]["anyOf"]] == [
+            ["user_id"],
+            ["agent_id"],
+            ["run_id"],
+            ["shared"],
+        ]
         assert schemas[name]["additionalProperties"] is False
 
 

@@ -34,7 +34,7 @@ def test_few_words_are_frequent_and_many_are_rare() -> None:
 
 
 def test_rows_are_mixed_complete_and_the_same_each_time() -> None:
-    made = [list(scale_data.batches(UUID(int=1), 300, _sources())) for _ in range(2)]
+    made = [list(scale_data.batches(UUID(int=1), scale_data.users(300), 300, _sources())) for _ in range(2)]
     users = [row[2] for batch in made[0] for row in batch.memories]
     assert {name: users.count(name) for name in set(users)} == dict(scale_data.users(300))
     assert len(set(users[:50])) > 5, "one user after the other"

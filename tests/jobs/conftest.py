@@ -112,7 +112,7 @@ async def insert_memory(
 ) -> UUID:
     """A memory as the write path leaves it, vector and annotation aside."""
     memory_id = uuid4()
-    async with database.begin(workspace) as session:
+    async with database.begin(workspace, writes_shared=user_id is None) as session:
         await session.execute(
             text(
                 "INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, "

@@ -45,8 +45,8 @@ async def add_placeholder(database: Database, workspace: UUID, memory_id: UUID, 
     async with database.begin(workspace) as session:
         await session.execute(
             text(
-                "INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, embedding) VALUES "
-                "(:workspace, :id, 1, 'placeholder', CAST(:vector AS halfvec))"
+                "INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, embedding) VALUES "
+                "(:workspace, :id, 1, 'placeholder', 'alice', CAST(:vector AS halfvec))"
             ),
             {"workspace": workspace, "id": memory_id, "vector": str([1.0] + [0.0] * (dimension - 1))},
         )

@@ -264,6 +264,7 @@ async def test_policies_name_the_roles_they_are_for(superuser: asyncpg.Connectio
         "everyone": ("loxodon_app",),
         "common": ("loxodon_app",),
         "worker": ("loxodon_worker",),
+        **{f"shared_{change}": ("loxodon_app",) for change in ("insert", "update", "delete")},
     }
     workers = {policy["tablename"] for policy in policies if policy["policyname"] == "worker"}
     assert workers == {"job", "job_run", "schedule"}
