@@ -11,6 +11,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set context_idf '''{12:7.590962128638915,13:3.3522743705029763}/1000000000''::sparsevec'
 \set context_terms '''{11}'''
 \set enough '100'
+\set match_any 'false'
 \set max_checked '20000'
 \set max_close '800'
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
@@ -25,6 +26,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set text_terms '''{11}'''
 \set user_id '''alice'''
 \set wide '200'
+\set with_shared 'false'
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
 WITH approximate AS MATERIALIZED (
@@ -50,15 +52,15 @@ WITH approximate AS MATERIALIZED (
     ORDER BY distance, id LIMIT :wide
 ), fallback AS MATERIALIZED (
     SELECT matching.id, v.distance
-    FROM (SELECT m.id FROM memory m WHERE (SELECT count(*) FROM approximate) < :enough
-        AND m.workspace_id = :workspace
+    FROM (SELECT m.id FROM memory m WHERE m.workspace_id = :workspace
         AND m.user_id = :user_id
         AND m.channel = :channel
         AND (m.expires_at IS NULL OR m.expires_at > :now)
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) OFFSET 0) matching LEFT JOIN LATERAL (
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
+        AND (SELECT count(*) FROM approximate) < :enough OFFSET 0) matching LEFT JOIN LATERAL (
         SELECT (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
         WHERE v.workspace_id = :workspace AND v.memory_id = matching.id AND v.generation = 1
           AND v.kind = 'text'
@@ -94,7 +96,7 @@ UNION ALL (SELECT 'context_vector', v.memory_id, (v.embedding <=> :query_vector)
 UNION ALL (SELECT 'text_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:text_terms AS integer[]),
                      CAST(:and_text_terms AS integer[]), :text_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer))
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:text_terms AS integer[])) > 0
@@ -109,7 +111,7 @@ UNION ALL (SELECT 'text_lexical', m.id, l.place
 UNION ALL (SELECT 'context_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:context_terms AS integer[]),
                      CAST(:and_context_terms AS integer[]), :context_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer))
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:context_terms AS integer[])) > 0
@@ -122,7 +124,8 @@ UNION ALL (SELECT 'context_lexical', m.id, l.place
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
         AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', m.id, l.place
-    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit)
+    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit,
+                 :match_any, :with_shared)
         WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:tags AS text[])) > 0

@@ -108,25 +108,19 @@ frequency AS MATERIALIZED (
 -- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
 -- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
 text_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v
-    WHERE (SELECT is_small FROM counted)
-        AND v.workspace_id = :workspace
+    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
         AND v.user_id = :user_id
         AND v.channel = :channel
-        AND v.generation = 1
-        AND v.kind = 'text'
+      AND (SELECT is_small FROM counted) AND v.generation = 1 AND v.kind = 'text'
     ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
 ), text_close AS (
     SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
     ORDER BY bits, id LIMIT (SELECT close FROM counted)
 ), context_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v
-    WHERE (SELECT is_small FROM counted)
-        AND v.workspace_id = :workspace
+    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
         AND v.user_id = :user_id
         AND v.channel = :channel
-        AND v.generation = 1
-        AND v.kind = 'context'
+      AND (SELECT is_small FROM counted) AND v.generation = 1 AND v.kind = 'context'
     ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
 ), context_close AS (
     SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
@@ -168,15 +162,13 @@ UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
     FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
     WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
 -- the newest fill up what vectors cannot give: rows without one
-UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m
-    WHERE (SELECT is_small FROM counted)
-        AND (SELECT count(*) FROM text_vector) < :limit
-        AND m.workspace_id = :workspace
-        AND m.user_id = :user_id
-        AND m.channel = :channel
-        AND (m.expires_at IS NULL OR m.expires_at > :now)
-        AND m.review_status IS NULL
-        AND NOT m.archived
-        AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
+UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m WHERE m.workspace_id = :workspace
+    AND m.user_id = :user_id
+    AND m.channel = :channel
+    AND (m.expires_at IS NULL OR m.expires_at > :now)
+    AND m.review_status IS NULL
+    AND NOT m.archived
+    AND (m.t_valid IS NULL OR m.t_valid <= :now)
+    AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
+      AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
     ORDER BY m.created_at DESC, m.id LIMIT :limit);

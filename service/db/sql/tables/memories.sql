@@ -113,7 +113,8 @@ CREATE INDEX ix_memory_agent_bm25 ON memory (workspace_id, agent_id, channel)
              bm25, context_bm25)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
 CREATE INDEX ix_memory_shared_bm25 ON memory (workspace_id, channel)
-    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, bm25, context_bm25)
+    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, bm25,
+             context_bm25)
     WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL
       AND cardinality(terms) + cardinality(context_terms) <= 120;
 CREATE INDEX ix_memory_user_many_terms ON memory (workspace_id, user_id)
