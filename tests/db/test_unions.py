@@ -1,0 +1,179 @@
+"""Plans of a search in a union: a user's memories and what the workspace shares, or a user's and an agent's.
+
+Every part is read by an index of its own, whichever the strategy; no statement falls back to the whole workspace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+from sqlalchemy import TextClause, text
+
+from service.db import scopes
+from service.db.engine import Database, Session, driver
+from service.db.memories import memories
+from service.db.search import approximate, candidates, exact, term_statistics, visibility
+from service.db.search.plan import SearchPlan
+from service.domain.filter_keys import NO_FILTER_KEYS
+from service.domain.query import Query
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.settings import Settings
+from tests.conftest import new_tenant
+
+ROWS, EXACT_ROWS = 2_400, 500
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+# Of twelve rows one is Ann's, one the agent's, one shared, and the others are of another user.
+OWNERS = """CASE WHEN n % 12 = 0 THEN 'ann' WHEN n % 12 < 3 THEN NULL ELSE 'bob' END AS user_id,
+        CASE WHEN n % 12 = 1 THEN 'guide' END AS agent_id"""
+MEMORIES = f"""
+    INSERT INTO memory (workspace_id, id, user_id, agent_id, content, hash, terms, bm25, type, type_confidence,
+        classification_source, importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
+    SELECT $1, new.id, owner.user_id, owner.agent_id, 'text ' || n, n::text, ARRAY[1, 100 + n % 50],
+        ('{{2:1,' || 101 + n % 50 || ':1}}/1000000000')::sparsevec, 'Context', 1, 'default', 0.5, 5,
+        timestamptz '2026-01-01' + n * interval '1 hour', 'stored',
+        timestamptz '2026-01-01' + n * interval '1 hour', now()
+    FROM unnest($2::uuid[]) WITH ORDINALITY new (id, n), LATERAL (SELECT {OWNERS}) owner
+"""
+VECTORS = f"""
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, embedding)
+    SELECT $1, new.id, 1, 'text', owner.user_id, owner.agent_id, new.embedding::halfvec
+    FROM unnest($2::uuid[], $3::text[]) WITH ORDINALITY new (id, embedding, n), LATERAL (SELECT {OWNERS}) owner
+"""
+
+
+@dataclass(frozen=True)
+class Union:
+    workspace: UUID
+    vector: Any
+
+    def plan(self, scope: Scope) -> SearchPlan:
+        """A query of two terms and a vector."""
+        return SearchPlan(
+            scopes.matching("m", scope),
+            scopes.matching("v", scope),
+            visibility.conditions("m", Query(scope, CleanText("?"), 10), NOW),
+            1,
+            EXACT_ROWS,
+            NO_FILTER_KEYS,
+            terms=[1, 100],
+            vector=self.vector,
+            match=scope.match,
+            with_shared=scope.include_shared,
+        )
+
+    def scope(self, name: str) -> Scope:
+        return {
+            "and shared": Scope(self.workspace, "ann", include_shared=True),
+            "shared": Scope(self.workspace, include_shared=True),
+            "or agent": Scope(self.workspace, "ann", "guide", match="any"),
+            "or agent and shared": Scope(self.workspace, "ann", "guide", match="any", include_shared=True),
+        }[name]
+
+
+@pytest.fixture(scope="module")
+async def store(database: Database, owner_url: str, settings: Settings) -> AsyncIterator[Union]:
+    vectors = np.random.default_rng(3).standard_normal((ROWS, settings.embedding_dim)).astype(np.float32)
+    ids = [UUID(int=(11 << 124) + number) for number in range(1, ROWS + 1)]
+    tenant = await new_tenant(database)
+    async with database.begin(tenant.workspace_id, writes_shared=True) as session:
+        raw = await driver(session)
+        await raw.execute(MEMORIES, tenant.workspace_id, ids)
+        written = ["[" + ",".join(f"{value:.3f}" for value in vector) + "]" for vector in vectors]
+        await raw.execute(VECTORS, tenant.workspace_id, ids, written)
+        await term_statistics.count(session, tenant.workspace_id)
+    connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    for table in ("memory", "memory_vector", "term_stat"):  # an index alone tells what is visible after VACUUM
+        await connection.execute(f"VACUUM (ANALYZE) {table}")
+    await connection.close()
+    yield Union(tenant.workspace_id, vectors[0])
+    async with database.begin(tenant.workspace_id, writes_shared=True) as session:
+        await session.execute(text("DELETE FROM memory WHERE workspace_id = :w"), {"w": tenant.workspace_id})
+
+
+async def explained(session: Session, statement: TextClause, values: Any) -> str:
+    shown = text(f"EXPLAIN {statement.text}").bindparams(*statement._bindparams.values())
+    plan = "\n".join(row[0] for row in await session.execute(shown, values))
+    assert not re.search(r"Seq Scan on (public\.)?memory", plan), plan
+    assert "ix_memory_created" not in plan, plan
+    return plan
+
+
+INDEXES = {
+    "and shared": ("user", "shared"),
+    "shared": ("shared",),
+    "or agent": ("user", "agent"),
+    "or agent and shared": ("user", "agent", "shared"),
+}
+
+
+@pytest.mark.parametrize("name", INDEXES)
+async def test_each_part_of_a_small_scope_is_read_from_its_index_alone(
+    database: Database, store: Union, name: str
+) -> None:
+    plan = store.plan(store.scope(name))
+    async with database.snapshot(store.workspace) as session:
+        await session.execute(text("SELECT set_config('enable_bitmapscan', 'off', true)"))
+        shown = await explained(session, exact.statement(plan), exact.values(plan))
+    for part in INDEXES[name]:
+        assert f"Index Only Scan using ix_memory_{part}_bm25" in shown, shown
+        assert f"ix_memory_{part}_many_terms" in shown, shown
+    vectors = len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id\w*_kind", shown))
+    assert vectors == 2 * len(INDEXES[name]), shown
+
+
+@pytest.mark.parametrize("name", INDEXES)
+async def test_each_part_of_a_medium_scope_is_read_from_its_index_alone(
+    database: Database, store: Union, name: str
+) -> None:
+    plan = store.plan(store.scope(name))
+    async with database.snapshot(store.workspace) as session:
+        statistics = await term_statistics.read(session, store.workspace, plan.terms)
+        statement = approximate.statement(plan, "binary")
+        shown = await explained(session, statement, approximate.values(plan, "binary", statistics))
+    vectors = len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id\w*_kind", shown))
+    assert vectors == 2 * len(INDEXES[name]), shown
+
+
+async def test_how_large_it_is_and_who_speaks_is_asked_part_by_part(database: Database, store: Union) -> None:
+    scope = scopes.matching("m", store.scope("or agent and shared"))
+    async with database.snapshot(store.workspace) as session:
+        found = [await candidates.summary(session, part, count_to=ROWS) for part in scope.each]
+        for part in scope.each:
+            values = {**part.values, "most": ROWS, "speakers": 200}
+            shown = await explained(session, candidates.summary_statement(part.sql), values)
+            assert shown.count("_speaker") == 2, shown
+    assert [each.rows for each in found] == [ROWS / 12] * 3
+
+
+async def test_a_list_walks_the_indexes_of_its_parts_in_their_order(database: Database, store: Union) -> None:
+    rows = scopes.matching("m", store.scope("and shared")) & visibility.not_archived("m")
+    statement = memories._page(rows.source("memory m"), memories.SortOrder(), False)
+    async with database.snapshot(store.workspace) as session:
+        shown = await explained(session, statement, {**rows.values, "limit": 10})
+    assert "Merge Append" in shown, shown
+    for index in ("ix_memory_user", "ix_memory_shared"):
+        assert f"Index Scan using {index} on" in shown, shown
+
+
+@pytest.mark.parametrize("name", INDEXES)
+async def test_strategies_agree(database: Database, store: Union, name: str) -> None:
+    """The nearest are the same, and the terms of all parts are counted together."""
+    plan, rows = store.plan(store.scope(name)), len(INDEXES[name]) * ROWS // 12
+    async with database.snapshot(store.workspace) as session:
+        small = await exact.find(session, replace(plan, exact_rows=ROWS))
+        medium = await approximate.find(session, plan, "binary")
+        large = await approximate.find(session, plan, "hnsw")
+    assert small is not None
+    assert (small.text_count, small.text_df[1]) == (rows, rows)
+    assert small.arms["text_vector"][:10] == medium.arms["text_vector"][:10]
+    assert set(large.arms["text_vector"][:10]) == set(small.arms["text_vector"][:10])
