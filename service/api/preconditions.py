@@ -61,9 +61,7 @@ def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], mis
             return
         async with res.db.read(caller.workspace_id) as session:
             found = await get(session, caller.workspace_id, uuid_of(id, missing))
-        if found is None or found.scope.is_shared:
-            return
-        if not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
+        if found is not None and not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
             raise missing()
 
     return Depends(check)

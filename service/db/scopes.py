@@ -63,13 +63,14 @@ class Condition:
         """The parts as conditions; itself where it has none."""
         return tuple(Condition(part, _used(part, self.values)) for part in self.parts) or (self,)
 
-    def source(self, table: str) -> str:
+    def source(self, table: str, top: str = "") -> str:
         """What stands behind FROM for the rows that meet it, up to where further conditions follow with AND. `table`:
-        its name and alias, as in "memory m"."""
+        its name and alias, as in "memory m". `top`: the ORDER BY and LIMIT of the statement, where no more conditions
+        follow: each part is then read in that order no further than needed."""
         if not self.parts:
             return f"{table} WHERE {self.sql}"
         alias = table.split()[-1]
-        union = "\n    UNION ALL ".join(f"SELECT * FROM {table} WHERE {part}" for part in self.parts)  # noqa: S608
+        union = "\n    UNION ALL ".join(f"(SELECT * FROM {table} WHERE {part} {top})" for part in self.parts)  # noqa: S608
         return f"({union}) {alias} WHERE true"
 
     @property

@@ -56,9 +56,9 @@ class Scope:
         return self
 
     def has_ids(self, *, user_id: str | None, agent_id: str | None, run_id: str | None) -> bool:
-        """Whether every id that is given (not None) is the one of this scope."""
+        """Whether every id that is given (not None) is the one of this scope; what is shared is everyone's."""
         pairs = ((user_id, self.user_id), (agent_id, self.agent_id), (run_id, self.run_id))
-        return all(given is None or given == here for given, here in pairs)
+        return self.is_shared or all(given is None or given == here for given, here in pairs)
 
     def may_link_to(self, other: Scope) -> bool:
         """Whether records of the two scopes may be linked: never across two users, nor across two agents."""

@@ -185,8 +185,9 @@ class RowCount:
 
 PAGE = """
     SELECT m.id, m."{sort}" AS key FROM {source}
-    ORDER BY m."{sort}" {direction}, m.id {direction} LIMIT :limit
+    {top}
 """
+TOP = 'ORDER BY m."{sort}" {direction}, m.id {direction} LIMIT :limit'
 COUNT = "SELECT count(*) FROM (SELECT FROM {source} LIMIT :limit) counted"
 ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {source}"
 
@@ -199,7 +200,7 @@ async def page(
     if after is not None:
         behind = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
         rows, values = rows & Condition(behind), values | {"last_key": after.key, "last_id": after.id}
-    found = await session.execute(_page(rows.source(MEMORY), order, after is not None), values)
+    found = await session.execute(page_statement(rows, order, behind=after is not None), values)
     return [PageKey(row.key, row.id) for row in found]
 
 
@@ -212,11 +213,16 @@ async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> R
     return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
 
 
+def page_statement(rows: Condition, order: SortOrder, *, behind: bool) -> TextClause:
+    """The whole statement; `behind`: it begins behind a row."""
+    top = TOP.format(sort=order.sort, direction="ASC" if order.ascending else "DESC")
+    return _page(rows.source(MEMORY, top), top, order.sort, behind)
+
+
 @lru_cache(maxsize=256)
-def _page(source: str, order: SortOrder, behind: bool) -> TextClause:
-    direction = "ASC" if order.ascending else "DESC"
-    page = typed(text(PAGE.format(source=source, sort=order.sort, direction=direction)))
-    return page.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort])) if behind else page
+def _page(source: str, top: str, sort: SortField, behind: bool) -> TextClause:
+    page = typed(text(PAGE.format(source=source, sort=sort, top=top)))
+    return page.bindparams(bindparam("last_key", type_=SORT_TYPES[sort])) if behind else page
 
 
 @lru_cache(maxsize=256)

@@ -114,9 +114,11 @@ KNOWN_MATCHING: Final = """SELECT m.id FROM memory m
 
 # Without a vector the newest fill up: the scope's btree is in their order.
 NEWEST: Final = """
-(SELECT 'newest' AS arm, m.id, CAST(0 AS float8) AS place FROM {memory} AND {rows}
-    ORDER BY m.created_at DESC, m.id LIMIT :limit)
+(SELECT 'newest' AS arm, m.id, CAST(0 AS float8) AS place FROM {newest}
+    {top})
 """
+
+TOP: Final = "ORDER BY m.created_at DESC, m.id LIMIT :limit"
 
 # What the query does not ask for, the planner removes: plans are made for the values. Time: ix_memory_timestamp,
 # read in both directions.
@@ -212,10 +214,12 @@ def _idf(frequency: Any, texts: float) -> SparseVector:
 
 
 class ScopeSql(NamedTuple):
-    """The scope in SQL: as conditions on `memory m` and `memory_vector v`, and as what stands behind FROM for each."""
+    """The scope in SQL: as conditions on `memory m` and `memory_vector v`, and as what stands behind FROM for each;
+    `newest`: with the conditions and the order of NEWEST."""
 
     scope: str
     memory: str
+    newest: str
     vector_scope: str
     vectors: str
 
@@ -227,6 +231,7 @@ def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
         ScopeSql(
             plan.scope.sql,
             plan.scope.source("memory m"),
+            (plan.scope & plan.conditions).source("memory m", TOP),
             plan.vector_scope.sql,
             plan.vector_scope.source("memory_vector v"),
         ),
@@ -262,7 +267,8 @@ def _statement(
     ids = f"CASE WHEN {TOO_FEW} THEN {prefilter.SCANNED_IDS} END" if strategy == "binary" else prefilter.SCANNED_IDS
     filled = (shape + OTHER_ARMS).format(
         scope=here.scope,
-        memory=here.memory,
+        newest=here.newest,
+        top=TOP,
         vector_scope=here.vector_scope,
         rows=rows,
         generation=int(generation),

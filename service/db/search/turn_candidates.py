@@ -35,7 +35,7 @@ from service.domain.bm25 import IDF_SQL
 SCORED = """
 WITH scoped AS MATERIALIZED (
     SELECT t.id, t.conversation_id, t.turn_index, t.terms, t.bm25, t."timestamp"
-    FROM {turns} AND {rows} ORDER BY t."timestamp" DESC LIMIT :exact_rows
+    FROM {turns} {newest}
 ), counted AS (
     SELECT count(*)::float8 AS total FROM scoped
 ), frequency AS (
@@ -101,12 +101,14 @@ SELECT turn_id FROM nearest ORDER BY distance + 0 LIMIT :candidate_limit
 
 SPEAKERS = """
 SELECT DISTINCT s.speaker FROM (
-    SELECT t.speaker FROM {turns} AND t.speaker IS NOT NULL ORDER BY t."timestamp" DESC LIMIT 2000
+    SELECT t.speaker FROM {turns} {newest}
 ) s ORDER BY s.speaker LIMIT 200
 """
 
 OVERFETCH = 4
 TURNS = "turn t"
+NEWEST = 'ORDER BY t."timestamp" DESC LIMIT :exact_rows'
+NEWEST_NAMED = 'ORDER BY t."timestamp" DESC LIMIT 2000'
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,9 @@ class TurnCandidates:
 
 async def speakers(session: Session, wanted: TurnFilter) -> list[str]:
     """Returns the names, as clients gave them, of those who speak in the newest turns of the scope."""
-    scope = wanted.place("t")
-    return [row.speaker for row in await session.execute(_speakers_statement(scope.source(TURNS)), scope.values)]
+    named = wanted.place("t") & Condition("t.speaker IS NOT NULL")
+    statement = _speakers_statement(named.source(TURNS, NEWEST_NAMED))
+    return [row.speaker for row in await session.execute(statement, named.values)]
 
 
 async def read(
@@ -187,7 +190,7 @@ async def read(
 async def _scored(
     session: Session, wanted: TurnFilter, rows: Condition, values: Mapping[str, object], generation: int
 ) -> TurnCandidates:
-    statement = _scored_statement(wanted.place("t").source(TURNS), rows.sql, generation)
+    statement = _scored_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation)
     found = (await session.execute(statement, {**values, **rows.values})).all()
     if not found:
         return TurnCandidates((), 0, {})
@@ -231,10 +234,10 @@ async def _older(
 
 
 @lru_cache(maxsize=256)
-def _scored_statement(turns: str, rows: str, generation: int) -> TextClause:
+def _scored_statement(turns: str, generation: int) -> TextClause:
     filled = SCORED.format(
         turns=turns,
-        rows=rows,
+        newest=NEWEST,
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,
         idf=IDF_SQL.format(texts="total", frequency="turns"),
@@ -260,4 +263,4 @@ def _older_statement(scope: str, vectors: str, rows: str, dimension: int, genera
 
 @lru_cache(maxsize=64)
 def _speakers_statement(turns: str) -> TextClause:
-    return typed(text(SPEAKERS.format(turns=turns)))
+    return typed(text(SPEAKERS.format(turns=turns, newest=NEWEST_NAMED)))

@@ -31,6 +31,8 @@ CREATE INDEX ix_memory_history_agent ON memory_history (workspace_id, agent_id, 
     WHERE before IS NOT NULL AND agent_id IS NOT NULL;
 CREATE INDEX ix_memory_history_run ON memory_history (workspace_id, run_id, recorded_at)
     WHERE before IS NOT NULL AND run_id IS NOT NULL;
+CREATE INDEX ix_memory_history_shared ON memory_history (workspace_id, recorded_at)
+    WHERE before IS NOT NULL AND user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 CREATE INDEX ix_memory_history_recorded ON memory_history USING brin (recorded_at);
 
 CREATE TABLE audit_log (
