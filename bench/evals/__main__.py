@@ -25,6 +25,7 @@ REPORTS: dict[str, str | None] = {
     "forgetting": "forget-dev.jsonl",
     "facts": "locomo-dev.jsonl",
     "sessions": "lme-dev.jsonl",
+    "answerable": "locomo-dev.jsonl",
 }
 DONE, FAILED, NO_FOLDER = 0, 1, 2
 

@@ -24,7 +24,7 @@ ACTION_OF = {
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One row, read back. `version_of`: it is a past version of that memory. `may_be_outdated_by`: newer memories that
-    may say what holds instead."""
+    may say what holds instead; `superseded_by`: those that do, where it has ended."""
 
     id: UUID
     scope: Scope
@@ -62,6 +62,7 @@ class Memory:
     entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     version_of: UUID | None = None
     may_be_outdated_by: tuple[UUID, ...] = ()
+    superseded_by: tuple[UUID, ...] = ()
 
     @property
     def lifecycle_state(self) -> str:

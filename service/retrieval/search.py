@@ -47,6 +47,7 @@ from service.providers.budget import overall_remaining_s
 from service.resources import Resources
 from service.retrieval import (
     answerability,
+    currency,
     explanation,
     fusion,
     past_texts,
@@ -56,6 +57,7 @@ from service.retrieval import (
     techniques,
 )
 from service.retrieval.answerability import Answerability
+from service.retrieval.currency import current_first
 from service.retrieval.fusion import Columns, Ranked
 from service.retrieval.query_parsing import ParsedQuery
 from service.retrieval.signals import QueryContext
@@ -289,7 +291,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     stopwatch.lap("signals")
     shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
     columns, cosines = signals.columns(measured.features, context), _cosines(measured.features)
-    ranked = _rank(context, measured.features, columns, max(query.limit, shown_to_reranker))
+    ranked = _rank(context, measured.features, columns, max(query.limit + currency.LOOKAHEAD, shown_to_reranker))
     answer = answerability.of_memories(context, measured.features, columns, cosines, res.embedder.query_similarity)
     stopwatch.lap("rank")
     explained = None
@@ -391,6 +393,9 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
+    if not (prepared.parsed.about_past or prepared.parsed.time):
+        rows = found.memories.items()
+        ranked = current_first(ranked, {key: (*row.may_be_outdated_by, *row.superseded_by) for key, row in rows})
     ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories][: query.limit]
     hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
     probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))

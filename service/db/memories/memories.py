@@ -41,7 +41,11 @@ BY_IDS = f"""
             ) by_type) AS entities,
            ARRAY(SELECT n.id FROM memory_edge g JOIN memory n ON n.workspace_id = g.workspace_id AND n.id = g.source_id
                  WHERE g.workspace_id = m.workspace_id AND g.target_id = m.id AND g.rel_type = 'MAY_OUTDATE'
-                   AND NOT n.archived ORDER BY n."timestamp" DESC, n.id) AS may_be_outdated_by
+                   AND NOT n.archived ORDER BY n."timestamp" DESC, n.id) AS may_be_outdated_by,
+           CASE WHEN m.t_invalid IS NOT NULL THEN ARRAY(
+                SELECT g.source_id FROM memory_edge g
+                WHERE g.workspace_id = m.workspace_id AND g.target_id = m.id AND g.rel_type = 'SUPERSEDES'
+           ) END AS superseded_by
     FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
     WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 """  # noqa: S608 - our own columns
@@ -120,6 +124,7 @@ def of_row(row: direct.DriverRow) -> Memory:
         entities={kind: tuple(names) for kind, names in (row.entities or {}).items()},
         version_of=row.version_of,
         may_be_outdated_by=tuple(row.may_be_outdated_by),
+        superseded_by=tuple(row.superseded_by or ()),
     )
 
 
