@@ -244,8 +244,11 @@ def _embedded(draft: Draft) -> bool:
 
 
 def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
-    """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from."""
-    source = messages[fact.message] if fact.message is not None and fact.message < len(messages) else messages[-1]
+    """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from, and by
+    whoever said it, where that is a person with a name: a question about one speaker is then not answered by what
+    another said."""
+    known = fact.message is not None and fact.message < len(messages)
+    source = messages[fact.message] if fact.message is not None and known else messages[-1]
     given: CallerFields = conversation.drafts[0].given
     if given.importance is None and fact.level is not None:
         given = replace(given, importance=Importance.of_level(fact.level))
@@ -256,6 +259,7 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
         given=replace(given, timestamp=source.timestamp),
         options=options,
         received_at=res.clock(),
+        speech=source.speech if known and source.speech and source.speech.speaker else None,
         fact=fact,
     )
 

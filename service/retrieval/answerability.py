@@ -44,8 +44,8 @@ ASKS, ABOUT, WORDS = -0.3, 0.2, 0.1
 """What counts beside the similarity, 0..1, in how well a text fits a question: how much of it asks, how much it speaks
 of the person asked about, and the BM25 score of it and the turns before it as a share of a full match."""
 
-INTERCEPT, NEARNESS, SAID_BY_OTHERS, UNSAID = -8.5, 15.6, -37.8, -2.7
-HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 0.3, -8.2, -1.6
+INTERCEPT, NEARNESS, SAID_BY_OTHERS, UNSAID = -9.6, 17.3, -35.5, -2.5
+HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 0.15, -6.5, -1.4
 """Coefficients of the two logistic functions."""
 
 

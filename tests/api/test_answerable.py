@@ -142,3 +142,14 @@ async def test_recall_carries_it_for_turns_and_facts(client: AsyncClient, embedd
     assert all(
         turn["answer_probability"] is None for turn in (await recalled(client, around=1))["turns"] if turn["around"]
     )
+
+
+async def test_a_fact_knows_who_said_it(client: AsyncClient) -> None:
+    messages = [{"role": "user", "name": "Ben", "content": "I planted my roses by the old gate."}]
+    assert (await client.post("/v1/memories", json={"messages": messages, "user_id": "alice"})).status_code == 200
+    listed = (await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"]
+    assert [(fact["speaker"], fact["role"]) for fact in listed] == [("Ben", "user")]
+    unnamed = [{"role": "user", "content": "I planted my tulips by the new gate."}]
+    assert (await client.post("/v1/memories", json={"messages": unnamed, "user_id": "bob"})).status_code == 200
+    listed = (await client.get("/v1/memories", params={"user_id": "bob"})).json()["results"]
+    assert [(fact["speaker"], fact["role"]) for fact in listed] == [(None, None)]
