@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import pytest
 
@@ -32,7 +32,7 @@ HITS = [hit("a", 0.9), hit("b", 0.8), hit("c", 0.7), hit("d", 0.6)]
         ({"elsewhere": ["a"]}, "abcd"),
     ],
 )
-def test_what_is_current_comes_first(newer: Mapping[str, list[str]], order: str) -> None:
+def test_what_is_current_comes_first(newer: Mapping[Hashable, list[Hashable]], order: str) -> None:
     found = current_first(HITS, newer)
     assert "".join(str(each.key) for each in found) == order
     scores = [each.score for each in found]
