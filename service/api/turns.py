@@ -54,7 +54,9 @@ async def list_recent_turns(
     """Newest first, by the time they were said, without those of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     async with res.db.read(caller.workspace_id) as session:
-        found = await turns.recent(session, TurnFilter(scope, since, channels=tuple(channels or ())), limit=limit)
+        found = await turns.recent(
+            session, TurnFilter(scope, since, channels=tuple(channels or ()), now=res.clock()), limit=limit
+        )
     note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
     return TurnList(results=[TurnResponse.of(each, **turn_fields(each)) for each in found])
 
@@ -93,7 +95,7 @@ async def search_turns(
         async with res.db.read(caller.workspace_id) as session:
             only = (await find(session, scope, conversation_id)).id
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
-    wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()))
+    wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()), now=res.clock())
     async with in_time(res, request):
         ranked = await search(wanted, text, limit, res)
     hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]

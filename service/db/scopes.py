@@ -20,6 +20,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -168,6 +169,15 @@ def _given(alias: str, scope: Scope) -> Condition:
     given = {name: getattr(scope, name) for name in ("user_id", "agent_id", "run_id")}
     present = {name: value for name, value in given.items() if value is not None}
     return Condition(" AND ".join(f"{alias}.{name} = :{name}" for name in present) or "true", present)
+
+
+def of_nothing_expired(alias: str, now: datetime) -> Condition:
+    """Turns (by `alias`) that no memory came from which has expired: the daily clean-up has still to withdraw what they
+    say. Read once per statement, by ix_memory_expires."""
+    expired = """SELECT s.turn_id FROM memory m
+        JOIN memory_source s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
+        WHERE m.workspace_id = :workspace AND m.expires_at <= :now"""
+    return Condition(f"{alias}.id <> ALL (ARRAY({expired}))", {"now": now})
 
 
 # -- the lock of a scope --------------------------------------------------------------------------------------------

@@ -354,10 +354,15 @@ async def _carry_out(
     """Carries out the decisions in their order; returns what came of them, and which turns the memories came from."""
     outcomes: list[Outcome] = []
     links: list[SourceLink] = []
+    linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
     for each in facts:
         if changed & _targets(each):  # by an earlier fact of this conversation
             each = await _decided_inside(session, each, res)
+            await batch.flush()
+            await sources.link(session, each.draft.scope, links)  # a change withdraws what its memory rests on
+            linked |= {(link.memory_id, link.turn_id) for link in links}
+            links.clear()
         assert each.decision is not None
         first, draft = not outcomes, each.draft
         if not first:  # an earlier fact may have written the same text
@@ -372,7 +377,7 @@ async def _carry_out(
             for message, start, end in _spans(each.fact)
             if one.memory_id and one.event is not Action.DELETE
         )
-    return outcomes, links
+    return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
 
 
 def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:

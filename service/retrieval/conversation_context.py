@@ -45,8 +45,7 @@ async def context(
     `include_shared`: what the workspace shares bears on it, too."""
     scope = conversation.scope
     async with res.db.read(scope.workspace_id) as session:
-        found = await turns.latest(session, scope.workspace_id, conversation.id, limit=MAX_TURNS)
-    latest = [turn for turn in found if turn.text]
+        latest = await turns.latest(session, scope.workspace_id, conversation.id, limit=MAX_TURNS, now=res.clock())
     last = next((turn.text for turn in reversed(latest) if turn.role == "user"), latest[-1].text if latest else None)
     text = query or last
     hits: Sequence[Hit] = ()
@@ -55,8 +54,8 @@ async def context(
         # memories of the whole user or agent, not only of this conversation
         wide = scope if scope.user_id is None and scope.agent_id is None else replace(scope, run_id=None)
         wide = replace(wide, include_shared=include_shared)
-        answer = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking), res)
-        hits, warnings = answer.hits, answer.warnings
+        found = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking), res)
+        hits, warnings = found.hits, found.warnings
     return fitted(conversation, latest, hits, max_tokens, warnings)
 
 

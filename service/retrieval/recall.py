@@ -45,7 +45,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     if search_query.ranking.techniques.self_query:
         search_query, used = await techniques.with_self_query(search_query, res)
     ready = await search.prepare(search_query, res, used)
-    turn_filter = TurnFilter(query.scope, query.since, channels=query.channels, stored_by=query.as_of)
+    turn_filter = TurnFilter(query.scope, query.since, channels=query.channels, stored_by=query.as_of, now=res.clock())
     turn_query = await turn_search.prepare(turn_filter, query.text, res)
     task_vector = await _task_vector(query, turn_query, res)
     names = (*ready.parsed.phrases, *turn_query.parsed.speakers)
@@ -64,7 +64,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
                 matches = _wanted(query, interleaved(ranked.hits, memories), probabilities(ranked.hits, memories))
                 places = [place for place, _ in matches]
                 turns = await recall_context.turn_windows(
-                    session, query.scope.workspace_id, places, query.context_window
+                    session, query.scope.workspace_id, places, query.context_window, now=res.clock()
                 )
                 if lost := [place for place in places if place not in turns]:
                     rewritten = await recall_context.hidden_turns(session, query.scope.workspace_id, lost)

@@ -166,15 +166,20 @@ async def test_a_message_kept_word_for_word_is_told_as_it_was_changed(client: As
     assert "9999" in recalled.json()["markdown"]
 
 
+@pytest.mark.parametrize("cleaned_up", [False, True])
 async def test_what_has_expired_is_told_no_more(
-    resources: Resources, tenant: Tenant, clock: SetClock, worker: Resources
+    resources: Resources, tenant: Tenant, clock: SetClock, worker: Resources, *, cleaned_up: bool
 ) -> None:
     async with judged(resources, tenant) as (client, judge):
-        judge.say("The door code is 4711.", {"event": "ADD", "text": "The door code is 4711."})
-        await tell(client, "The door code is 4711.", run_id="chat", expires_at="2026-03-03T00:00:00Z", **ALICE)
+        judge.say("The garden party is cancelled.", {"event": "ADD", "text": "The garden party is cancelled."})
+        await tell(
+            client, "Well, the garden party is cancelled.", run_id="chat", expires_at="2026-03-03T00:00:00Z", **ALICE
+        )
+        assert holds(await everything_read(client, "Party?"), "garden") == [True]
         clock.forward(days=2)
-        await remove_outlived(worker)
-        assert holds(await everything_read(client, "Door?"), "4711") == [False]
+        if cleaned_up:
+            await remove_outlived(worker)
+        assert holds(await everything_read(client, "Party?"), "garden") == [False]
 
 
 async def test_no_other_workspace_sees_or_touches_withdrawn_spans(

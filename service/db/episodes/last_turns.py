@@ -1,4 +1,4 @@
-"""The turns right before new messages, which say what these answer, correct and refer to."""
+"""The turns right before new messages, as far as they are shown: they say what these answer, correct and refer to."""
 
 from __future__ import annotations
 
@@ -17,19 +17,23 @@ from service.domain.text import CleanText
 
 # Uses uq_turn_workspace_id_conversation_id_turn_index.
 BEFORE = text("""
-    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, t.content, t.timestamp
+    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
+           t.timestamp
     FROM turn t
     WHERE t.workspace_id = :workspace AND t.conversation_id = :conversation AND t.turn_index < :index
+      AND t.shown IS DISTINCT FROM ''
     ORDER BY t.turn_index DESC LIMIT :limit
 """).bindparams(bindparam("workspace", type_=Uuid()), bindparam("conversation", type_=Uuid()))
 
 # Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
 OF_CONVERSATION = text("""
-    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, t.content, t.timestamp
+    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
+           t.timestamp
     FROM conversation c
     JOIN turn t ON t.workspace_id = c.workspace_id AND t.conversation_id = c.id
     WHERE c.workspace_id = :workspace AND c.user_id IS NOT DISTINCT FROM :user
       AND c.agent_id IS NOT DISTINCT FROM :agent AND c.external_id = :name
+      AND t.shown IS DISTINCT FROM ''
     ORDER BY t.turn_index DESC LIMIT :limit
 """).bindparams(
     bindparam("workspace", type_=Uuid()), bindparam("user", type_=String()), bindparam("agent", type_=String())
@@ -44,9 +48,11 @@ SAID_SINCE = text("""
           AND t.timestamp >= :since AND t.timestamp <= :until
         ORDER BY t.timestamp DESC, t.id DESC LIMIT 1
     )
-    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, t.content, t.timestamp
+    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
+           t.timestamp
     FROM newest n
     JOIN turn t ON t.workspace_id = :workspace AND t.conversation_id = n.conversation_id
+        AND t.shown IS DISTINCT FROM ''
     ORDER BY t.turn_index DESC LIMIT :limit
 """).bindparams(
     bindparam("workspace", type_=Uuid()),

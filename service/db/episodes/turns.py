@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from pgvector import SparseVector
@@ -62,7 +62,8 @@ class StoredTurn:
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
     """Turns of a scope, from `since` on and before `until`, stored up to `stored_by`, of one conversation; never
-    archived ones, nor those of which nothing is shown. `channels`: in addition to the scope's own and `_global`."""
+    archived ones, nor those of which nothing is shown or (with `now`) what they say has expired. `channels`: in
+    addition to the scope's own and `_global`."""
 
     scope: Scope
     since: datetime | None = None
@@ -70,6 +71,7 @@ class TurnFilter:
     conversation_id: UUID | None = None
     channels: tuple[str, ...] = ()
     stored_by: datetime | None = None
+    now: datetime | None = None
 
     def place(self, alias: str) -> Condition:
         """The condition of the scope, on any table that has its columns."""
@@ -84,6 +86,8 @@ class TurnFilter:
             found &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": self.until})
         if self.stored_by is not None:
             found &= Condition(f"{alias}.created_at <= :stored_by", {"stored_by": self.stored_by})
+        if self.now is not None:
+            found &= scopes.of_nothing_expired(alias, self.now)
         if self.conversation_id is not None:
             found &= Condition(f"{alias}.conversation_id = :conversation", {"conversation": self.conversation_id})
         return found
@@ -143,9 +147,14 @@ async def page(
     return [_turn(row) for row in await session.execute(query.order_by(TurnRow.turn_index).limit(limit))]
 
 
-async def latest(session: Session, workspace_id: UUID, conversation_id: UUID, *, limit: int) -> list[Turn]:
-    """The last turns of a conversation, in their order."""
+async def latest(
+    session: Session, workspace_id: UUID, conversation_id: UUID, *, limit: int, now: datetime | None = None
+) -> list[Turn]:
+    """The last turns of a conversation, in their order; with `now` without those of which nothing is shown or what
+    they say has expired."""
     query = _select().where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
+    if now is not None:
+        query = query.where(TurnRow.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now))
     found = await session.execute(query.order_by(TurnRow.turn_index.desc()).limit(limit))
     return [_turn(row) for row in reversed(found.all())]
 
@@ -169,9 +178,10 @@ async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) ->
     return {row.id: _turn(row) for row in found}
 
 
-async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool]) -> list[Turn]:
-    """The turns of the workspace that meet a condition, are not archived, and of which something is shown."""
-    visible = ~TurnRow.archived, TurnRow.shown.is_distinct_from("")
+async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool], *, now: datetime) -> list[Turn]:
+    """The turns of the workspace that meet a condition, are not archived, and of which something is shown that has not
+    expired."""
+    visible = ~TurnRow.archived, TurnRow.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now)
     query = _select().where(TurnRow.workspace_id == workspace_id, wanted, *visible)
     return [_turn(row) for row in await session.execute(query)]
 
@@ -220,6 +230,11 @@ def _select(generation: int | None = None) -> Select[Any]:
     )
     following = select(_later.id).where(behind).order_by(_later.turn_index).limit(1).scalar_subquery()
     return select(*COLUMNS, following.label("next_turn_id"), _has_vector(generation).label("embedded"))
+
+
+def _of_nothing_expired(workspace_id: UUID, now: datetime) -> ColumnElement[bool]:
+    found = scopes.of_nothing_expired("turn", now) & Condition("true", {"workspace": workspace_id})
+    return cast(ColumnElement[bool], found.clause)
 
 
 def _has_vector(generation: int | None) -> Any:

@@ -110,7 +110,7 @@ def _rows(
         rows &= Condition(f"{alias}.turn_index IS NULL")
         rows &= visibility.present(alias, include_archived=include_archived, valid_at=None)
     if kind is EventKind.EPISODIC:
-        rows &= Condition(f"{alias}.shown IS DISTINCT FROM ''")
+        rows &= Condition(f"{alias}.shown IS DISTINCT FROM ''") & scopes.of_nothing_expired(alias, now)
         if not include_archived:
             rows &= visibility.not_archived(alias)
     if window.start is not None:

@@ -51,7 +51,7 @@ RELATIONS = typed(
 
 
 async def turn_windows(
-    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]], window: int
+    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]], window: int, *, now: datetime
 ) -> dict[tuple[UUID, int], Turn]:
     """Returns by place the turns at these places (conversation, index) and up to `window` before and after each."""
     wanted: dict[UUID, set[int]] = {}
@@ -63,7 +63,7 @@ async def turn_windows(
         and_(TurnRow.conversation_id == conversation_id, TurnRow.turn_index.in_(sorted(indexes)))
         for conversation_id, indexes in sorted(wanted.items())
     ]
-    found = await turns.matching(session, workspace_id, or_(*conditions))
+    found = await turns.matching(session, workspace_id, or_(*conditions), now=now)
     return {(turn.conversation_id, turn.index): turn for turn in found}
 
 
