@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-USER_MESSAGE = re.compile(r"^user: (.*)$", re.MULTILINE)
+USER_MESSAGE = re.compile(r"^\[\d+\] \S+ \S+ \S+ user: (.*)$", re.MULTILINE)
 EXTRACT, DECIDE = "bench-extract", "bench-decide"
 """The model names that the service uses for its two tasks."""
 

@@ -125,11 +125,12 @@ class TurnContext:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """The one annotation call's answer, as far as it could be used; a missing part is left to the rules."""
+    """What a model said of a text, as far as it could be used; a missing part is left to the rules."""
 
     importance_level: int | None = None
     temporal: Temporal | None = None
     categories: tuple[str, ...] | None = None
+    kind: MemoryType | None = None
 
 
 @dataclass(frozen=True, slots=True)

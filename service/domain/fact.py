@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from service.domain.entity import NamedEntity
+from service.domain.kinds import MemoryType
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
 
@@ -25,7 +27,8 @@ class Fact:
     `confidence` 0..1. `message`: place of the message it came from, with the half-open character span, where known.
     `level`: importance 1..10 where the model gave one. `correction`: it was introduced as one ("actually, ...").
     `by_assistant`: the words are the assistant's, so it may be saying back what was recalled to it. `also`: message and
-    span of what else the fact quotes: a question, what the speaker had told before.
+    span of what else the fact quotes: a question, what the speaker had told before. `speaker`, `kind`,
+    `categories`, `t_valid`, `t_invalid`: as a model gave them and they could be checked.
     """
 
     text: CleanText
@@ -40,3 +43,8 @@ class Fact:
     relations: tuple[NamedRelation, ...] = ()
     by_assistant: bool = False
     also: tuple[tuple[int, int, int], ...] = ()
+    speaker: str | None = None
+    kind: MemoryType | None = None
+    categories: tuple[str, ...] = ()
+    t_valid: datetime | None = None
+    t_invalid: datetime | None = None

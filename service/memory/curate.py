@@ -11,46 +11,37 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
-from service.curator import decisions, extract
+from service.curator import decisions
 from service.curator.extract import Extracted
 from service.curator.judge import judge
-from service.curator.sourcing import SourceMessage
 from service.db import caches, direct
 from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
-from service.db.episodes import conversations, last_turns
+from service.db.episodes import conversations
 from service.db.episodes.turns import NewTurn, StoredTurn, term_weights
 from service.db.jobs import queue
 from service.db.memories import sources
 from service.db.memories.sources import SourceLink
 from service.domain.decision import Action, Decision, Neighbour
-from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
+from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
 from service.domain.job import NewJob
-from service.domain.kinds import Importance
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.text import CleanText
 from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
-from service.memory import apply, deferred, forget_asked, turns, write
+from service.memory import apply, deferred, forget_asked, reading, turns, write
 from service.memory.record import ConversationDraft
 from service.memory.store import DECISIONS
 from service.memory.transactions import Stale, store_answer, write_transaction
-from service.pipeline import dedup, pii, size
+from service.pipeline import annotate, dedup, pii, size
 from service.pipeline.stages import FACT, run_all
+from service.providers.protocols import Vector
 from service.resources import Resources
 
 DECISIONS_AT_ONCE = 8
-
-LAST_TURNS = 6
-"""Turns of the conversation that are read with new messages: who asked, what is corrected."""
-
-SAME_TALK = timedelta(minutes=30)
-"""Messages without a conversation go on with what their user and agent said so long ago at most."""
 
 ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is compared with: it may combine several of them."""
@@ -69,13 +60,6 @@ class ConsideredFact:
     merged: tuple[apply.WrittenText, ...] = ()
 
 
-HEAD_START_S = 0.005
-"""Delay of the embedder, so that the model request is sent first."""
-
-EMBEDDED_AT_ONCE_CHARS = 8_000
-"""Messages of so many characters in all are embedded at once, some 0.2 s of a core while the model reads them."""
-
-
 class TurnsGone(Conflict):
     """Some of the turns were erased meanwhile, so their facts must not stay. The others can be curated anew."""
 
@@ -87,17 +71,15 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     asked = await forget_asked.read(messages, conversation.scope, res)
-    source_messages = [forget_asked.unasked(_source_message(draft), at, asked) for at, draft in enumerate(messages)]
-    before = await _said_before(conversation, messages[0], res)
+    said = [forget_asked.unasked(reading.source_message(draft), at, asked) for at, draft in enumerate(messages)]
     began = time.perf_counter()
-    try:  # the turns are embedded and weighed while the model reads them
-        found, new_turns = await asyncio.gather(
-            _extracted(source_messages, before, conversation, res), _turns_with_vectors(messages, conversation, res)
-        )
+    try:
+        found, vectors = await reading.read(said, messages, conversation, res)
     except LlmError as exc:
         if conversation.stored is not None:
             raise
         return await _curate_later(conversation, messages, res, request, (*warnings, f"llm_unavailable: {exc.detail}"))
+    new_turns = await _new_turns(messages, vectors, conversation, res)
     facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)
     warnings += tuple(each.warning for each in asked)
@@ -142,48 +124,14 @@ async def _instruction(conversation: ConversationDraft, res: Resources) -> Clean
     return (await pii.clean(given, "prompt", res))[0] if given else None
 
 
-async def _said_before(conversation: ConversationDraft, first: Draft, res: Resources) -> list[SourceMessage]:
-    """The last turns before the first message: of its conversation, or of the same user and agent a moment ago."""
-    async with res.db.read(conversation.scope.workspace_id) as session:
-        if conversation.stored is not None:
-            found = await last_turns.before(session, conversation.scope, conversation.stored[0], limit=LAST_TURNS)
-        elif conversation.external_id is not None:
-            found = await last_turns.of_conversation(
-                session, conversation.scope, conversation.external_id, limit=LAST_TURNS
-            )
-        else:
-            since = first.timestamp - SAME_TALK
-            found = await last_turns.said_since(session, conversation.scope, since, first.timestamp, limit=LAST_TURNS)
-    return [SourceMessage(each.role, each.text, each.speaker, each.timestamp) for each in found]
-
-
-async def _extracted(
-    messages: Sequence[SourceMessage], before: Sequence[SourceMessage], conversation: ConversationDraft, res: Resources
-) -> Extracted:
-    first = conversation.drafts[0]
-    if res.llm is None or not first.options.use_llm:
-        return await res.threads.run(extract.by_rules, messages, before, ZoneInfo(first.given.timezone))
-    workspace_id = conversation.scope.workspace_id
-    return await extract.from_messages(messages, workspace_id, res, instruction=conversation.instruction)
-
-
-async def _turns_with_vectors(
-    messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
+async def _new_turns(
+    messages: Sequence[Draft], vectors: Sequence[Vector], conversation: ConversationDraft, res: Resources
 ) -> list[NewTurn]:
-    """The messages as turns, none if none are to be written. Without vectors when they are long or the embedder fails:
-    a job makes them later."""
+    """The messages as turns, none if none are to be written. Without `vectors` a job makes them later."""
     if conversation.dry_run or conversation.stored is not None:
         return []
-    if res.llm is not None and messages[0].options.use_llm:
-        await asyncio.sleep(HEAD_START_S)
-    turns = await _as_turns(messages, res)
-    if sum(len(each.clean) for each in messages) > EMBEDDED_AT_ONCE_CHARS:
-        return turns
-    try:
-        vectors = await res.embedder.embed(conversation.scope.workspace_id, [each.clean for each in messages])
-    except EmbeddingError:
-        return turns
-    return [replace(turn, vector=vector) for turn, vector in zip(turns, vectors, strict=True)]
+    found = await _as_turns(messages, res)
+    return [replace(turn, vector=vector) for turn, vector in zip(found, vectors, strict=True)] if vectors else found
 
 
 async def _as_turns(messages: Sequence[Draft], res: Resources) -> list[NewTurn]:
@@ -199,11 +147,6 @@ async def _as_turns(messages: Sequence[Draft], res: Resources) -> list[NewTurn]:
     ]
 
 
-def _source_message(draft: Draft) -> SourceMessage:
-    assert draft.speech is not None, "a conversation is made of messages"
-    return SourceMessage(draft.speech.role, draft.clean, draft.speech.speaker, draft.timestamp)
-
-
 async def _prepared(
     found: Extracted,
     messages: Sequence[Draft],
@@ -211,7 +154,7 @@ async def _prepared(
     res: Resources,
     timings_ms: Mapping[str, float],
 ) -> tuple[list[ConsideredFact], tuple[str, ...]]:
-    """The facts with vector and annotation. One that cannot be embedded is skipped with a warning."""
+    """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone."""
     drafts: list[Draft] = []
     kept: list[Fact] = []
     warnings: list[str] = []
@@ -228,10 +171,9 @@ async def _prepared(
     if not drafts:
         return [], tuple(warnings)
     ready = await run_all(FACT, drafts, replace(res, llm=None))
-    whole = [(draft, fact) for draft, fact in zip(ready, kept, strict=True) if _embedded(draft)]
-    if len(whole) < len(ready):
-        warnings.append(f"embedding_failed: {len(ready) - len(whole)} facts were skipped.")
-    return [ConsideredFact(draft, fact) for draft, fact in whole], tuple(warnings)
+    if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
+        warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
+    return [ConsideredFact(_timed(draft, fact), fact) for draft, fact in zip(ready, kept, strict=True)], tuple(warnings)
 
 
 def _since(began: float) -> float:
@@ -239,8 +181,11 @@ def _since(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 3)
 
 
-def _embedded(draft: Draft) -> bool:
-    return draft.embedding_status is EmbeddingStatus.STORED
+def _timed(draft: Draft, fact: Fact) -> Draft:
+    """The draft valid as long as the model says, where neither the caller nor its text does."""
+    if draft.given.t_valid is not None or draft.given.t_invalid is not None:
+        return draft
+    return replace(draft, given=replace(draft.given, t_valid=fact.t_valid, t_invalid=fact.t_invalid))
 
 
 def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
@@ -250,8 +195,6 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
     known = fact.message is not None and fact.message < len(messages)
     source = messages[fact.message] if fact.message is not None and known else messages[-1]
     given: CallerFields = conversation.drafts[0].given
-    if given.importance is None and fact.level is not None:
-        given = replace(given, importance=Importance.of_level(fact.level))
     options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
     return Draft(
         scope=conversation.scope,
@@ -261,6 +204,7 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
         received_at=res.clock(),
         speech=source.speech if known and source.speech and source.speech.speaker else None,
         fact=fact,
+        annotation=Annotation(fact.level, None, annotate.topics(fact.categories), fact.kind),
     )
 
 

@@ -25,6 +25,8 @@ from service.resources import Resources
 
 MAX_CATEGORIES = 5
 MAX_CATEGORY_CHARS = 60
+KIND_CONFIDENCE = 0.7
+"""Of a type that came with a fact, without a confidence of its own."""
 
 
 class AnnotationReply(BaseModel):
@@ -69,7 +71,7 @@ def read_annotation(reply: AnnotationReply) -> Annotation:
     """The usable parts of an answer."""
     level = reply.importance
     usable = isinstance(level, int) and not isinstance(level, bool) and 1 <= level <= 10
-    return Annotation(level if usable else None, _expiry(reply), _categories(reply.categories))
+    return Annotation(level if usable else None, _expiry(reply), topics(reply.categories))
 
 
 def _expiry(reply: AnnotationReply) -> Temporal | None:
@@ -90,8 +92,9 @@ def _moment(value: object) -> datetime | None:
         return None
 
 
-def _categories(value: object) -> tuple[str, ...] | None:
-    if not isinstance(value, list):
+def topics(value: object) -> tuple[str, ...] | None:
+    """The usable ones of a model's categories; None if there are none."""
+    if not isinstance(value, list | tuple):
         return None
     words = [each for each in value if isinstance(each, str)]
     named = [word.replace(" ", "_")[:MAX_CATEGORY_CHARS] for word in tags.normalise(words)]
@@ -181,7 +184,10 @@ async def classify(draft: Draft, res: Resources) -> Draft:
 def _kind_without_model(draft: Draft) -> Classification | None:
     if draft.given.type is not None:
         return kinds.explicit(draft.given.type, draft.given.type_confidence)
-    return kinds.classify(draft.clean)
+    said = draft.annotation.kind if draft.annotation else None
+    return kinds.classify(draft.clean) or (
+        Classification(said, KIND_CONFIDENCE, ClassificationSource.LLM) if said else None
+    )
 
 
 async def _kind_by_model(draft: Draft, res: Resources) -> Classification:

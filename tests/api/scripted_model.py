@@ -39,8 +39,9 @@ class ConversationScript:
 
     def __call__(self, request: HttpRequest) -> Content:
         prompt = request.json["messages"][1]["content"]
-        if request.json["model"] == "extract":
-            return {"facts": next((facts for part, facts in self.facts.items() if part in prompt), [])}
+        if request.json["model"] == "extract":  # the last block is the conversation, behind what helps to understand it
+            said = FENCED.findall(prompt)[-1]
+            return {"facts": next((facts for part, facts in self.facts.items() if part in said), [])}
         if request.json["model"] == "decide":
             shown = {text: number for number, text in NUMBERED.findall(prompt)}
             fact = FENCED.findall(prompt)[0]

@@ -18,7 +18,7 @@ from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 
 COLOUR, SEA, DOOR = "User likes blue", "User likes the sea", "The code of the door is blue"
-MIND = ConversationScript(facts={"blue": [COLOUR], "sea": [SEA], "code": [DOOR], "both": [COLOUR, SEA]})
+MIND = ConversationScript(facts={"both": [COLOUR, SEA], "blue": [COLOUR], "sea": [SEA], "code": [DOOR]})
 
 
 @contextmanager
@@ -51,15 +51,15 @@ async def test_the_trips_of_an_add(resources: Resources, tenant: Tenant) -> None
             answer = await scripted.client.post("/v1/memories", json=said("I like blue"))
         assert [each["event"] for each in answer.json()["results"]] == ["ADD"]
         assert trips[-4:] == ["BEGIN ISOLATION", "WITH counted", "WITH part_1", "COMMIT"]
-        assert len(trips) == 3 + 3 + 4, "the answer's cache, the neighbours, the write"
+        assert len(trips) == 4 + 3 + 3 + 4, "turns and memories to read with, the answer's cache, neighbours, the write"
         with counted() as trips:
             await scripted.client.post("/v1/memories", json=said("I like blue, really", run_id="r1"))
-        assert len(trips) <= 3 + 3 + 7
+        assert len(trips) <= 4 + 3 + 3 + 7
 
 
 async def test_what_several_facts_of_one_message_leave(resources: Resources, tenant: Tenant, tables: Tables) -> None:
     async with with_scripted_model(resources, tenant, MIND) as scripted:
-        answer = await scripted.client.post("/v1/memories", json=said("both of them"))
+        answer = await scripted.client.post("/v1/memories", json=said("I like both, blue and the sea"))
         assert [each["event"] for each in answer.json()["results"]] == ["ADD", "ADD"]
         counts = await tables.counts(tenant.workspace_id)
         found = {name: counts[name] for name in ("memory", "memory_source", "turn", "conversation", "llm_cache")}

@@ -140,7 +140,7 @@ async def test_a_prompt_replaces_the_instruction(resources: Resources, tenant: T
     script = Script({"extract": ["[]"]})
     async with with_llm(resources, tenant, script) as client:
         await tell(client, "I like tea", prompt="Only extract allergies.")
-    assert script.asked[0].system == "Only extract allergies."
+    assert script.asked[0].system.startswith("Only extract allergies.\n")
 
 
 async def test_an_update_merges_under_the_same_id(resources: Resources, tenant: Tenant) -> None:

@@ -37,7 +37,12 @@ async def dry(client: AsyncClient, said: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("said", "expected"),
-    [("a dog", ["ADD"]), ("I moved to Porto", ["UPDATE"]), ("again", ["NONE"]), ("sold it", ["DELETE", "ADD"])],
+    [
+        ("a dog", ["ADD"]),
+        ("I moved to Porto", ["UPDATE"]),
+        ("again", ["NONE"]),
+        ("I sold it, I have no flat any more", ["DELETE", "ADD"]),
+    ],
 )
 async def test_it_says_what_the_model_would_have_done(
     resources: Resources, tenant: Tenant, tables: Tables, said: str, expected: list[str]

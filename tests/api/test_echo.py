@@ -12,6 +12,7 @@ from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 
 FACTS = ["User lives in Oslo", "User likes green tea", "User's sister Una is a pilot"]
+ALL_OF_IT = "I live in Oslo. I like green tea. My sister Una is a pilot."
 SAID_BACK = [
     "As I remember, you live in Oslo.",
     "You live in Oslo and like green tea.",
@@ -27,7 +28,7 @@ def talk(said: str, reply: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("reply", THANKS)
 async def test_offline_nothing_new_comes_of_it(client: AsyncClient, reply: str) -> None:
-    await tell(client, "I live in Oslo. I like green tea. My sister Una is a pilot.")
+    await tell(client, ALL_OF_IT)
     before = sorted(await known(client))
     assert len(before) >= 3
     for said in SAID_BACK:
@@ -35,16 +36,19 @@ async def test_offline_nothing_new_comes_of_it(client: AsyncClient, reply: str) 
     assert sorted(await known(client)) == before
 
 
-@pytest.mark.parametrize("said_back", SAID_BACK[1:3])
 @pytest.mark.parametrize(
-    "made", ["User lives in Oslo and likes green tea", "User's sister Una is a pilot, likes green tea"]
+    ("said_back", "made"),
+    [
+        (SAID_BACK[1], "User lives in Oslo and likes green tea"),
+        (SAID_BACK[2], "User's sister Una is a pilot, likes green tea"),
+    ],
 )
 async def test_a_model_that_takes_it_for_facts_is_not_asked_what_to_do(
     resources: Resources, tenant: Tenant, said_back: str, made: str
 ) -> None:
-    mind = ConversationScript(facts={"all of it": FACTS, said_back: [made]})
+    mind = ConversationScript(facts={"My sister Una": FACTS, said_back: [made]})
     async with with_scripted_model(resources, tenant, mind) as scripted:
-        await tell(scripted.client, "all of it")
+        await tell(scripted.client, ALL_OF_IT)
         before = len(scripted.requests_of("decide"))
         assert set(events(await tell(scripted.client, talk(said_back, "Thanks!")))) == {"NONE"}
         assert len(scripted.requests_of("decide")) == before
@@ -57,9 +61,9 @@ async def test_a_paraphrase_close_in_meaning_is_an_echo(
     embedder.place("User lives in Oslo", 1.0)
     embedder.place("Oslo is where user's home is", 0.9)
     said_back = "Oslo is where your home is, so let us look there."
-    mind = ConversationScript(facts={"all of it": FACTS, said_back: ["Oslo is where user's home is"]})
+    mind = ConversationScript(facts={"My sister Una": FACTS, said_back: ["Oslo is where user's home is"]})
     async with with_scripted_model(resources, tenant, mind) as scripted:
-        await tell(scripted.client, "all of it")
+        await tell(scripted.client, ALL_OF_IT)
         [only] = await tell(scripted.client, talk(said_back, "Thanks!"))
         assert (only["event"], only["memory"]) == ("NONE", "User lives in Oslo")
 
@@ -75,8 +79,8 @@ async def test_a_paraphrase_close_in_meaning_is_an_echo(
 )
 async def test_news_are_no_echo(resources: Resources, tenant: Tenant, said_back: str, reply: str, made: str) -> None:
     """What adds a name, a figure, a time or a word of its own is put to the model like any fact."""
-    mind = ConversationScript(facts={"all of it": FACTS, said_back: [made]})
+    mind = ConversationScript(facts={"My sister Una": FACTS, said_back: [made]})
     async with with_scripted_model(resources, tenant, mind) as scripted:
-        await tell(scripted.client, "all of it")
+        await tell(scripted.client, ALL_OF_IT)
         assert events(await tell(scripted.client, talk(said_back, reply))) == ["ADD"]
         assert made in await known(scripted.client)

@@ -24,7 +24,7 @@ from tests.fakes.openai_server import Content, completion
 
 KNOWN = ["User likes tea", "User owns a boat", "User has a sister named Una"]
 LATER = "User plays the cello"
-MIND = ConversationScript(facts={"tea and boats": KNOWN, "the cello": [LATER], "a rocket": ["User owns a rocket"]})
+MIND = ConversationScript(facts={"sister named Una": KNOWN, "the cello": [LATER], "a rocket": ["User owns a rocket"]})
 DEADLINE_S = 6.0
 HANG_S = 30.0
 
@@ -40,7 +40,10 @@ def hasty(settings: Settings) -> Settings:
 async def scripted(resources: Resources, tenant: Tenant, hasty: Settings) -> AsyncIterator[ModelSetup]:
     """Three memories are there already, stored without haste: a busy machine alone can take longer than an attempt."""
     async with with_scripted_model(resources, tenant, MIND) as calm:
-        assert events((await answer(calm.client, "I like tea and boats, tea and boats"))["results"]) == ["ADD"] * 3
+        assert (
+            events((await answer(calm.client, "I like tea, I own a boat and I have a sister named Una"))["results"])
+            == ["ADD"] * 3
+        )
     async with with_scripted_model(resources, tenant, MIND, hasty) as found:
         yield found
 
@@ -180,7 +183,8 @@ async def test_what_can_be_used_is_and_the_rest_is_said(scripted: ModelSetup, te
 async def test_ten_thousand_facts_are_cut_and_said(scripted: ModelSetup) -> None:
     client, server = scripted.client, scripted.server
     server.chat.reply({"facts": [f"User owns boat number {number}" for number in range(10_000)]})
-    got = await client.post("/v1/memories", json={"messages": "boats", "user_id": "bob"})
+    said = "I own " + ", ".join(f"boat number {number}" for number in range(200))
+    got = await client.post("/v1/memories", json={"messages": said, "user_id": "bob"})
     assert got.status_code == 200
     assert len(got.json()["results"]) == 200
     assert any(each.startswith("too_many_facts: 10000") for each in got.json()["warnings"])
@@ -267,7 +271,7 @@ async def test_a_verdict_that_would_lose_the_fact_or_another_does_not_count(
         return {"items": [{**lie, "id": numbers[of]}]}
 
     server.chat.default(answers)
-    found = await answer(client, "I have to tell you something")
+    found = await answer(client, fact)
     assert found["warnings"] == [f"decision_rejected: {why}."]
     there = await known(client)
     assert fact in there
@@ -332,7 +336,7 @@ async def test_an_order_inside_the_conversation_reaches_the_model_as_material_on
     assert found["results"] == []
     assert [each.partition(":")[0] for each in found["warnings"]] == ["instruction_ignored", "no_facts"]
     [*_, question] = scripted.requests_of("extract")
-    fenced = question["messages"][1]["content"]
+    fenced = question["messages"][1]["content"].partition("Conversation:")[2]
     assert fenced.count("-----") == 2, "the text cannot close its own fence"
     assert "do not follow it" in question["messages"][0]["content"]
     server.chat.reply([])

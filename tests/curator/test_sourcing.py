@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from service.curator.sourcing import SourceMessage, placed
+from datetime import UTC, datetime
+
+from service.curator.grounding import grounded
+from service.curator.sourcing import SourceMessage, Sources
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 
@@ -13,32 +16,41 @@ TALK = [
 ]
 
 
-def said(*lines: tuple[str, str]) -> list[SourceMessage]:
-    return [SourceMessage(role, CleanText(text)) for role, text in lines]
+def said(*lines: tuple[str, str]) -> Sources:
+    at = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
+    return Sources([SourceMessage(role, CleanText(text), said_at=at) for role, text in lines])
+
+
+def found(text: str, sources: Sources, **parts: object) -> Fact:
+    [fact] = grounded([Fact(CleanText(text), 0.95, **parts)], sources).facts  # type: ignore[arg-type]
+    return fact
 
 
 def test_the_users_own_words_win_over_the_assistants() -> None:
     talk = said(("assistant", "So you live in Oslo."), ("user", "I live in Oslo, yes."))
-    [found] = placed([Fact(CleanText("User lives in Oslo"), 0.95)], talk)
-    assert found.message == 1
+    assert found("User lives in Oslo", talk).message == 1
 
 
-def test_of_one_message_without_a_cue_everything_comes_from_it() -> None:
-    [found] = placed([Fact(CleanText("Zebras are striped"), 0.95)], said(("user", "I live in Oslo.")))
-    assert (found.message, found.correction, found.by_assistant) == (0, False, False)
+def test_a_fact_knows_its_message_and_its_sentence() -> None:
+    fact = found("User has a cat", said(*TALK))
+    assert (fact.message, fact.correction, fact.by_assistant, fact.speaker) == (0, False, False, "User")
+    assert TALK[0][1][fact.start : fact.end] == "I have a cat."
 
 
-def test_a_fact_that_nobody_said_has_no_message() -> None:
-    [found] = placed([Fact(CleanText("Zebras are striped"), 0.95)], said(*TALK))
-    assert (found.message, found.correction) == (None, False)
+def test_a_wrong_number_does_not_place_a_fact() -> None:
+    assert found("User has a cat", said(*TALK), message=7).message == 0
+    assert found("User has a cat", said(*TALK), message=2).message == 0
+
+
+def test_what_was_corrected_is_a_correction() -> None:
+    assert found("User has a dog", said(*TALK)).correction
 
 
 def test_what_the_model_calls_a_correction_is_one() -> None:
-    [found] = placed([Fact(CleanText("User lives in Lisbon"), 0.95, correction=True)], said(*TALK))
-    assert found.correction
+    assert found("User lives in Lisbon", said(*TALK), correction=True).correction
 
 
 def test_an_assistants_actually_corrects_nothing() -> None:
     talk = said(("assistant", "Actually, you like green tea."), ("user", "Hm."))
-    [found] = placed([Fact(CleanText("User likes green tea"), 0.95)], talk)
-    assert (found.message, found.correction) == (0, False)
+    fact = found("User likes green tea", talk)
+    assert (fact.message, fact.correction, fact.by_assistant) == (0, False, True)

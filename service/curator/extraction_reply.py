@@ -1,0 +1,124 @@
+"""Reads a model's answer to an extraction: leniently, part by part.
+
+An array of strings is as good as objects, an object around the array too. What cannot be read is a failure, never "no
+facts": silence must not look like loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from service.domain.entity import NamedEntity
+from service.domain.fact import Fact, NamedRelation
+from service.domain.kinds import MemoryType
+from service.domain.temporal import TemporalTag
+from service.domain.text import CleanText
+from service.providers.json_reply import as_list, readings
+
+MAX_FACT_CHARS = 2_000
+CERTAINTY: Mapping[str, float] = {"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50}
+UNSAID = CERTAINTY["implied"]
+"""The certainty of a fact that came without one."""
+
+TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOut:
+    """What an answer holds, and how many of its entries could not be read."""
+
+    facts: tuple[Fact, ...]
+    unreadable: int = 0
+
+
+def read(text: str, zone: ZoneInfo) -> ReadOut | None:
+    """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one."""
+    for value in readings(text):
+        listed = _listed(value)
+        found = tuple(fact for each in listed or () if (fact := _fact(each, zone)) is not None)
+        if found or listed == []:
+            return ReadOut(found, len(listed or ()) - len(found))
+    return None
+
+
+def _listed(value: object) -> list[Any] | None:
+    """The list of facts, also where a lone fact stands for it."""
+    inner = value["facts"] if isinstance(value, dict) and "facts" in value else value
+    if isinstance(inner, dict) and any(isinstance(inner.get(key), str) for key in TEXT_KEYS):
+        return [inner]
+    return as_list(inner) if inner is value else inner if isinstance(inner, list) else None
+
+
+def _fact(value: Any, zone: ZoneInfo) -> Fact | None:
+    if isinstance(value, str):
+        return Fact(CleanText(value.strip()), UNSAID) if _usable(value) else None
+    if not isinstance(value, dict):
+        return None
+    text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), "")
+    if not _usable(text):
+        return None
+    certainty, level, place = value.get("certainty"), _whole(value.get("importance")), _whole(value.get("message"))
+    tag, kind, topics = value.get("temporal"), value.get("type"), value.get("categories")
+    return Fact(
+        text=CleanText(text.strip()),
+        confidence=CERTAINTY.get(certainty.lower(), UNSAID) if isinstance(certainty, str) else UNSAID,
+        tag=TemporalTag(tag.lower()) if isinstance(tag, str) and tag.lower() in set(TemporalTag) else None,
+        correction=value.get("correction") is True,
+        message=None if place is None else place - 1,
+        level=level if level is not None and 1 <= level <= 10 else None,
+        entities=tuple(_named(value.get("entities"))),
+        relations=tuple(_related(value.get("relations"))),
+        speaker=value["speaker"].strip() if isinstance(value.get("speaker"), str) else None,
+        kind=MemoryType(kind) if isinstance(kind, str) and kind in set(MemoryType) else None,
+        categories=tuple(each for each in topics if isinstance(each, str)) if isinstance(topics, list) else (),
+        t_valid=_moment(value.get("t_valid"), zone),
+        t_invalid=_moment(value.get("t_invalid"), zone),
+    )
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _moment(value: Any, zone: ZoneInfo) -> datetime | None:
+    """An ISO date or time, on the wall clock of `zone` where it has no offset; "2026" and "2026-10" begin then."""
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if len(text) in (4, 7):
+        text += "-01-01"[len(text) - 4 :]
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _usable(text: str) -> bool:
+    return len(text.strip()) <= MAX_FACT_CHARS and any(char.isalnum() for char in text)
+
+
+def _named(value: Any) -> list[NamedEntity]:
+    if not isinstance(value, list):
+        return []
+    pairs = [(each.get("name"), each.get("type")) for each in value if isinstance(each, dict)]
+    return [
+        NamedEntity(name.strip()[:200], kind.strip().lower()[:50])
+        for name, kind in pairs
+        if isinstance(name, str) and isinstance(kind, str) and name.strip() and kind.strip()
+    ]
+
+
+def _related(value: Any) -> list[NamedRelation]:
+    if not isinstance(value, list):
+        return []
+    found = []
+    for each in value:
+        parts = [each.get(key) for key in ("source", "relation", "target")] if isinstance(each, dict) else []
+        if len(parts) == 3 and all(isinstance(part, str) and part.strip() for part in parts):
+            found.append(NamedRelation(*(str(part).strip()[:200] for part in parts)))
+    return found
