@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from service.language.talk.turn import ASSISTANT_ROLES, Piece, TurnReader, said_before
+from service.language.talk import worth
+from service.language.talk.turn import ASSISTANT_ROLES, TELLING, Context, Piece, TurnReader, said_before
 from service.language.talk.worth import WORD
 
 OWN_TURNS = 4
@@ -80,23 +81,42 @@ def _is_corrected(earlier: Piece, piece: Piece) -> bool:
 
 
 def _append(pieces: list[Piece], piece: Piece, turns: Sequence[Utterance], names: frozenset[str]) -> None:
-    """Adds a piece: behind what it goes on with, if it cannot stand alone. Where there is nothing, it is lost unless
-    it names somebody, a number or a time."""
-    if not piece.goes_on:
+    """Adds a piece: behind what it goes on with, if it says too little alone. Where there is nothing, it is lost unless
+    it names somebody, a number or a time, or tells enough."""
+    if not (piece.goes_on or piece.faint):
         pieces.append(piece)
         return
     for at in range(len(pieces) - 1, -1, -1):
         earlier = pieces[at]
         if earlier.place < piece.place - OWN_TURNS:
             break
-        if earlier.speaker == piece.speaker and not earlier.correction and len(earlier.body) < MAX_CHARS:
+        own = earlier.speaker == piece.speaker and not earlier.correction and len(earlier.body) < MAX_CHARS
+        if own and (piece.faint or _is_same_talk(turns, earlier.place, piece.place)):
             pieces[at] = earlier.followed_by(piece)
             return
-    context = said_before(turns, piece.place, names, look_back=OWN_TURNS)
+    telling = worth.worth(piece.body, names) >= TELLING
+    context = None if piece.faint else _context(turns, piece, names, telling=telling)
     if context is not None:
         pieces.append(piece.behind(context))
-    elif piece.concrete:
+    elif piece.concrete or (piece.faint and telling):
         pieces.append(piece)
+
+
+def _context(turns: Sequence[Utterance], piece: Piece, names: frozenset[str], *, telling: bool) -> Context | None:
+    """What a piece that hangs refers to: what its speaker told before, else what the other one just told."""
+    own = said_before(turns, piece.place, names, by=piece.speaker, look_back=OWN_TURNS)
+    if own is not None and _is_same_talk(turns, own.span[0], piece.place):
+        return own
+    other = turns[piece.place - 1].speaker if piece.place else None
+    return said_before(turns, piece.place, names, by=other, look_back=1) if other and telling else None
+
+
+def _is_same_talk(turns: Sequence[Utterance], first: int, last: int) -> bool:
+    """Whether between two turns of a speaker others only asked, so that he is still on his own subject; an assistant
+    has none of its own."""
+    speaker = turns[last].speaker
+    between = [turn for turn in turns[first + 1 : last] if turn.speaker != speaker and not turn.by_assistant]
+    return all(worth.is_question(turn.text) for turn in between)
 
 
 def _quote(piece: Piece, before: int) -> Quote:

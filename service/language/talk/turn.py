@@ -23,8 +23,8 @@ LONG_ANSWER_CHARS = 300
 """An answer of an assistant from which on what was asked is remembered."""
 
 MIN_ASKED_TOPICS = 2
-TELLING = 2.5
-"""Worth of an earlier statement from which on it explains a later one; a mood explains nothing."""
+TELLING = 2.0
+"""Worth from which on a statement explains another one; a mood explains nothing."""
 
 MAX_SHORT_QUESTION, MAX_FRAGMENT = 3, 8
 """Words of a question that says too little by itself, and of an answer that may be no sentence."""
@@ -74,15 +74,18 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Sentences of one speaker. `context`: what stands between the speaker and them; `goes_on`: they hang on something
-    that the speaker told in an earlier turn; `concrete`: they name somebody, a number or a time. `spans`: where they
-    were said, their own first."""
+    """Sentences of one speaker, said at `spans`, the first their own.
+
+    `context`: what stands between the speaker and them. `goes_on`: they hang on something that the speaker told in an
+    earlier turn. `faint`: they are a mood, or true of everybody. `concrete`: they name somebody, a number or a time.
+    """
 
     speaker: str
     body: str
     spans: tuple[Span, ...]
     context: str = ""
     goes_on: bool = False
+    faint: bool = False
     concrete: bool = False
     correction: bool = False
     confidence: float = CERTAIN
@@ -110,11 +113,12 @@ class Piece:
         return replace(self, context=told, spans=(*self.spans, context.span), goes_on=False)
 
 
-def said_before(turns: Sequence[Turn], place: int, names: Collection[str], *, look_back: int) -> Context | None:
-    """The last thing that the speaker of a turn told before it and that can stand alone, if it tells something."""
-    speaker = turns[place].speaker
+def said_before(
+    turns: Sequence[Turn], place: int, names: Collection[str], *, by: str, look_back: int
+) -> Context | None:
+    """The last thing that a speaker told before a turn and that can stand alone, if it tells something."""
     for earlier in range(place - 1, max(place - look_back - 1, -1), -1):
-        if turns[earlier].speaker != speaker:
+        if turns[earlier].speaker != by:
             continue
         said = units(turns[earlier].text)
         told = [unit for unit in said if worth.is_statement(unit.text, names)] or said
@@ -122,7 +126,7 @@ def said_before(turns: Sequence[Turn], place: int, names: Collection[str], *, lo
             bare = worth.bare(told[begin].text, names)
             whole = turns[earlier].text[told[begin].start : told[-1].end]
             if worth.worth(whole, names) >= TELLING and not references.hangs(bare):
-                return context_of(turns[earlier], earlier, told[begin:], names, speaker)
+                return context_of(turns[earlier], earlier, told[begin:], names, turns[place].speaker)
     return None
 
 
@@ -213,10 +217,11 @@ class TurnReader:
             goes_on = known or (begin is None and not (context and self._is_clear(context)))
             at = at if begin is None or known else begin
         said = self.units[at:end]
-        goes_on = goes_on or (context is None and self._is_faint(said))
+        faint = not goes_on and context is None and self._is_faint(said)
         whole = self.said.text[said[0].start : said[-1].end] if len(said) > 1 else said[0].text
         text = f"{said[0].heading} {whole}" if said[0].heading else worth.bare(whole, self.names)
-        return self._made(text, said[0].start, said[-1].end, context, said[0].speaker, goes_on=goes_on)
+        made = self._made(text, said[0].start, said[-1].end, context, said[0].speaker, goes_on=goes_on)
+        return replace(made, faint=faint)
 
     def _is_faint(self, said: Sequence[Unit]) -> bool:
         """Whether people only tell one another how they feel, or what is true of everybody: it says something beside
@@ -333,6 +338,6 @@ class TurnReader:
             ((self.place, start, end), *([context.span] if context else [])),
             context.text if context else "",
             goes_on,
-            (found.first_person or self.said.speaker == USER) and (found.name or found.number or found.time),
+            concrete=(found.first_person or self.said.speaker == USER) and (found.name or found.number or found.time),
             confidence=UNCERTAIN if DOUBT.search(text) else CERTAIN,
         )

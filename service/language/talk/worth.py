@@ -108,7 +108,8 @@ MOOD = re.compile(
 MIN_TOPICS_BESIDE_MOOD = 3
 
 NAME_FIRST = re.compile(
-    r"\W*[A-Z][a-z]+(?:'s)? (?:is|was|has|had|does|did|doesn't|didn't|isn't|wasn't|will|won't|can|can't|lives|works"
+    r"\W*(?!\w+ing\b)[A-Z][a-z]+(?:'s)? (?:is|was|has|had|does|did|doesn't|didn't|isn't|wasn't|will|won't|can|can't"
+    r"|lives|works"
     r"|owns|likes"
     r"|leads|wants|needs|says|said|told|moved|got)\b"
 )
