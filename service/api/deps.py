@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, get_args, get_origin
@@ -187,9 +187,16 @@ def optional_scope(
     return Scope(caller.workspace_id, *ids, channel=channel or caller.channel or GLOBAL_CHANNEL)
 
 
-def shared_scope(caller: Caller, ids: Mapping[str, str | None], channel: str | None) -> Scope:
+def shared_scope(
+    caller: Caller,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    channel: str | None = None,
+) -> Scope:
     """The shared scope of the workspace; raises InvalidInput when an id is given beside it."""
-    for name, value in ids.items():
+    for name, value in (("user_id", user_id), ("agent_id", agent_id), ("run_id", run_id)):
         if value is not None:
             raise InvalidInput(f"{name}: what is shared belongs to everyone: leave it out, or shared.", field=name)
     return Scope(caller.workspace_id, channel=channel or caller.channel or GLOBAL_CHANNEL)
@@ -202,7 +209,7 @@ def read_scope(caller: Caller, res: Resources, given: ReadScopeFields, channel: 
     if given.shared:
         if given.include_shared is False:
             raise InvalidInput("include_shared: contradicts shared.", field="include_shared")
-        return replace(shared_scope(caller, ids, channel), include_shared=True)
+        return replace(shared_scope(caller, **ids, channel=channel), include_shared=True)
     scope = scope_of(caller, **ids, channel=channel)
     include_shared = res.settings.include_shared if given.include_shared is None else given.include_shared
     return replace(scope, match=given.scope_match, include_shared=include_shared)

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors
-from service.api.deps import Deleter, ResourcesOf, scope_of
+from service.api.deps import Deleter, ResourcesOf, scope_of, shared_scope
 from service.api.forgetting import PurgeReceiptResponse, receipt_fields
-from service.api.schemas import SCOPE_SCHEMA, Filled, Id, Name, ResponseModel, ScopeFields
+from service.api.schemas import READABLE_SCHEMA, SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields
 from service.api.writes import WriteOf, answer, send
 from service.domain.access import Caller, Right
 from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
@@ -34,7 +34,7 @@ class ForgetRequest(ScopeFields):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": SCOPE_SCHEMA,
+            "anyOf": READABLE_SCHEMA,
             "examples": [{"query": "everything about Greta", "user_id": "alice", "dry_run": True}],
         }
     )
@@ -43,6 +43,7 @@ class ForgetRequest(ScopeFields):
         None, description="An identifier, a name, or words; see docs/forgetting.md for what they mean"
     )
     ids: list[Name] | None = Field(None, min_length=1, max_length=MAX_IDS, description="UUIDs of memories instead")
+    shared: bool = Field(False, description=f"{SHARED_ONLY} (right memory:share)")
     session_id: Name | None = Field(None, description="Only memories and conversations of this session")
     dry_run: bool = Field(False, description="Show what would go, and remove nothing")
     purge: bool = Field(
@@ -119,7 +120,8 @@ def _check_right(body: ForgetRequest, caller: Caller) -> None:
 
 
 def _wanted(body: ForgetRequest, caller: Caller) -> ForgetScope:
-    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
+    scope = (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
     return ForgetScope(scope, body.channel or caller.channel, body.session_id)
 
 

@@ -70,10 +70,8 @@ async def _extent(
         bool, Query(description="The memories of the whole workspace, instead (right memory:share)")
     ] = False,
 ) -> Extent:
-    if shared:
-        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-        return Extent(shared_scope(caller, ids, channel), channel or caller.channel)
-    scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    scope = (shared_scope if shared else scope_of)(caller, **ids, channel=channel)
     return Extent(scope, channel or caller.channel)
 
 

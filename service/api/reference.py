@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from service.api import errors
-from service.api.deps import Admin, CallerOf, Reader, ResourcesOf, ScopeOf
+from service.api.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
 from service.api.schemas import OnePage, ResponseModel
 from service.db.memories import stats
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
@@ -212,7 +212,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     response_model=CategoryStatsResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
-async def get_category_stats(caller: Reader, scope: ScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
+async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
     """The 100 most used, of memories that are not archived."""
     async with res.db.read(caller.workspace_id) as session:
         found = await stats.categories(session, scope, limit=100)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.api import cursors, errors
-from service.api.deps import Reader, ResourcesOf, ScopeOf, Writer
+from service.api.deps import Reader, ReadScopeOf, ResourcesOf, Writer
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import ExpectedOf, uuid_of
 from service.api.schemas import Id, NextCursor, ResponseModel, Time
@@ -65,7 +65,7 @@ class ReviewPage(ResponseModel):
 )
 async def list_reviews(
     caller: Reader,
-    scope: ScopeOf,
+    scope: ReadScopeOf,
     res: ResourcesOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,

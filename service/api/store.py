@@ -206,12 +206,10 @@ async def _conversation(body: StoreRequest, caller: Caller, res: Resources) -> t
 
 
 def _scope(body: StoreRequest, caller: Caller) -> Scope:
-    if body.shared:
-        if not caller.may(Right.SHARE):
-            raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
-        ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
-        return shared_scope(caller, ids, body.channel)
-    return scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    if body.shared and not caller.may(Right.SHARE):
+        raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
+    ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
+    return (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
 
 
 def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -266,3 +267,77 @@ async def test_a_memory_can_be_promoted_to_everyone(client: AsyncClient, tables:
     await client.delete("/v1/memories?user_id=alice&purge=true")
     assert await found(client, user_id="bea", include_shared=True) == {copy["id"]: True}
     assert (await client.post(f"/v1/memories/{copy['id']}/promote", json={"shared": True})).status_code == 409
+
+
+async def moved(client: AsyncClient) -> tuple[str, dict[str, Any]]:
+    """The id of a shared memory, and what became of one that replaces it."""
+    home = await share(client, "Our office is in Lisbon.")
+    answer = await client.post("/v1/memories", json={"content": "Our office moved to Porto.", "shared": True})
+    result: dict[str, Any] = answer.json()["results"][0]
+    return home, result
+
+
+async def test_a_decision_about_it_is_undone_with_the_right_alone(client: AsyncClient, agent: AsyncClient) -> None:
+    home, result = await moved(client)
+    decided = (await client.get(f"/v1/memories/{result['id']}/decisions")).json()["results"]
+    decision = next(each["id"] for each in decided if each["event"] == result["event"])
+    refused = await agent.post(f"/v1/decisions/{decision}/undo")
+    assert (refused.status_code, refused.json()["detail"]) == (403, LACKS)
+    assert (await client.post(f"/v1/decisions/{decision}/undo")).status_code == 200
+    texts = {each["memory"] for each in (await client.get("/v1/memories?shared=true")).json()["results"]}
+    assert texts == {"Our office is in Lisbon."}
+    assert home in await listed(client, shared=True)
+
+
+async def test_what_a_user_says_changes_nothing_shared(client: AsyncClient) -> None:
+    home = await share(client, "The office is in Lisbon.")
+    for content in ("The office is in Lisbon.", "The office moved to Porto."):
+        answer = await client.post("/v1/memories", json={"content": content, "user_id": "alice"})
+        assert answer.json()["results"][0]["event"] != "NONE"
+    told = {"messages": "The office moved to Porto last week.", "user_id": "alice"}
+    assert (await client.post("/v1/memories", json=told)).status_code == 200
+    assert await listed(client, shared=True) == {home}
+    assert await events(client, home) == ["ADD"]
+
+
+async def test_forgetting_reaches_it_only_where_it_is_asked_for(client: AsyncClient, agent: AsyncClient) -> None:
+    rule = await share(client, "Locker 4711 is broken")
+    for asked in ({"query": "4711", "user_id": "alice"}, {"ids": [rule], "user_id": "alice"}):
+        answer = (await client.post("/v1/forget", json=asked)).json()
+        assert (answer["removed"], answer["memories"]) == (False, [])
+    refused = await agent.post("/v1/forget", json={"query": "4711", "shared": True})
+    assert (refused.status_code, refused.json()["detail"]) == (403, LACKS)
+    both = await client.post("/v1/forget", json={"query": "4711", "shared": True, "user_id": "alice"})
+    assert (both.status_code, both.json()["field"]) == (400, "user_id")
+    gone = (await client.post("/v1/forget", json={"query": "4711", "shared": True})).json()
+    assert [each["id"] for each in gone["memories"]] == [rule]
+    assert await listed(client, shared=True) == set()
+
+
+async def test_many_go_by_an_operation(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.memory.forget.AT_ONCE", 1)
+    for number in range(3):
+        await share(client, f"Rule number {number} of the house")
+    mine = await store(client, "My office is on floor 3")
+    answer = await client.delete("/v1/memories?shared=true")
+    assert answer.status_code == 202, answer.text
+    assert mine in await listed(client, user_id="alice")
+
+
+async def test_what_was_believed_is_asked_of_it_too(client: AsyncClient) -> None:
+    rule, mine = await share(client), await store(client, "My office is on floor 3")
+    before = datetime.now(UTC).isoformat()
+    await client.patch(f"/v1/memories/{rule}", json={"content": "The office closes at nine"})
+    asked: tuple[dict[str, Any], ...] = ({"shared": True}, {"user_id": "alice", "include_shared": True})
+    for each, ids in zip(asked, ({rule}, {rule, mine}), strict=True):
+        then = (await client.get("/v1/memories", params={**each, "as_of": before})).json()["results"]
+        assert {one["id"] for one in then} == ids
+        assert RULE in {one["memory"] for one in then}
+
+
+async def test_its_categories_are_counted(client: AsyncClient) -> None:
+    await share(client, "We eat lunch at noon in the kitchen")
+    alone = (await client.get("/v1/stats/categories?user_id=alice")).json()
+    both = (await client.get("/v1/stats/categories?user_id=alice&include_shared=true")).json()
+    assert (alone["results"], both["results"]) != ([], [])
+    assert alone["results"] == []
