@@ -15,7 +15,7 @@ from sqlalchemy import text
 from service.db.engine import Database
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import events, listed, opened, said, store
-from tests.conftest import Tenant
+from tests.conftest import SetClock, Tenant
 
 LACKS = "This key lacks the right memory:share."
 RULE = "The office closes at six"
@@ -324,9 +324,11 @@ async def test_many_go_by_an_operation(client: AsyncClient, monkeypatch: pytest.
     assert mine in await listed(client, user_id="alice")
 
 
-async def test_what_was_believed_is_asked_of_it_too(client: AsyncClient) -> None:
+async def test_what_was_believed_is_asked_of_it_too(client: AsyncClient, clock: SetClock) -> None:
+    clock.now = datetime.now(UTC)  # history goes by the database's clock
     rule, mine = await share(client), await store(client, "My office is on floor 3")
-    before = datetime.now(UTC).isoformat()
+    clock.now = datetime.now(UTC)
+    before = clock.now.isoformat()
     await client.patch(f"/v1/memories/{rule}", json={"content": "The office closes at nine"})
     asked: tuple[dict[str, Any], ...] = ({"shared": True}, {"user_id": "alice", "include_shared": True})
     for each, ids in zip(asked, ({rule}, {rule, mine}), strict=True):
