@@ -67,12 +67,23 @@ CORRECTION = re.compile(
     re.IGNORECASE,
 )
 MARKED_CORRECTION = re.compile(
-    r"^\W*(?:actually|correction|no,? wait|scratch that|my mistake|i misspoke|i was wrong)\b", re.IGNORECASE
+    r"^\W*(?:actually|correction|no,? wait|scratch that|my mistake|i misspoke|i was wrong|i mistyped|mistyped"
+    r"|wrong \w+[:,.])"
+    r"(?!\w)",
+    re.IGNORECASE,
 )
 LEAD = re.compile(
     r"^\W*(?:(?:oh|oops|ah|sorry|wait|hmm|well|no|actually|correction|scratch that|my (?:mistake|bad)|typo"
     r"|i (?:meant|mean)|it(?:'s| is| was)|that(?:'s| is)|make (?:that|it)"
     r"|(?:that|it) should (?:be|have been|say|read)|to say)\b[\s,.:;*–—-]*)+",
+    re.IGNORECASE,
+)
+RESTATED = re.compile(
+    r"\b(?:it|that|he|she|they|this)(?:['’](?:s|re|ve)| is| are| was| were| has| have)?(?: (?:been|just|now|moved"
+    r"|pushed|changed"
+    r"|put|brought|postponed|rescheduled|raised|lowered|cut|born|called|named|it|back|forward))*(?: (?:to|on|in|at"
+    r"|until|the))*"
+    r" (?P<value>[^\s,;.!?]+(?: [^\s,;.!?]+)?)(?: (?:now|lol|instead|actually))?\W*$",
     re.IGNORECASE,
 )
 NOT_THE_OLD = re.compile(
@@ -127,6 +138,13 @@ def corrected(previous: str, correction: str) -> str | None:
             return None
         return previous[: there[0].start()] + value.group().strip() + previous[there[0].end() :]
     return None
+
+
+def restated(previous: str, sentence: str) -> str | None:
+    """The previous statement with the value that the sentence says "it" has now: "I have a call at 7." "They've pushed
+    it to 8."; None where it says none, or there is no single value of the kind."""
+    told = RESTATED.search(sentence)
+    return corrected(previous, told["value"]) if told else None
 
 
 def _alike(found: list[re.Match[str]], value: str) -> list[re.Match[str]]:

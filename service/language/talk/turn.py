@@ -154,8 +154,7 @@ class TurnReader:
         found: list[Piece] = [answer] if answer else []
         at = told = len(found)
         while at < len(self.units):
-            corrects = not self.said.by_assistant and replies.is_correction(self.units[at].text)
-            piece, end = self._corrected(at) if corrects else None, at + 1
+            piece, end = self._corrected(at), at + 1
             if piece is None and self._is_kept(at):
                 end = self._end_of_group(at)
                 piece = self._piece(at, end, told)
@@ -291,17 +290,23 @@ class TurnReader:
         return not alone and (found.words <= MAX_FRAGMENT or references.hangs(bare))
 
     def _corrected(self, at: int) -> Piece | None:
-        """The statement that the sentence at `at` corrects, as it should have been."""
+        """The statement that the sentence at `at` corrects or restates, as it is now; None when it does not."""
         unit = self.units[at]
+        corrects = replies.is_correction(unit.text)
+        if self.said.by_assistant or not (corrects or references.hangs(self._bare(unit))):
+            return None
         earlier = [turn for turn in self.turns[: self.place] if turn.speaker == self.said.speaker]
         told = [each for turn in earlier for each in units(turn.text)] + self.units[:at]
-        for sentence in reversed(told[-CORRECTABLE:]):
+        for sentence in reversed(told[-CORRECTABLE if corrects else -1 :]):
             bare = self._bare(sentence)
-            meant = replies.corrected(bare, unit.text) if worth.is_statement(sentence.text, self.names) else None
+            if not worth.is_statement(sentence.text, self.names) or references.hangs(bare):
+                continue
+            meant = replies.corrected(bare, unit.text) if corrects else None
+            meant = meant or replies.restated(bare, unit.text)
             if meant is not None and meant != bare:
                 return replace(self._made(meant, unit.start, unit.end), correction=True)
         rest = replies.LEAD.sub("", unit.text)
-        if not worth.is_worth_keeping(rest, self.names):
+        if not corrects or not worth.is_worth_keeping(rest, self.names):
             return None
         return replace(self._made(rest, unit.start, unit.end), correction=True)
 

@@ -9,7 +9,7 @@ from service.language import sentences
 from service.language.talk import blocks, references
 from service.language.talk.worth import WORD
 
-MIN_PIECE, MAX_PIECE = 3, 8
+MIN_PIECE, MAX_PIECE = 2, 8
 """Words of the statements that a sentence is cut into."""
 
 ITEM = re.compile(r"\s*(?:[-*•–+]|\d{1,2}[.)])\s+|\s*\[[ xX]?\]\s+")

@@ -25,15 +25,15 @@ MAX_STATE_WORDS = 6
 WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 OPENING = re.compile(
     r"^\W*(?:(?:(?:(?:can|could) you |please |also )*(?:remember|keep in mind|bear in mind|don['’]t forget"
-    r"|note(?: to self)?|for"
-    r" the record)(?: (?:this|that)\b|(?=\W*:))|thanks?(?: you)?(?: so much| a lot| again)?|thx|wow|yeah|yes|yep|yup"
-    r"|yea|no|nope|nah|hey|hi|hello|oh"
-    r"|ah|aww?"
-    r"|ok(?:ay)?|well|sure|so|man|cool|nice|great|awesome|good (?:morning|evening|afternoon)|dear|btw|by the way"
-    r"|actually|anyway|honestly|also|fyi|ps|p\.s\.|haha|lol|hmm+|guess what|you won't believe (?:it|this"
-    r"|what happened)|right|exactly|definitely|absolutely|totally|of course"
-    r"|congrats|congratulations|please note|note|update)\b(?: (?:there|all|everyone|guys|team))?(?=\W"
-    r"|$)[\s,.!:;…–—-]*)+",
+    r"|note(?: to self)?"
+    r"|for the record)(?: (?:this|that)\b|(?=\W*:))"
+    r"|(?:thanks?(?: you)?(?: so much| a lot| again)?|thx|wow|yeah|yes|yep|yup|hey|hi|hello|oh|ah|aww?|ok(?:ay)?"
+    r"|well|btw"
+    r"|by the way|actually|anyway|honestly|also|fyi|haha|lol|hmm+|congrats|congratulations|please note|guess what"
+    r"|you won't believe (?:it|this|what happened)|good (?:morning|evening|afternoon)"
+    r"|(?:no|nope|nah|so|man|sure|cool|nice|great|awesome|right|exactly|definitely|absolutely|totally|of course|dear"
+    r"|p\.?s\.?"
+    r"|note|update)(?=\s*[^\w\s'’])))\b(?: (?:there|all|everyone|guys|team))?(?=\W|$)[\s,.!:;…–—-]*)+",
     re.IGNORECASE,
 )
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -42,12 +42,14 @@ UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours)\b", re.IGNORECASE)
 OF_SPEAKER = re.compile(r"\W*(?:(?:and|but|so|plus|also)\W+)?(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
 SPEAKER_DROPPED = re.compile(
-    r"\W*(?:just|been|got|went|had|lost|took|bought|made|met|started|finished|finally|gonna|wanna|gotta"
+    r"\W*(?:just|been|got|went|had|lost|took|bought|sold|quit|moved|joined|met|started|finished|finally|gonna|wanna"
+    r"|gotta"
     r"|\w+ing(?!\b[^.!?]*\b(?:is|are|was|were|can|has|makes?|made|helps?|brings?)\b))\b",
     re.IGNORECASE,
 )
 """A sentence without its "I": "Got a tattoo", "Working on a sequel"; not "Networking is great"."""
 
+DROPPED_I = re.compile(r"\W*(?:got|went|lost|bought|sold|quit|moved|joined|met|started|finished)\b", re.IGNORECASE)
 POINTING = re.compile(r"\b(?:it|that|this|them|these|those|there|they)\b", re.IGNORECASE)
 SECOND_PERSON = re.compile(r"\b(?:you|your|yours|you'[a-z]+|yourself|u|ur)\b", re.IGNORECASE)
 CHAT = re.compile(
@@ -186,7 +188,8 @@ def worth(sentence: str, names: Collection[str] = ()) -> float:
     brief = found.topics > 0 and found.words <= MAX_STATE_WORDS
     state = brief and OF_SPEAKER.match(sentence) is not None and POINTING.search(sentence) is None
     condition = CONDITION.match(sentence) is not None
-    return 0.5 * (told + state) - condition + found.first_person - 1.5 * found.second_person - 1.5 * general
+    speaker = found.first_person or DROPPED_I.match(sentence) is not None
+    return 0.5 * (told + state) - condition + speaker - 1.5 * found.second_person - 1.5 * general
 
 
 def is_faint(text: str, names: Collection[str] = ()) -> bool:
