@@ -4,7 +4,7 @@ The score of a hit ranks it among others; it says little about whether there is 
 was never said often shares a name or a detail with what was: the texts near it are as near as those of a question that
 has an answer. Three things tell them apart (docs/decisions/042-answerability.md has the figures):
 
-- nearness: the similarity of the best statement about the person asked about, or of the best one where nobody is named
+- nearness: the cosine of the best statement about the person asked about, or of the best one where nobody is named
 - said by others: by how much a statement of somebody else about themselves fits better than the best one by the person
   asked about. "What did Ann plant?" has no answer where only Ben planted something.
 - unsaid: which share of the question's words, by their IDF, no text has
@@ -17,9 +17,8 @@ best.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
@@ -37,26 +36,23 @@ Flags = NDArray[np.bool_]
 
 ROUNDING: Final = 1e-9
 
-GRID: Final = np.linspace(-1.0, 1.0, 2_001)
-"""Cosines at which a calibration is looked up: calling it for each candidate would cost a third of a millisecond."""
-
 ASKS, ABOUT, WORDS = -0.3, 0.2, 0.1
-"""What counts beside the similarity, 0..1, in how well a text fits a question: how much of it asks, how much it speaks
+"""What counts beside the cosine in how well a text fits a question: how much of it asks, how much it speaks
 of the person asked about, and the BM25 score of it and the turns before it as a share of a full match."""
 
 INTERCEPT, NEARNESS, SAID_BY_OTHERS, UNSAID = -9.6, 17.3, -35.5, -2.5
 HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 0.15, -6.5, -1.4
-"""Coefficients of the two logistic functions."""
+"""Coefficients of the two logistic functions, fitted on cosines of the offline embedder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The candidates of a search, by columns: their keys, the similarity to the question (NaN without a vector), BM25
+    """The candidates of a search, by columns: their keys, the cosine to the question (NaN without a vector), BM25
     with context as a share of a full match, the shares that ask and that speak of the speaker (both 0..1), and who
     said them (None: unknown)."""
 
     keys: Sequence[Hashable]
-    similarity: Column
+    cosine: Column
     words: Column
     asking: Column
     first_person: Column
@@ -86,7 +82,7 @@ def assess(found: Statements, parsed: ParsedQuery, unsaid: float) -> Answerabili
         return None
     if not found.keys:
         return Answerability(0.0, {})
-    if np.isnan(found.similarity).all():
+    if np.isnan(found.cosine).all():
         return None
     nearness, said_by_others, less_fit = _compared(found, parsed)
     return Answerability(
@@ -96,7 +92,7 @@ def assess(found: Statements, parsed: ParsedQuery, unsaid: float) -> Answerabili
 
 def _compared(found: Statements, parsed: ParsedQuery) -> tuple[float, float, dict[Hashable, float]]:
     """Nearness, said by others, and by how much each candidate fits less than the best."""
-    fits = found.similarity + ASKS * found.asking + WORDS * found.words
+    fits = found.cosine + ASKS * found.asking + WORDS * found.words
     theirs, others = _said_by(found.speakers, parsed)
     said_by_others = 0.0
     if theirs.any():
@@ -105,7 +101,7 @@ def _compared(found: Statements, parsed: ParsedQuery) -> tuple[float, float, dic
         fits = fits + ABOUT * np.where(theirs, found.first_person, 1.0 - found.first_person)
     best = int(np.nanargmax(fits))
     less_fit = zip(found.keys, (fits[best] - fits).tolist(), strict=True)
-    return float(found.similarity[best]), said_by_others, {key: less for key, less in less_fit if not math.isnan(less)}
+    return float(found.cosine[best]), said_by_others, {key: less for key, less in less_fit if not math.isnan(less)}
 
 
 def of_memories(
@@ -113,13 +109,11 @@ def of_memories(
     measured: Features,
     columns: Columns,
     cosines: Mapping[UUID, float | None],
-    similarity: Callable[[float], float],
 ) -> Answerability | None:
-    """The same for the candidates of a search of memories. `cosines`: to the vector of the question as it was asked;
-    `similarity`: calibrates them."""
+    """The same for the candidates of a search of memories. `cosines`: to the vector of the question as it was asked."""
     found = Statements(
         measured.ids,
-        similarities([cosines[each] for each in measured.ids], similarity),
+        np.array([cosines[each] for each in measured.ids], dtype=np.float64),
         columns.signals["context_lexical"] / (math.fsum(context.idf.of_contexts.values()) or 1.0),
         1.0 - columns.signals["declarative"],
         columns.signals["first_person"],
@@ -132,17 +126,6 @@ def unsaid_share(idf: Mapping[int, float], texts: int) -> float:
     """The share, 0..1, that terms of no text have in the IDF of all terms of a query."""
     whole, of_no_text = math.fsum(idf.values()), bm25.idf(texts, 0) - ROUNDING
     return math.fsum(each for each in idf.values() if each >= of_no_text) / whole if whole > 0 else 0.0
-
-
-def similarities(cosines: Sequence[float | None] | Column, similarity: Callable[[float], float]) -> Column:
-    """The calibrated cosines as a column, NaN where there is none; to the third decimal, as they are read from a
-    table."""
-    return np.interp(np.array(cosines, dtype=np.float64), GRID, _table(similarity))
-
-
-@lru_cache(maxsize=8)
-def _table(similarity: Callable[[float], float]) -> Column:
-    return np.array([similarity(each) for each in GRID.tolist()], dtype=np.float64)
 
 
 def _said_by(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags, Flags]:

@@ -292,7 +292,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
     columns, cosines = signals.columns(measured.features, context), _cosines(measured.features)
     ranked = _rank(context, measured.features, columns, max(query.limit + currency.LOOKAHEAD, shown_to_reranker))
-    answer = answerability.of_memories(context, measured.features, columns, cosines, res.embedder.query_similarity)
+    answer = answerability.of_memories(context, measured.features, columns, cosines)
     stopwatch.lap("rank")
     explained = None
     if query.explain_id is not None:

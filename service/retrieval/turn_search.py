@@ -90,7 +90,7 @@ async def ranked(
     )
     measured, full_match = measure(found, prepared)
     order = [(UUID(str(each.key)), each.score) for each in rank(measured, full_match, prepared, limit)]
-    answer = _answer(found, measured, full_match, prepared, res)
+    answer = _answer(found, measured, full_match, prepared)
     rows = await turns.get_many(session, wanted.scope.workspace_id, [each for each, _ in order])
     cosines = {each.id: each.text_cosine for each in found.candidates}
     hits = [
@@ -106,12 +106,12 @@ def _similarity(cosine: float | None, res: Resources) -> float | None:
 
 
 def _answer(
-    found: TurnCandidates, measured: Sequence[Signals], full_match: float, prepared: PreparedTurnQuery, res: Resources
+    found: TurnCandidates, measured: Sequence[Signals], full_match: float, prepared: PreparedTurnQuery
 ) -> Answerability | None:
     """How likely the candidates hold an answer; None where it cannot be told."""
     statements = Statements(
         [each.id for each in found.candidates],
-        answerability.similarities([each.text_cosine for each in found.candidates], res.embedder.query_similarity),
+        np.array([each.text_cosine for each in found.candidates], dtype=np.float64),
         np.array([each.context_lexical for each in found.candidates]) / (full_match or 1.0),
         np.array([each.asking for each in measured]),
         np.array([each.first_person for each in measured]),

@@ -11,13 +11,13 @@ import pytest
 from service.domain import bm25
 from service.language.context import first_person, question_share
 from service.retrieval import query_parsing
-from service.retrieval.answerability import Answerability, Statements, assess, similarities, unsaid_share
+from service.retrieval.answerability import Answerability, Statements, assess, unsaid_share
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 QUESTION = "What did Ann plant in the garden?"
 
 Said = tuple[str | None, str, float]
-"""Who said it, the text, and its similarity to the question."""
+"""Who said it, the text, and its cosine to the question."""
 
 
 def answer(*said: Said, question: str = QUESTION, unsaid: float = 0.0) -> Answerability:
@@ -30,7 +30,7 @@ def judged(*said: Said, question: str = QUESTION, unsaid: float = 0.0) -> Answer
     speakers = [who for who, _, _ in said]
     statements = Statements(
         list(range(len(said))),
-        np.array([similarity for _, _, similarity in said]),
+        np.array([cosine for _, _, cosine in said]),
         np.zeros(len(said)),
         np.array([question_share(text) for _, text, _ in said]),
         np.array([first_person(text) for _, text, _ in said]),
@@ -41,7 +41,7 @@ def judged(*said: Said, question: str = QUESTION, unsaid: float = 0.0) -> Answer
 
 
 def test_the_nearer_the_likelier() -> None:
-    far, near = (answer(("Ann", "I planted leeks.", similarity)).probability for similarity in (0.45, 0.75))
+    far, near = (answer(("Ann", "I planted leeks.", cosine)).probability for cosine in (0.45, 0.75))
     assert far < 0.3 < 0.7 < near
 
 
@@ -106,9 +106,3 @@ def test_where_it_cannot_be_told() -> None:
 
 def test_nothing_stored_answers_nothing() -> None:
     assert answer().probability == 0.0
-
-
-def test_similarities_are_calibrated_and_absent_without_a_vector() -> None:
-    found = similarities([0.5, None, float("nan")], lambda cosine: cosine / 2)
-    assert found[0] == 0.25
-    assert np.isnan(found[1:]).all()
