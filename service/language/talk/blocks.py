@@ -18,7 +18,8 @@ from service.language.talk.pasted.lines import Block, Line, Pasted, lines_of, wi
 __all__ = ["Block", "spoken"]
 
 ROLE_PLAY = re.compile(
-    r"\b(?:role-?play|pretend|(?<!can )(?<!could )(?<!you )(?<!only )imagine (?:you|we|i|that|a)|act as|you are now|you're now|let's play|play the (?:role"
+    r"\b(?:role-?play|pretend|(?<!can )(?<!could )(?<!you )(?<!only )imagine (?:you|we|i|that|a)"
+    r"|act as|you are now|you're now|let's play|play the (?:role"
     r"|part)|in character"
     r"|write (?:me )?(?:a|an|the|some|another)\b[^.\n]{0,40}\b(?:story|poem|scene|song|novel|chapter|dialogue"
     r"|fan ?fiction|script|tale"

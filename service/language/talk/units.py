@@ -49,7 +49,8 @@ def units(text: str) -> list[Unit]:
     heading = ""
     several = len(KEY_VALUE.findall(text)) > 1
     for block in blocks.spoken(text):
-        for left, right in sentences.split(text[block.start : block.end]):
+        whole = [(0, block.end - block.start)]
+        for left, right in whole if block.whole else sentences.split(text[block.start : block.end]):
             start, end = block.start + left, block.start + right
             sentence = text[start:end]
             if HEADING.match(sentence):

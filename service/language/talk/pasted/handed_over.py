@@ -10,16 +10,21 @@ from service.language.talk.pasted.quotations import quotations
 from service.language.talk.pasted.remarks import TEXT_NOUN, TO_KEEP, end_of_text
 from service.language.talk.worth import FIRST_PERSON, WORD
 
+MAX_ANNOUNCEMENT = 2000
+"""Characters of a line in which a text is announced."""
+
 ANNOUNCED = re.compile(
     r"(?:\b(?:here(?:'s| is| are| goes)|this is|these are|read|translate|proofread|summari[sz]e|rewrite|rephrase"
     r"|paraphrase|check|fix|review|edit|correct|shorten|polish|improve|analy[sz]e|explain|continue|format|convert"
     r"|classify|look at|see|got|found|sent|posted|says|said|wrote|reads|writes|goes|forwarded|pasted?|quote[sd]?|copied"
-    r"|from)\b[^.!?\n]{0,90}|\b(?<!for )(?<!about )(?<!on )(?<!regarding )(?<!concerning )(?:my|the|this|an?|following|below)\s[^.!?\n]{0,60})\b"
-    + TEXT_NOUN
-    + r"\b"
+    r"|from)\b[^.!?\n]{0,90}|\b(?<!for )(?<!about )(?<!on )(?<!regarding )(?<!concerning )"
+    r"(?:my|the|this|an?|following|below)\s[^.!?\n]{0,60})\b" + TEXT_NOUN + r"\b"
     r"[^:.!?\n]{0,60}:\s*(?=\S|$)"
     r"|^\W*(?:[\w'’-]+ ){0,3}" + TEXT_NOUN + r"(?: \([^)\n]*\)|,? (?:from|by|of) [^:.\n]{1,40})?:\s*$"
-    r"|^\W*(?:[\w'’-]+ ){0,3}" + TEXT_NOUN + r"(?: \([^)\n]*\)| (?:from|by) [^:.\n]{1,40}):\s*(?=\S)",
+    r"|^\W*(?:[\w'’-]+ ){0,3}" + TEXT_NOUN + r"(?: \([^)\n]*\)| (?:from|by) [^:.\n]{1,40}):\s*(?=\S)"
+    r"|^\W*(?!for |about |on |regarding |re |as |in )[^:.!?\n]{0,50}\b"
+    + TEXT_NOUN
+    + r"\b[^:.!?\n]{0,40}:\s+(?=[^\n]*\b(?i:I|my|we|I'[a-z]+)\b)",
     re.IGNORECASE,
 )
 """A sentence that hands over a text after its colon."""
@@ -27,12 +32,13 @@ ANNOUNCED = re.compile(
 TASK = re.compile(
     r"^\W*(?:(?:can|could|would|will) you |please |kindly |now |bitte )*(?:translate|proofread|summari[sz]e|rewrite"
     r"|rephrase|paraphrase|correct|fix(?: the)?|edit|shorten|polish|improve|continue|classify|convert|reformat"
-    r"|spell-?check|fill in|complete|finish|explain|simplify|übersetze?|korrigiere?)\b[^:\n]{0,90}:\s*",
+    r"|spell-?check|mark|grade|tidy(?: up)?|make (?:this|it)|turn (?:this|it)|fasse?|übersetz|fill in"
+    r"|complete|finish|explain|simplify|übersetze?|korrigiere?)\b[^:\n]{0,90}:\s*",
     re.IGNORECASE,
 )
 SENT_THIS = re.compile(
-    r"\b(?:(?:sent|wrote|written|got|found|saw|posted|said|says|reads?|received|texted|made|left|read|typed)\b[^.!?\n]{0,40}"
-    r"\b(?:this|these|the following)|(?:this|these) (?:is|are|was|were) (?:what|the|how))\b[^:\n]{0,80}:\s*$",
+    r"\b(?:(?:sent|wrote|written|got|found|saw|posted|said|says|reads?|received|texted|made|typed)\b"
+    r"[^.!?\n]{0,40}\b(?:this|these|the following)|(?:this|these) (?:is|are|was|were) (?:what|the|how))\b[^:\n]{0,80}:\s*$",
     re.IGNORECASE,
 )
 """A line of the sender's own that brings a text below it: "My boss sent this:"."""
@@ -47,8 +53,11 @@ def handed_over(text: str, lines: Sequence[Line]) -> Iterator[Pasted]:
     at = 0
     while at < len(lines):
         line = lines[at]
+        if ":" not in line.text[:MAX_ANNOUNCEMENT]:
+            at += 1
+            continue
         own = SENT_THIS.search(line.text[-300:])
-        brought = own or TASK.match(line.text) or ANNOUNCED.search(line.text)
+        brought = own or TASK.match(line.text) or ANNOUNCED.search(line.text, 0, MAX_ANNOUNCEMENT)
         if not brought or TO_KEEP.search(line.text[: brought.end()]):
             at += 1
             continue

@@ -24,7 +24,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, or what is left of one. `row`: its number, empty lines not counted. `apart`: an empty line is before it."""
+    """A line, or what is left of one. `row`: its number among those with text. `apart`: an empty line is before it."""
 
     row: int
     start: int

@@ -29,7 +29,8 @@ CODE = re.compile(
     r"|[$%>]{1,3} [\w./]+|\w+@[\w-]+:.*\$|</?[a-zA-Z!][^>]*>|[{}\[\]()]+[,;]?\s*$|\"[\w-]+\"\s*:\s*.+,?$"
     r"|[\[{].*[\]}],?\s*$|.*[{}]\s*$|.*[=(){}>].*;\s*$|if .*[=<>()].*:$|for \w+ in .*:$|while .*[=<>()].*:$"
     r"|elif .*:$|else:$|try:$|except\b.*:$|\w+\(.*\)\s*$|[\w.]+ = \S.*$|@\w+(?:\.\w+)*(?:\(.*\))?\s*$|//|/\*|\*/|<!--"
-    r"|commit [0-9a-f]{7,40}\b|Author: .*<\S+@|Date: {2,}|\s+[\w-]+:\s*$|\\(?:begin|end|section|item)\b|(?:GET|POST|PUT|DELETE|PATCH|HTTP/\d\S*) \S*[/\d]\S*)"
+    r"|commit [0-9a-f]{7,40}\b|Author: .*<\S+@|Date: {2,}|\s+[\w-]+:\s*$|(?:\w+=\S+[ ,;&]+)+\w+=\S+\s*$"
+    r"|\\(?:begin|end|section|item)\b|(?:GET|POST|PUT|DELETE|PATCH|HTTP/\d\S*) \S*[/\d]\S*)"
 )
 SETTING = re.compile(
     r"^\s*(?:\[[\w .:/-]+\]\s*$|(?:export )?[A-Za-z_][\w.-]*=\S.*$|[A-Z][A-Z-]{3,}(?:;[^:\s]*)?:\S"

@@ -15,7 +15,8 @@ HEADER = re.compile(
 MAILS_ONLY = frozenset({"subject", "sent", "cc", "bcc", "reply-to", "betreff", "gesendet"})
 SENT_BY = frozenset({"from", "von"})
 FORWARDED = re.compile(
-    r"^\W*(?:-{2,}\s*)?(?:(?:begin )?forwarded message|original message|weitergeleitete nachricht)\b|^\W*(?:fwd?|fw|re)\s*:\s",
+    r"^\W*(?:-{2,}\s*)?(?:(?:begin )?forwarded message|original message|weitergeleitete nachricht)\b"
+    r"|^\W*(?:fwd?|fw|re)\s*:\s",
     re.IGNORECASE,
 )
 NAME = r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,3}"
@@ -32,8 +33,9 @@ GREETING = re.compile(
     re.IGNORECASE,
 )
 FORMAL = re.compile(
-    r"^\W*(?:dear (?:diary|sirs?|madam|mr|mrs|ms|dr|prof|editor|santa|abby|future|valued|customer|hiring)\b|dear [^.!?,]{1,40},"
-    r"|liebes tagebuch)",
+    r"^\W*(?:dear (?:diary|sirs?|madam|mr|mrs|ms|dr|prof|editor|santa|abby|future|valued|customer|hiring)\b"
+    r"|dear [^.!?,]{1,40},"
+    r"|liebes tagebuch|to whom it may concern)",
     re.IGNORECASE,
 )
 """The opening of a letter that goes on in the same line."""
@@ -46,9 +48,8 @@ CLOSING = (
 PROPER = r"(?:[A-ZÀ-Þ][\w.'’-]*)(?: (?:van|von|de|of|the|and|&|[A-ZÀ-Þ][\w.'’-]*)){0,4}"
 SIGNATURE = re.compile(r"^\W*(?i:" + CLOSING + r")(?:[,.!]?\s+(?P<name>" + PROPER + r"))?\W*$")
 SIGNED_INLINE = re.compile(
-    r"(?:^|[.!?,]\s+)(?i:(?:(?:best|kind|warm) )?regards|yours(?: \w+)?|sincerely|mit freundlichen grüßen),?\s+(?P<name>"
-    + PROPER
-    + r")\W*$"
+    r"(?:^|[.!?,]\s+)(?i:(?:(?:best|kind|warm) )?regards|yours(?: \w+)?|sincerely|mit freundlichen grüßen),?\s+"
+    r"(?P<name>" + PROPER + r")\W*$"
 )
 NAME_ONLY = re.compile(r"^\W*(?P<name>" + PROPER + r")(?:\s*[,|(].*)?\W*$")
 SIGNED_BELOW = re.compile(r"^\s*(?:—|–|--|~)\s*(?P<name>@?[^\W\d_][\w.'’@-]*(?: [\w.'’@-]+){0,4})\W*$")

@@ -40,6 +40,7 @@ DICTIONARY = re.compile(
     re.IGNORECASE,
 )
 BLANKS = re.compile(r"_{2,}|\.{5,}|\[(?:blank|gap|\.\.\.)\]|\( {2,}\)")
+TO_INFLECT = re.compile(r"\b(?:I|he|she|we|they|it|you) \((?:not )?[a-z]{2,12}\)", re.IGNORECASE)
 SCENE = re.compile(r"^\W*(?:INT|EXT)\. |^\W*(?:Act|Scene) (?:[IVX]+|\d+)\b")
 
 
@@ -78,8 +79,21 @@ def notices(lines: Sequence[Line]) -> Iterator[Pasted]:
     for line in lines:
         text = line.text
         clause = CLAUSE.match(text) and len(WORD.findall(text)) >= MIN_CLAUSE_WORDS
-        if _is_labelled(text) or RATING.match(text) or clause or DICTIONARY.match(text) or BLANKS.search(text):
+        if (
+            _is_labelled(text)
+            or RATING.match(text)
+            or clause
+            or DICTIONARY.match(text)
+            or BLANKS.search(text)
+            or _is_exercise(text)
+        ):
             yield from pasted([line])
+
+
+def _is_exercise(text: str) -> bool:
+    """Whether verbs stand in brackets, to be put into their form: "If I (be) rich"."""
+    verbs = len(TO_INFLECT.findall(text))
+    return verbs > 1 or (verbs == 1 and "(be)" in text) or (verbs == 1 and text.count("(") > 1)
 
 
 def _is_labelled(text: str) -> bool:

@@ -15,12 +15,16 @@ MIN_QUOTED_WORDS = 4
 MAX_SINGLE_CHARS = 400
 """Characters of a stretch in single marks, which may as well be apostrophes."""
 
+MAX_SENTENCE_CHARS = 400
+"""Characters of a sentence that are looked at on either side of a quotation."""
+
 MARK = re.compile("[\"“”„«»‘’']")
 CLOSING = {'"': '"', "“": '”"', "„": '“”"', "«": "»", "»": "«", "‘": "’'", "'": "'’"}
 SINGLE = "‘'"
 SAYING = (
     r"(?:said|says?|saying|tells?|told|wrote|writes|writing|ask(?:s|ed|ing)?|text(?:s|ed)|repl(?:y|ies|ied)|answer(?:s|ed)"
-    r"|shout(?:s|ed)|yell(?:s|ed)|whisper(?:s|ed)|states?|stated|claim(?:s|ed)|goes|was like|were like|is like|call(?:s|ed)"
+    r"|shout(?:s|ed)|yell(?:s|ed)|whisper(?:s|ed)|states?|stated|claim(?:s|ed)|goes|was like|were like|is like"
+    r"|call(?:s|ed)"
     r"|explain(?:s|ed)|insist(?:s|ed)|announced?|mutter(?:s|ed)|quip(?:s|ped)|sagte|sagt|schrieb|fragte|meinte)"
 )
 SAID_BEFORE = re.compile(r"\b" + SAYING + r"\b[^.!?\"“”„]{0,60}$", re.IGNORECASE)
@@ -80,10 +84,11 @@ def quoted(text: str, lines: Sequence[Line]) -> Iterator[Pasted]:
         if line.start > start:
             continue
         closing = next((each for each in lines[at : at + 200] if each.end >= end), line)
-        before = text[max(line.start, last) : start]
+        begin = max(line.start, last, start - MAX_SENTENCE_CHARS)
+        before = text[begin:start]
         stops = [found.end() for found in STOP.finditer(before)]
-        left = max(line.start, last) + (stops[-1] if stops else 0)
-        behind = text[end : closing.end]
+        left = begin + (stops[-1] if stops else 0)
+        behind = text[end : min(closing.end, end + MAX_SENTENCE_CHARS)]
         yield from _one(text, left, start, end, behind)
         last = end
 

@@ -18,7 +18,7 @@ TEXT_NOUN = (
     r"|csv|table|caption|bio|cv|resume|abstract|report|press release|listing|description|quote|excerpt|exercise"
     r"|conversation|chat|fairy tale|joke|prompt|memo|announcement|newsletter|news|notice|flyer|statement|terms|policy"
     r"|documentation|docs|readme|changelog|horoscope|saying|proverb|homework|obituary|eulogy|vows|voicemail|testimony"
-    r"|leaflet|blurb|whatsapp|sms|dm|auto-?reply|journal|diary|prayer|toast|worksheet|satz|gedicht|brief|nachricht)"
+    r"|leaflet|blurb|riddle|clue|inscription|epitaph|motto|slogan|whatsapp|sms|dm|auto-?reply|journal|diary|prayer|toast|worksheet|satz|gedicht|brief|nachricht)"
 )
 """Kinds of text that people paste."""
 
@@ -43,18 +43,19 @@ ASKING = (
 )
 WORK_ON_IT = re.compile(
     ASKING + TEXT_WORK + r"\b(?:\W*$|\s*[.,!?;]|\s+(?:this|that|it|these|those|them|the above|pls|plz|please|to|into|in"
-    r"|for|as|down|up|her|him|bitte)\b|\s+(?:this|my|the|our|these|their) (?:grammar|spelling|english|german|french|spanish"
-    r"|punctuation|wording|phrasing|writing)\b|\s+(?:the following|(?:this|the) \w+ below)\b)",
+    r"|for|as|down|up|her|him|bitte)\b|\s+(?:this|my|the|our|these|their) (?:grammar|spelling|english|german"
+    r"|french|spanish|punctuation|wording|phrasing|writing)\b|\s+(?:the following|(?:this|the) \w+ below)\b)",
     re.IGNORECASE,
 )
 """An order to work on a text, which names none."""
 
 REPLY_TO_IT = re.compile(
-    ASKING + r"(?:answer|reply|respond)(?: to)?(?:\W*$| (?:her|him|them|this|it|politely|pls|please)\b)", re.IGNORECASE
+    ASKING + r"(?:answer|reply|respond)(?: to)? (?:her|him|them|this|it|politely)\b", re.IGNORECASE
 )
 HELD_OUT = re.compile(r"^\W*(?:\^|↑|<-)")
 POINTING = re.compile(
-    r"\b(?:this|that|these|those)(?:['’]?s| is| was| are| were)?(?: [\w'’/-]+){0,6}? " + POINTED_AT + r"\b"
+    r"(?:^|[.!?]\s+)\W*(?:[\w'’-]+\W+){0,6}?(?:this|that|these|those)(?:['’]?s| is| was| are| were)?"
+    r"(?: [\w'’/-]+){0,6}? " + POINTED_AT + r"\b"
     r"|\b(?:got|found|saw|received|copied|pasted|read|wrote|sent me|posted) (?:this|these)\b"
     r"|\b(?:what (?:does|do|is|did)|what) [\w ]{0,24}\b(?:this|that|these)(?: \w+)?(?: mean| say| in| from)"
     r"|\b(?:what|which) \w+ is (?:this|that)\b"
@@ -72,10 +73,15 @@ TO_KEEP = re.compile(
 
 OF_THIRD = re.compile(r"^\W*(?:he|she|they)\b", re.IGNORECASE)
 DIVIDER = re.compile(r"^\s*(?:[-_=~–—]{2,}|\^+|[-–—#*]+\s*$)\s*")
-SENTENCE_END = re.compile(r"[.!?…][\"'”’)]*\s*$")
+SENTENCE_END = re.compile(r"[.!?…][\"'”’)]*(?:\s|$)")
 TITLE_WORD = re.compile(r"\b[A-ZÀ-Þ0-9][\w'’-]*")
 ANY_WORD = re.compile(r"\w[\w'’-]*")
 MAX_TITLE_WORDS = 9
+MIN_REMARK_WORDS = 4
+GOES_ON = re.compile(
+    r"^\W*(?:and|also|but|so|oh|then|plus|btw|ps|p\.s|thanks|thank|thx|ty|cheers|or|because)\b", re.IGNORECASE
+)
+"""How a line goes on with the one before, by the same hand."""
 
 
 def works_on_text(text: str) -> bool:
@@ -113,9 +119,20 @@ def end_of_text(lines: Sequence[Line], at: int) -> int:
         mark = DIVIDER.match(lines[i].text)
         if mark and (mark.end() < len(lines[i].text) or i + 1 < len(lines)):
             return i
-        if i in (last, len(lines) - 1) and resumes(lines[i].text):
+        if i in (last, len(lines) - 1) and (resumes(lines[i].text) or (i and _changes_hand(lines[i - 1], lines[i]))):
             return i
     return len(lines)
+
+
+def _changes_hand(before: Line, line: Line) -> bool:
+    """Whether a casual line stands behind a finished one that begins in upper case."""
+    finished = line.apart or SENTENCE_END.search(before.text[-3:]) is not None
+    return finished and not is_casual(before.text) and is_casual(line.text) and not _goes_on(line.text)
+
+
+def _goes_on(text: str) -> bool:
+    """Whether a line is too short to tell whose it is, or joins on to the one before."""
+    return GOES_ON.match(text) is not None or len(ANY_WORD.findall(text[:80])) < MIN_REMARK_WORDS
 
 
 def dividers(lines: Sequence[Line]) -> Iterator[Pasted]:
@@ -136,11 +153,12 @@ def remarked_on(rows: int, lines: Sequence[Line]) -> Iterator[Pasted]:
 
     `rows`: how many lines the message has. Where something pasted was found right behind a remark, it means that.
     """
+    weighed = {len(lines) - 1, max((at for at, line in enumerate(lines) if line.apart), default=0)}
     for at in range(len(lines) - 1, -1, -1):
         line = lines[at]
         sure = is_remark(line.text)
         behind = lines[at + 1].row if at + 1 < len(lines) else rows
-        if behind > line.row + 1 or not (sure or is_casual(line.text) or DEICTIC.match(line.text)):
+        if behind > line.row + 1 or not (sure or at in weighed):
             continue
         first = at
         while first > 0 and lines[first - 1].row in (lines[first].row, lines[first].row - 1):
@@ -156,10 +174,13 @@ def remarked_on(rows: int, lines: Sequence[Line]) -> Iterator[Pasted]:
 
 def _is_of_other_hand(before: Sequence[Line], remark: Line) -> bool:
     """Whether lines are written otherwise than a remark: printed text before a casual line, a title, a quotation."""
-    if TO_KEEP.search(remark.text[:300]):
+    pointing = is_casual(remark.text) or DEICTIC.match(remark.text) is not None
+    if not pointing or TO_KEEP.search(remark.text[:300]):
         return False
     marked = before[0].text.lstrip()[:1] in "\"“„«»‘'*" or (len(before) > 2 and is_title(before[0].text))
     if marked and ("?" in remark.text or is_casual(remark.text)):
         return True
+    if _goes_on(remark.text):
+        return False
     formal = all(not is_casual(line.text) for line in before)
     return is_casual(remark.text) and formal and any(SENTENCE_END.search(line.text) for line in before)
