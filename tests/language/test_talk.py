@@ -165,12 +165,14 @@ def denials() -> Iterator[str]:
         yield f"I live without having to {thing}."
 
 
-@pytest.mark.parametrize(("name", "found", "false"), [("truth", 0.87, 6), ("others", 0.99, 0), ("dialogues", 0.72, 9)])
+@pytest.mark.parametrize(
+    ("name", "found", "false"), [("truth", 0.87, 6), ("others", 0.99, 0), ("dialogues", 0.72, 9), ("pasted", 0.54, 0)]
+)
 def test_labelled_talk(name: str, found: float, false: int) -> None:
     wanted, kept, claims = 0, 0, []
     for case in map(json.loads, (CORPORA / f"{name}.jsonl").read_text().splitlines()):
         texts = [text.lower().replace("’", "'") for text in told(case)]
-        facts = case.get("true") or case.get("facts") or case.get("must") or []
+        facts = case.get("true") or case.get("facts") or case.get("must") or case.get("keep") or []
         wanted += len(facts)
         kept += sum(any(says(text, fact["key"]) for text in texts) for fact in facts)
         claims += [

@@ -22,7 +22,7 @@ ANNOUNCED = re.compile(
     r"[^:.!?\n]{0,60}:\s*(?=\S|$)"
     r"|^\W*(?:[\w'’-]+ ){0,3}" + TEXT_NOUN + r"(?: \([^)\n]*\)|,? (?:from|by|of) [^:.\n]{1,40})?:\s*$"
     r"|^\W*(?:[\w'’-]+ ){0,3}" + TEXT_NOUN + r"(?: \([^)\n]*\)| (?:from|by) [^:.\n]{1,40}):\s*(?=\S)"
-    r"|^\W*(?!for |about |on |regarding |re |as |in )[^:.!?\n]{0,50}\b"
+    r"|^\W*(?!for |about |on |regarding |re |as |in |(?:notes?|news|message|policy|report)\s*:)[^:.!?\n]{0,50}\b"
     + TEXT_NOUN
     + r"\b[^:.!?\n]{0,40}:\s+(?=[^\n]*\b(?i:I|my|we|I'[a-z]+)\b)",
     re.IGNORECASE,
@@ -38,7 +38,8 @@ TASK = re.compile(
 )
 SENT_THIS = re.compile(
     r"\b(?:(?:sent|wrote|written|got|found|saw|posted|said|says|reads?|received|texted|made|typed)\b"
-    r"[^.!?\n]{0,40}\b(?:this|these|the following)|(?:this|these) (?:is|are|was|were) (?:what|the|how))\b[^:\n]{0,80}:\s*$",
+    r"[^.!?\n]{0,40}\b(?:this|these|the following)|(?:this|these) (?:is|are|was|were) (?:what|the|how))\b"
+    r"[^:\n]{0,80}:\s*$",
     re.IGNORECASE,
 )
 """A line of the sender's own that brings a text below it: "My boss sent this:"."""

@@ -29,7 +29,7 @@ CODE = re.compile(
     r"|[$%>]{1,3} [\w./]+|\w+@[\w-]+:.*\$|</?[a-zA-Z!][^>]*>|[{}\[\]()]+[,;]?\s*$|\"[\w-]+\"\s*:\s*.+,?$"
     r"|[\[{].*[\]}],?\s*$|.*[{}]\s*$|.*[=(){}>].*;\s*$|if .*[=<>()].*:$|for \w+ in .*:$|while .*[=<>()].*:$"
     r"|elif .*:$|else:$|try:$|except\b.*:$|\w+\(.*\)\s*$|[\w.]+ = \S.*$|@\w+(?:\.\w+)*(?:\(.*\))?\s*$|//|/\*|\*/|<!--"
-    r"|commit [0-9a-f]{7,40}\b|Author: .*<\S+@|Date: {2,}|\s+[\w-]+:\s*$|(?:\w+=\S+[ ,;&]+)+\w+=\S+\s*$"
+    r"|commit [0-9a-f]{7,40}\b|Author: .*<\S+@|Date: {2,}|\s+[\w-]+:\s*$|(?:\w+=[^\s,;&]+[ ,;&]+)+\w+=[^\s,;&]+\s*$"
     r"|\\(?:begin|end|section|item)\b|(?:GET|POST|PUT|DELETE|PATCH|HTTP/\d\S*) \S*[/\d]\S*)"
 )
 SETTING = re.compile(
@@ -46,6 +46,8 @@ NOTE = re.compile(r"^\s*(?:--|#|;|//)\s*\S")
 OUTPUT_OF = re.compile(r"^\s*[$%>#]{1,3} \S")
 FILE_NAME = re.compile(r"^\W{0,4}[\w/-]+\.(?:md|txt|html?|py|ya?ml|toml|ini|cfg|json|csv|tex|docx?|pdf|rst)\W{0,4}$")
 MIN_TABLE_LINES = 3
+MAX_FORM_CHARS = 500
+"""Characters by which a line shows its form."""
 
 
 def fenced(lines: Sequence[Line]) -> Iterator[Pasted]:
@@ -81,7 +83,7 @@ def machine_text(lines: Sequence[Line]) -> Iterator[Pasted]:
 
 
 def _is_machine_line(line: str) -> bool:
-    return any(form.match(line) for form in (LOG_LINE, TRACE, DIFF, CODE, INDENTED))
+    return any(form.match(line[:MAX_FORM_CHARS]) for form in (LOG_LINE, TRACE, DIFF, CODE, INDENTED))
 
 
 def _goes_on(line: str, following: str) -> bool:
