@@ -20,7 +20,10 @@ from sqlalchemy import TextClause, text
 from service.db import scopes
 from service.db.engine import Database, Session, driver
 from service.db.memories import memories
-from service.db.search import approximate, candidates, exact, term_statistics, visibility
+from service.db.scopes import Condition
+from service.db.search import approximate, candidates, deduplication, exact, term_statistics, visibility
+from service.db.search.deduplication import Parts
+from service.db.search.nearest import NearVectors
 from service.db.search.plan import SearchPlan
 from service.domain.filter_keys import NO_FILTER_KEYS
 from service.domain.query import Query
@@ -180,3 +183,40 @@ async def test_strategies_agree(database: Database, store: Union, name: str) -> 
     assert (small.text_count, small.text_df[1]) == (rows, rows)
     assert small.arms["text_vector"][:10] == medium.arms["text_vector"][:10]
     assert set(large.arms["text_vector"][:10]) == set(small.arms["text_vector"][:10])
+
+
+async def test_a_shared_text_is_compared_with_shared_ones_by_their_index(database: Database, store: Union) -> None:
+    """By generic plans, which are made once for all scopes of this kind."""
+    shared = Scope(store.workspace)
+    near = NearVectors(scopes.exactly("v", shared), Condition("NOT m.archived"), store.vector, 1, 5, ROWS)
+    here = scopes.exactly("m", shared)
+    statement = deduplication.compare_all(Parts(near.scope.sql, here.sql, near.rows.sql, "true", 1))
+    values = {**here.values, **near.values, "hash": "0", "max_close": 800}
+    async with database.begin(store.workspace, generic_plans=True) as session:
+        shown = await explained(session, statement, values)
+    assert len(re.findall(r"memory_vector_p\d+_workspace_id_kind", shown)) == 2, shown
+
+
+@pytest.mark.parametrize(
+    ("called_with", "index"),
+    [
+        ("'ann', NULL, NULL, false, false", ["ix_memory_user"]),
+        ("NULL, NULL, NULL, false, true", ["ix_memory_shared"]),
+        ("'ann', NULL, NULL, false, true", ["ix_memory_user", "ix_memory_shared"]),
+        ("'ann', 'guide', NULL, true, true", ["ix_memory_user", "ix_memory_agent", "ix_memory_shared"]),
+    ],
+)
+async def test_the_rule_of_the_functions_is_seen_through_by_the_planner(
+    store: Union, owner_url: str, called_with: str, index: list[str]
+) -> None:
+    asked = f"is_in_scope(m.user_id, m.agent_id, m.run_id, {called_with})"
+    connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    await connection.execute("SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off")
+    rows = await connection.fetch(
+        f"EXPLAIN SELECT FROM memory m WHERE m.workspace_id = '{store.workspace}' AND {asked}"
+    )
+    await connection.close()
+    shown = "\n".join(row[0] for row in rows)
+    assert "is_in_scope" not in shown
+    for each in index:
+        assert each in shown, shown
