@@ -316,8 +316,8 @@ async def test_forgetting_reaches_it_only_where_it_is_asked_for(client: AsyncCli
 
 async def test_many_go_by_an_operation(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.memory.forget.AT_ONCE", 1)
-    for number in range(3):
-        await share(client, f"Rule number {number} of the house")
+    for content in ("The kettle is red", "Lunch is at noon", "Bikes go into the yard"):
+        await share(client, content)
     mine = await store(client, "My office is on floor 3")
     answer = await client.delete("/v1/memories?shared=true")
     assert answer.status_code == 202, answer.text
