@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.domain.decision import Reason
-from service.language import attributes, claims, contrast, opposites
+from service.language import claims, contrast, opposites
 from service.language.claims import Claim, SlotValue
 from service.language.lexemes import lexemes
 
@@ -186,8 +186,8 @@ GATHERED = 0.8
 
 
 def _gathered(new: Claim, old: Claim, similarity: float) -> FactLink | None:
-    same_verb = opposites.canonical([new.clause.verb]) == opposites.canonical([old.clause.verb])
-    if similarity < GATHERED or not same_verb or not attributes.gathers(new.clause.verb) or new.subject or old.subject:
+    same_verb = new.clause.verb == old.clause.verb
+    if similarity < GATHERED or not same_verb or new.clause.verb != "prefer" or new.subject or old.subject:
         return None
     if sorted(new.words) == sorted(old.words):
         return None

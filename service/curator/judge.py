@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from service.curator.compare import FactLink, LinkKind, relate
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement
 from service.domain.text import CleanText
+from service.domain.version import begins
 
 RULES = "rules:2"
 """Name and version of the judgement, kept with each decision it makes."""
@@ -70,11 +71,11 @@ def _dated(statement: Statement, memory: Neighbour) -> bool:
 
 def _began(statement: Statement) -> datetime:
     """From when on it holds, as far as is known: the times of two statements are compared by this."""
-    return statement.t_valid or statement.said_at or _BEGINNING
+    return begins(statement.said_at or _BEGINNING, statement.t_valid, statement.t_invalid)
 
 
 def _holds_from(memory: Neighbour) -> datetime:
-    return memory.t_valid or memory.timestamp or _BEGINNING
+    return begins(memory.timestamp or _BEGINNING, memory.t_valid, memory.t_invalid)
 
 
 def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
@@ -90,8 +91,10 @@ def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit
         following = min(later, key=lambda each: _holds_from(each.memory))
         previous = before[0].memory if before else None
         return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]
-    fuller = [each for each in related if each.link.kind is LinkKind.MORE and not each.later]
-    if _is_over(statement) or not (before or fuller):
+    fuller = [
+        each for each in related if each.link.kind is LinkKind.MORE and not each.later and not _is_over(statement)
+    ]
+    if not (before or fuller):
         return (Edit(Action.ADD, None, statement.text),), []
     first = (before or fuller)[0]
     text = CleanText(first.link.text) if first.link.text else statement.text
@@ -107,18 +110,22 @@ def _says_it_all(each: Related) -> bool:
 
 def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
     """What the statement ends, the memory it is written to first: by slot before by meaning, then the latest, then the
-    nearest. What had ended before is history and stays; of those found by meaning alone only the nearest goes."""
-    open_still = [
+    nearest. Of those found by meaning alone only the nearest goes. What was over when it was said ends nothing that
+    still holds."""
+    over = _is_over(statement)
+    ends = [
         each
         for each in related
-        if each.link.kind is LinkKind.ENDS
-        and not each.later
-        and not (each.memory.t_invalid is not None and each.memory.t_invalid <= _began(statement))
+        if each.link.kind is LinkKind.ENDS and not each.later and (not over or _was_over(each.memory, statement))
     ]
-    by_slot = [each for each in open_still if each.link.by_slot]
+    by_slot = [each for each in ends if each.link.by_slot]
     if by_slot:
         return sorted(by_slot, key=lambda each: _holds_from(each.memory), reverse=True)
-    return sorted(open_still, key=lambda each: -each.memory.similarity)[:1]
+    return sorted(ends, key=lambda each: -each.memory.similarity)[:1]
+
+
+def _was_over(memory: Neighbour, statement: Statement) -> bool:
+    return memory.t_invalid is not None and statement.said_at is not None and memory.t_invalid <= statement.said_at
 
 
 def _archived(ended: Sequence[Related]) -> list[Edit]:

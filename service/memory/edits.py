@@ -81,7 +81,7 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
         return _outcome(context, draft, Action.NONE, edit, text=target.text if target else None)
     if edit.action is Action.DELETE:
         assert target is not None
-        at, why = _start(draft), draft.evidence
+        at, why = start_of(draft), draft.evidence
         await write.retire(session, draft.scope, target.id, why, res, at=at, ruling_id=context.ruling_id)
         return _outcome(context, draft, Action.DELETE, edit, text=None, old=target.text)
     known = await _if_known(context, draft, target)
@@ -112,16 +112,17 @@ def is_older(draft: Draft, edit: Edit, target: Neighbour) -> bool:
     """Whether the draft is older news: so it was decided, or it is the very text of the target, said before that."""
     if edit.earlier or target.hash != draft.hash or target.timestamp is None:
         return edit.earlier
-    return _start(draft) < begins(target.timestamp, target.t_valid, target.t_invalid)
+    return start_of(draft) < begins(target.timestamp, target.t_valid, target.t_invalid)
 
 
 def _follows(draft: Draft, target: Neighbour) -> bool:
     """Whether it is newer than the target; two statements of one moment are in no order."""
     then = target.timestamp
-    return then is not None and _start(draft) > begins(then, target.t_valid, target.t_invalid)
+    return then is not None and start_of(draft) > begins(then, target.t_valid, target.t_invalid)
 
 
-def _start(draft: Draft) -> datetime:
+def start_of(draft: Draft) -> datetime:
+    """From when on the draft counts."""
     return begins(draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
 
 
@@ -138,7 +139,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
             continue
         new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW))
         if draft.given.t_valid is None and any(_follows(draft, target) for target, _ in retired):
-            since = write.holds_since(_start(draft), draft.given.t_invalid, context.res)
+            since = write.holds_since(start_of(draft), draft.given.t_invalid, context.res)
             new = replace(new, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
         outcomes.append(known or await _add(context, new, replace(edit, target=None)))
@@ -147,7 +148,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
         if by is None or by == target.id:  # nothing took its place, or it is what it was
             continue
         session, res, ruling_id = context.session, context.res, context.ruling_id
-        at, why = _start(draft), draft.evidence
+        at, why = start_of(draft), draft.evidence
         await write.supersede(session, draft.scope, target.id, by, why, res, at=at, ruling_id=ruling_id)
         ended = Edit(Action.DELETE, target)
         outcomes.append(_outcome(context, draft, Action.DELETE, ended, text=None, old=target.text))

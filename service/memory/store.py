@@ -13,14 +13,15 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
+from service.db.graph import edges
 from service.db.memories import memories, versions
 from service.db.writes import PlacedMemory
-from service.domain.decision import Action
+from service.domain.decision import Action, Edit
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import ACTION_OF, Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.errors import Conflict
-from service.memory import write
+from service.memory import edits, late, write
 from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import dedup
 from service.pipeline.stages import ANNOTATED, CONTENT, DECIDED_AGAIN, run
@@ -38,7 +39,7 @@ async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
         try:
             return await _write(draft, res, request)
         except (Stale, write.Gone):
-            draft = await run(DECIDED_AGAIN, replace(draft, dedup=None, evidence=None, merged=None), res)
+            draft = await run(DECIDED_AGAIN, replace(draft, dedup=None, evidence=None, decision=None, merged=None), res)
     if draft.is_duplicate:  # then the pipeline stopped early, but the memory it equals may have been deleted since
         draft = await run(ANNOTATED, replace(draft, dedup=None), res)
     return await _write(draft, res, request, decide_inside=True)
@@ -70,14 +71,21 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     equal = next((each for each in there if each.hash == draft.hash), None)
     if equal is not None:
         return replace(draft, seen=there, merged=None, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
-    target = draft.dedup.existing_id if draft.dedup else None
-    if target is not None and target not in {each.id for each in there}:
+    targets = _targets(draft)
+    if targets - {each.id for each in there}:
         raise Stale
     for each in there:
-        matters = each.similarity >= res.settings.dedup_near or each.id == target
+        matters = each.similarity >= res.settings.dedup_near or each.id in targets
         if matters and seen.get(each.id) != each.version:
             raise Stale
     return replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
+
+
+def _targets(draft: Draft) -> set[UUID]:
+    """The memories that its decision touches."""
+    decided = {draft.dedup.existing_id} if draft.dedup and draft.dedup.existing_id else set[UUID]()
+    edited = draft.decision.edits if draft.decision else ()
+    return decided | {edit.target.id for edit in edited if edit.target}
 
 
 async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:
@@ -110,17 +118,41 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
         await versions.say_again(session, draft.scope.workspace_id, target, draft.timestamp)
         text = next((each.text for each in draft.seen if each.id == target), None)
         return _outcome(_with_unused_fields(draft, target), target, text)
+    if target is None and draft.decision is not None and draft.decision.edits[0].earlier:
+        return await _keep_as_history(session, draft, draft.decision.edits[0], res)
     new = draft.finish(uuid7())
     if target is not None and draft.options.dedup:
         equal = await write.equal_memory(session, draft, new.hash, besides=target)
         if equal is not None:
             known = replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
             return _outcome(_with_unused_fields(known, equal.id), None, equal.text)
+    ended = [edit.target for edit in draft.decision.edits if edit.action is Action.DELETE] if draft.decision else []
+    ruling_id = uuid7() if ended else None
     if target is None:
-        await write.add(session, [PlacedMemory(new)], res)
+        await write.add(session, [PlacedMemory(new)], res, ruling_id=ruling_id)
+        await _mark_outdated(session, draft, new.id)
         return _outcome(draft, new.id, new.text)
-    old = await write.update(session, target, new, res)
+    old = await write.update(session, target, new, res, ruling_id=ruling_id)
+    for each in ended:
+        assert each is not None, "a DELETE names what it ends"
+        at, why = edits.start_of(draft), draft.evidence
+        await write.retire(session, draft.scope, each.id, why, res, at=at, ruling_id=ruling_id)
     return _outcome(draft, target, new.text, old)
+
+
+async def _mark_outdated(session: Session, draft: Draft, new_id: UUID) -> None:
+    if draft.decision is not None and draft.decision.outdates:
+        await edges.mark_outdated(session, draft.scope.workspace_id, new_id, draft.decision.outdates)
+
+
+async def _keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> Outcome:
+    """Keeps older news as what held before the memory that it is about."""
+    target = edit.target
+    assert target is not None, "older news names what is known"
+    await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
+    version = await late.keep(session, draft, target.id, res, previous=edit.previous)
+    kept = replace(draft, dedup=edits.dedup_of(edit), warnings=(*draft.warnings, late.KEPT))
+    return replace(_outcome(kept, target.id, target.text), kept_as=version if version != target.id else None)
 
 
 def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
