@@ -22,7 +22,7 @@ ON_TOPIC = 0.48
 memory of 12 such cases lay at 0.36 to 0.79, those about something else at 0.13 to 0.43."""
 HINTED = 0.2
 """What a verb of change adds where it is likely to be about the older statement's slot ("joined": the employer)."""
-PERHAPS = 0.38
+PERHAPS = 0.42
 NEAR, NEAR_MORE = 0.70, 0.60
 """Similarities below which two texts are never the same, and one never more of the other."""
 NEAR_TEXT = 0.9
@@ -89,8 +89,7 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
     if by_slot is not None:
         return by_slot if by_slot is not _NOT else None
     if not same_subject:
-        liked = new.owner == old.owner and any(slot.name == "favourite" for slot in old.slots) and new.switches
-        return _switched(new, old, similarity, correction=correction) if liked else None
+        return _switched(new, old, similarity, correction=correction) if _same_owner(new, old, similarity) else None
     return (
         _attribute(new, old)
         or _opposite(new, old, similarity)
@@ -126,6 +125,15 @@ def _same_subject(new: Claim, old: Claim) -> bool:
         return True
     last = [opposites.canonical(each.clause.subject)[-1:] for each in (new, old)]
     return last[0] == last[1] and (a < b or b < a) and not (a ^ b) & owners
+
+
+def _same_owner(new: Claim, old: Claim, similarity: float) -> bool:
+    """Whether a change may be about the older statement although one of them is about the person and the other about
+    something of theirs: "User's favourite film is ...", "User now considers ... the best"."""
+    if new.owner != old.owner or not new.switches:
+        return False
+    shared = (new.possession | old.possession) & frozenset(new.words) & frozenset(old.words)
+    return any(slot.name == "favourite" for slot in old.slots) or (bool(shared) and similarity >= NEAR)
 
 
 def _overlap(new: Claim, old: Claim) -> float:
@@ -277,6 +285,8 @@ def _by_slot(new: Claim, old: Claim, slot: SlotValue, known: SlotValue) -> FactL
     if new.ends and not new.switches:
         ended = not slot.value or meets or bool(_kinds(known) & frozenset(new.words))
         return (_CHANGED if new.denied != old.denied or not old.denied else None) if ended else _NOT
+    if new.switches and slot.value and known.value and not meets and not old.tentative:
+        return _CHANGED_VALUE
     if new.denied != old.denied:
         if meets or not slot.value or not known.value:
             return _OPPOSITE
@@ -391,9 +401,9 @@ def _how(claim: Claim) -> str:
 
 def _other_day(new: Claim, old: Claim) -> bool:
     """Whether they tell of two days, and not only of a thing whose day is another one now: two occasions."""
-    if not new.days or not old.days or new.days == old.days:
+    if not new.dates or not old.dates or new.dates == old.dates:
         return False
-    return new.undated != old.undated or new.clause.verb != "be" or new.clause.past
+    return new.undated != old.undated or not new.is_be or new.clause.past
 
 
 _HABIT = re.compile(
@@ -450,6 +460,9 @@ def _opposite(new: Claim, old: Claim, similarity: float) -> FactLink | None:
         return _OPPOSITE
     if new.signature.negations != old.signature.negations and overlap >= SAME_TOPIC:
         return _OPPOSITE
+    denied = new.bare_words - _ENDING - new.subject
+    if new.denied and not old.denied and denied and denied <= old.bare_words:
+        return _OPPOSITE  # who does not smoke does not smoke ten a day
     if contrast.reordered(new.text, old.text) and new.clause.verb == "prefer":
         return _OPPOSITE
     shared = (new.bare_words & old.bare_words) - new.subject
@@ -499,7 +512,7 @@ _ONE_AT_A_TIME = frozenset(
 
 def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) -> FactLink | None:
     """A change told in other words, about the same subject and near in meaning."""
-    if old.event or old.former or new.denied or _back_to(new, old) or not (new.switches or new.now or correction):
+    if old.event or old.former or _back_to(new, old) or not (new.switches or new.now or correction):
         return None
     if new.bare_words == old.bare_words and new.signature != old.signature:
         return None  # one template, two occasions
@@ -507,6 +520,8 @@ def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) ->
         return _now_so(new, old, similarity)
     mine, known = ({slot.name for slot in each.slots} for each in (new, old))
     hinted = bool(known & new.hints)
+    if new.takes_role and not (known & _ROLES and mine & _ROLES):
+        return None
     if mine and known and not mine & known and not hinted:
         return None
     strength = similarity + (
@@ -515,6 +530,9 @@ def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) ->
     if strength >= ON_TOPIC:
         return FactLink(LinkKind.ENDS, Reason.CORRECTION if correction else Reason.CHANGE)
     return _UNSURE if strength >= PERHAPS else None
+
+
+_ROLES = frozenset({"employer", "occupation", "holder", "school"})
 
 
 def _back_to(new: Claim, old: Claim) -> bool:

@@ -14,11 +14,12 @@ def _any(phrases: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(each.strip() for each in phrases.split(';'))})\b", re.IGNORECASE)
 
 
-_TO = r"(?:ed|es|e|ing)? (?:\w+ )?(?:back |over |away |out |up |down |in |on )*(?:from|to|into|onto|towards?)"
+_TO = r"(?:ed|es|e|ing)? (?:\w+ ){0,2}(?:back |over |away |out |up |down |in |on )*(?:from|to|into|onto|towards?)"
 
 SWITCH = re.compile(
     rf"\b(?:switch{_TO}|mov{_TO}|relocat{_TO}|chang{_TO}|convert{_TO}|transfer(?:red|s)? (?:from|to)|transition{_TO}"
-    rf"|migrat{_TO}|upgrad{_TO}|downgrad{_TO}|defect{_TO}|port{_TO}|return{_TO}|renam{_TO}|rebrand(?:ed|s)? (?:as|to)"
+    rf"|migrat{_TO}|upgrad{_TO}|downgrad{_TO}|defect{_TO}|port{_TO}|return(?:ed|s) to|renam{_TO}|rebrand(?:ed|s)?"
+    rf" (?:as|to)"
     r"|(?:went|gone|goes|is|came|come|comes) back (?:to|on|with)|(?:is|are|got) back (?:to|with|on|at|in)"
     r"|switched|relocated|remarried|transitioned|chang(?:ed|es) (?:jobs?|careers?|employers?|schools?|teams?)"
     r"|replac(?:ed|es|ing) by|(?:has |have )?replaced|traded (?:in|up)|swapped|trad(?:ed|es) .{1,40} for"
@@ -26,7 +27,8 @@ SWITCH = re.compile(
     r"|rescheduled|postponed|brought forward|pushed (?:back|to)|delayed (?:to|until|till)|extended (?:to|until|till)"
     r"|(?:raised|increased|lowered|reduced|cut|dropped|bumped|upped|doubled|went up|went down|rose|fell|grew|shrank)"
     r" (?:from .{1,30} )?(?:to|by|down to|up to)"
-    r"|promoted|demoted|became|has become|have become|(?:re)?join(?:ed|s)|founded|co-?founded|took over|takes over"
+    r"|promoted|demoted|became|has become|have become|(?:re)?join(?:ed|s) (?:the )?(?-i:[A-Z])\w*|founded|co-?founded"
+    r"|took over|takes over"
     r"|taken over"
     r"|hand(?:ed|s) over|succeed(?:ed|s)|stepp?(?:ed|s) (?:down|up|in)|started (?:at|with|working|as|his|her|their|a"
     r" new"
@@ -36,7 +38,9 @@ SWITCH = re.compile(
     r"|remote|solo|freelance)|has recovered"
     r"|recovered|settled (?:in|on|for)|opted for|ended up|registered as|re-?registered|changed (?:his|her|their|my)"
     r" mind"
-    r"|now (?:considers?|prefers?|favou?rs|lives?|works?|uses?|drives?|goes by|owned by|led by|based|located|runs on)"
+    r"|now (?:considers?|prefers?|favou?rs)|re-?(?:written|built|implemented) (?:in|with)|signed (?:with|for)"
+    r"|(?:handed in|gave) (?:\S+ )?notice|(?:got|found|rented) (?:his|her|their|an?|my) (?:own |new )?(?:flat"
+    r"|apartment|house|place|home)"
     r"|exclusively|only uses?|(?:got|was|were) (?:married|engaged|divorced|separated|promoted|hired)|graduated"
     r"|married (?-i:[A-Z]\w+)|no longer .{1,60} but)\b",
     re.IGNORECASE,
@@ -48,7 +52,8 @@ NOW = _any("now; nowadays; these days; currently; at present; again; anymore; th
 
 END = _any(
     "no longer; not any ?more; any ?more; used to; quit; quits; stopped; gave up; given up; sold; deprecated; retired;"
-    " decommissioned; shut down; closed down; closed; resigned; dropped out; broke up; split up; passed away; died;"
+    " decommissioned; shut down; closed down; closed; resigned; dropped out; broke up; split up; broke off; called"
+    " off; passed away; died;"
     " lost (?:his|her|their|the|my|user's);"
     " left (?:his|her|their|the|my|user's)? ?(?:job|position|company|firm|party|team|group|band|club|school"
     "|university|church|union|[A-Z]\\w+ [Pp]arty); was fired; graduated from; laid off; got rid of; gave away;"
@@ -71,7 +76,7 @@ TENTATIVE = _any(
     "|school|work|church|bed|(?-i:[A-Z])); will; won't; is \\w+ing .*\\b(?:next|tomorrow"
     "|soon); would; could; should; almost; nearly; tries to; trying to; tried to; intends; aims to; wishes; dreams of;"
     " looking (?:for|to); waiting (?:for|list); saving (?:up )?for; (?:applying|training|preparing|studying) (?:to|for)"
-    "; is learning; if; unless; someday; one day; probably; possibly; interested in; supposed to; about to; applied"
+    "; if; unless; someday; one day; probably; possibly; interested in; supposed to; about to; applied"
     "; interview(?:ed|ing|s)? (?:at|with|for)"
 )
 """Thought of, wanted or tried, and not so yet."""

@@ -42,7 +42,8 @@ _OPENING = re.compile(
 _BRACKETED = re.compile(r"\s*\([^()]*\d[^()]*\)")
 _SET = re.compile(
     r"^(?:User|[A-Z]\w+|they|the \w+) (?:has |have )?(?P<verb>moved|changed|pushed|postponed|rescheduled|raised|lowered"
-    r"|increased|reduced|set|updated|bumped|switched|extended|shifted|brought forward|cut|upped) "
+    r"|increased|reduced|set|updated|bumped|switched|migrated|ported|converted|upgraded|transferred|extended|shifted"
+    r"|brought forward|cut|upped) "
     r"(?P<what>(?:the|our|their|his|her|User's) [\w' -]{2,60}?) (?:from .{1,40} )?(?P<to>to|until|back to|forward to) ",
     re.IGNORECASE,
 )
@@ -53,7 +54,7 @@ _CODE = re.compile(
     r"|(?=[\w-]*\d)(?=[\w-]*[A-Za-z])\w+(?:-\w+)*|#\d+|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}|[A-Z]{2,}-\d+)"
 )
 _LABELLED = re.compile(
-    r"\b(?P<label>[A-Za-z][a-z]+) (?:no\.? |nr\.? |number |#)?(?P<value>\d[\w.-]*|[A-Z]\d*)(?![\w%])"
+    r"\b(?P<label>[A-Za-z][a-z]+) (?:no\.? |nr\.? |#)?(?P<value>\d[\w.-]*|[A-Z]\d*)(?![\w%])"
 )
 _NO_LABEL = wordlists.words("""
     at in on of for to from by with than about over under until since per is are was were be has have had costs cost
@@ -82,6 +83,7 @@ _LIMITS = wordlists.words("""
     hopes tried trying considering thinking partly mostly just merely
 """)
 _HE, _SHE = frozenset({"he", "him", "his"}), frozenset({"she", "her", "hers"})
+_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", re.IGNORECASE)
 _PART = re.compile(r"[,;]|\b(?:and|but|because|since|although|though|while|despite)\b")
 _EDGE = ".,;:!?\"'()"
 _DEFINITE = re.compile(r"^(?:the|my|our|his|her|their|user's|[A-Z]\S*['’]s|[A-Z])", re.IGNORECASE)
@@ -139,7 +141,8 @@ class Claim:
     @cached_property
     def bare_words(self) -> frozenset[str]:
         """The words without figures and points in time."""
-        return frozenset(word for word in self.words if not self.is_figure(word) and word not in self.signature.times)
+        times = frozenset(stem for time in self.signature.times for stem in lexemes(time))
+        return frozenset(word for word in self.words if not self.is_figure(word) and word not in times)
 
     def is_figure(self, word: str) -> bool:
         """Whether a word is a figure; "two" only where the speaker is the subject: "two cows" are no "three cows"."""
@@ -172,7 +175,9 @@ class Claim:
     @cached_property
     def switches(self) -> bool:
         """A new state takes the place of an old one."""
-        return change_words.SWITCH.search(self.text) is not None and not self.tentative
+        found = change_words.SWITCH.search(self.text)
+        denied = found is not None and _NOT.search(self.text[max(0, found.start() - 12) : found.start()])
+        return found is not None and not denied and not self.tentative
 
     @cached_property
     def now(self) -> bool:
@@ -204,8 +209,24 @@ class Claim:
         return frozenset(match.group().casefold() for match in change_words.DAY.finditer(f"{self.opening} {self.text}"))
 
     @cached_property
+    def dates(self) -> frozenset[str]:
+        """The days, months and years that it names."""
+        told = f"{self.opening} {self.text}"
+        return frozenset(match.group().casefold() for match in change_words.DATED.finditer(told))
+
+    @cached_property
     def undated(self) -> str:
-        return change_words.DAY.sub("", self.text)
+        return change_words.DATED.sub("", self.text)
+
+    @cached_property
+    def is_be(self) -> bool:
+        """Whether it says what something is, not what it has or does."""
+        return re.match(r"(?:is|are)\b", self.text[self.clause.at :], re.IGNORECASE) is not None
+
+    @cached_property
+    def takes_role(self) -> bool:
+        """Whether it tells of somebody's new role, which ends an old role and nothing else."""
+        return re.search(r"\b(?:bec[ao]mes?|become|promoted|demoted|joined|joins|founded)\b", self.text) is not None
 
     @cached_property
     def past(self) -> bool:
@@ -284,7 +305,7 @@ def read(text: str) -> Claim:
     said = _COUPLE.sub(r"\1", said)
     moved = _SET.match(said)
     if moved:  # "We moved the standup to 9:30" is about the standup
-        what = moved["what"]
+        what = re.sub(r"^(?:his|her|their)\b", f"{who}'s", moved["what"], flags=re.IGNORECASE)
         said = f"{what[:1].upper()}{what[1:]} {moved['verb']} {moved['to']} {said[moved.end() :]}"
     if who != USER and not attributes.clause(said).subject and not said.startswith(who):
         said = f"{who} {said[:1].lower()}{said[1:]}"

@@ -80,7 +80,8 @@ SLOTS: tuple[SlotRow, ...] = (
         r"(?:for|at|by) (?P<v>(?!home\b|night|least|noon|midnight|the (?:moment|office|weekend)|\d).+)",
         r"works? in (?P<v>(?:tech|finance|sales|marketing|retail|it|hr|healthcare|education|insurance|banking|law"
         r"|construction|logistics|research|media|advertising|hospitality|government|consulting)\b.*)",
-        rf"(?:re)?(?:joined|joins|hired by|recruited by|was with|started at|starts at) (?P<v>{_NAME}.+)",
+        rf"(?:re)?(?:joined|joins|hired by|recruited by|was with|start(?:ed|s)? at|signed (?:with|for))"
+        rf" (?P<v>{_NAME}.+)",
         r"(?:new |a |his |her |their )?(?:job|position|role) (?:at|with|is at) (?P<v>.+)",
         r"co-?founded|founded|(?:quit|quits|left|lost|resigned from|was fired from|retired from|was laid off from)"
         r" (?:his|her|their|my|the|user's)?\s?(?P<job>job|position|work)\b",
@@ -108,6 +109,8 @@ SLOTS: tuple[SlotRow, ...] = (
         rf"(?:mov(?:ed|es|ing)|relocat(?:ed|es|ing)|emigrated|immigrated) (?:back |over |out |house |home "
         rf"|permanently )*"
         rf"(?:from .+? )?to (?P<v>(?:the |a |an )?{_NAME}.+)",
+        rf"(?:got|found|rented) (?:his|her|their|an?|my|User's) (?:own |new )?(?:flat|apartment|house|place|home) in"
+        rf" (?P<v>{_NAME}.+)",
         r"(?:settled (?:down )?in|returned to live in|home (?:town |city )?is(?: in)?|new home (?:is )?in)",
         r"(?:is|are|was|were) (?:now |currently )?(?:based|located|situated|headquartered|housed|hosted) (?:out of|in"
         r"|at|on)",
@@ -139,7 +142,8 @@ SLOTS: tuple[SlotRow, ...] = (
         True,
         rf"(?:is|got|gets|am|are|was|recently|now|newly|happily) (?:now |recently |happily |newly"
         rf" )*(?P<v>{_RELATIONSHIP})",
-        r"(?P<v>broke up|split up|divorced|got (?:back )?together|proposed|remarried|separated from)",
+        r"(?P<v>divorced|got (?:back )?together|proposed|remarried|separated from)",
+        r"broke up|split up|broke off|called off the",
     ),
     _row(
         "partner",
@@ -183,6 +187,14 @@ SLOTS: tuple[SlotRow, ...] = (
         rf"(?:lead|head|manager|owner|director|maintainer|captain|coach|chair)(?: of| for) {_GROUP}",
         rf"{_GROUP} (?:is|are) (?:now |currently )?(?:led|headed|owned|managed|run|chaired|maintained|coached) by"
         rf" (?P<v>(?-i:[A-Z]).+)",
+        rf"(?:^|[;,] )(?P<v>{_NAME}[\w' -]{{0,30}}?) (?:is|was|became|becomes) (?:now )?(?P<of>\w+'s (?:new |current"
+        rf" )?{_HOLDER})\b",
+        rf"(?:^|[;,] )(?P<v>{_NAME}[\w' -]{{0,30}}?) (?:is|became|becomes|was named) (?:now )?(?:the |our )?(?:new )?"
+        rf"(?P<role>{_HOLDER}) (?:of|for) (?:the |our )?(?P<of>[\w' -]{{1,40}})",
+        rf"(?:^|[;,] )(?P<v>{_NAME}[\w' -]{{0,30}}?) (?:took over|takes over|has taken over|replaced|replaces"
+        rf"|succeeded|succeeds)"
+        rf" (?:from )?{_NAME}\w+(?: {_NAME}\w+)? as (?:the )?(?:new )?(?P<role>{_HOLDER}) (?:of|for) (?:the |our"
+        rf" )?(?P<of>[\w' -]{{1,40}})",
         rf"^(?P<v>(?-i:[A-Z])[\w' -]{{0,30}}?) (?:replaced|replaces|succeeded|succeeds) (?-i:[A-Z])\w+(?:"
         rf" (?-i:[A-Z])\w+)? (?:as"
         rf" )?(?:the )?"
