@@ -199,7 +199,8 @@ def _gathered(new: Claim, old: Claim, similarity: float) -> FactLink | None:
         return None
     if sorted(new.words) == sorted(old.words):
         return None
-    if _overlap(new, old) < SAME_TOPIC or new.signature != old.signature or new.switches or new.now:
+    a, b = frozenset(new.words), frozenset(old.words)
+    if len(a & b) < len(a | b) * SAME_TOPIC or new.signature != old.signature or new.switches or new.now:
         return None
     text = _joined(new.original, old.original)
     return FactLink(LinkKind.MORE, Reason.SAYS_MORE, text=text) if text else None

@@ -53,9 +53,7 @@ _CODE = re.compile(
     r"(?<![\w/])(?:https?://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]+)*|[\w-]+(?:\.[\w-]+)+(?::\d+)?"
     r"|(?=[\w-]*\d)(?=[\w-]*[A-Za-z])\w+(?:-\w+)*|#\d+|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}|[A-Z]{2,}-\d+)"
 )
-_LABELLED = re.compile(
-    r"\b(?P<label>[A-Za-z][a-z]+) (?:no\.? |nr\.? |#)?(?P<value>\d[\w.-]*|[A-Z]\d*)(?![\w%])"
-)
+_LABELLED = re.compile(r"\b(?P<label>[A-Za-z][a-z]+) (?:no\.? |nr\.? |#)?(?P<value>\d[\w.-]*|[A-Z]\d*)(?![\w%])")
 _NO_LABEL = wordlists.words("""
     at in on of for to from by with than about over under until since per is are was were be has have had costs cost
     takes took ran runs weighs about around nearly almost exactly only the a an and or but every after before within

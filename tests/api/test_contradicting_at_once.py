@@ -26,14 +26,14 @@ CITIES = (
 
 
 def facts(cities: Sequence[str]) -> set[str]:
-    return {f"User lives in {city}" for city in cities}
+    return {f"User: I live in {city}" for city in cities}
 
 
 def newest_home(request: HttpRequest) -> Content:
     """A model for which there is one home: the new one takes the place of whatever is shown."""
     said = request.json["messages"][1]["content"]
     if request.json["model"] == "extract":
-        return {"facts": [f"User lives in {city}" for city in CITIES if f"in {city}" in FENCED.findall(said)[-1]]}
+        return {"facts": [f"User: I live in {city}" for city in CITIES if f"in {city}" in FENCED.findall(said)[-1]]}
     shown = NUMBERED.findall(said)
     [fact, *_] = FENCED.findall(said)
     if not shown:
