@@ -35,7 +35,7 @@ class ForgetRequest(ScopeFields):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": READABLE_SCHEMA,
-            "examples": [{"query": "everything about Greta", "user_id": "alice", "dry_run": True}],
+            "examples": [{"query": "everything about Wanda", "user_id": "alice", "dry_run": True}],
         }
     )
 

@@ -77,6 +77,10 @@ class ForgetText(Generic[Key]):
         return identifiers.words(self.text)
 
     @cached_property
+    def letters(self) -> frozenset[str]:
+        return frozenset(word.raw for word in self.words if len(word.raw) == 1 and word.is_capital)
+
+    @cached_property
     def lexemes(self) -> frozenset[str]:
         return frozenset(lexemes.lexemes(self.text))
 
@@ -121,7 +125,7 @@ def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matche
         return _match_masked(query, texts, found)
     if query.identifiers or query.everything or not query.terms:
         return Matches(found, _near(query, texts, found))
-    meant = _narrowed(query.terms, [each for each in texts if each.key in found], found)
+    meant = _narrowed(query.terms, query.letters, [each for each in texts if each.key in found], found)
     return Matches(
         meant, {**{key: why for key, why in found.items() if key not in meant}, **_near(query, texts, found)}
     )
@@ -137,9 +141,11 @@ def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], found: d
     return Matches(meant, {**near, **_near(query, texts, found)})
 
 
-def _narrowed(terms: frozenset[str], texts: Sequence[ForgetText[Key]], found: dict[Key, str]) -> dict[Key, str]:
+def _narrowed(
+    terms: frozenset[str], letters: frozenset[str], texts: Sequence[ForgetText[Key]], found: dict[Key, str]
+) -> dict[Key, str]:
     """Of the texts that name what is meant those that say the most of the other words, and at least one of them."""
-    shares = {each.key: len(terms & each.lexemes) for each in texts}
+    shares = {each.key: len(terms & each.lexemes) for each in texts if letters <= each.letters}
     best = max(shares.values(), default=0)
     return {key: found[key] for key, share in shares.items() if share == best > 0}
 
@@ -165,8 +171,13 @@ def _is_the_same(wanted: Labelled, words: Sequence[Word], at: int) -> bool:
         return word.kind == "word" and not is_common(word.key) and (not word.is_capital or one.is_capital or at == 0)
     if wanted.label is None or len(one.key) >= forget_query.SHORT_NUMBER:
         return True
-    before = {lexeme for each in words[max(0, at - LABEL_DISTANCE) : at] for lexeme in lexemes.lexemes(each.key)}
-    return bool(before & set(lexemes.lexemes(wanted.label)))
+    label = set(lexemes.lexemes(wanted.label))
+    for each in reversed(words[max(0, at - LABEL_DISTANCE) : at]):
+        if label & set(lexemes.lexemes(each.key)):
+            return True
+        if each.kind != "number" and each.key not in _BETWEEN:
+            return False
+    return False
 
 
 def _place_of(name: Name, text: ForgetText[Key]) -> int | None:
@@ -177,19 +188,31 @@ def _place_of(name: Name, text: ForgetText[Key]) -> int | None:
         here = words[at : at + len(name)]
         if tuple(word.key for word in here) != name:
             continue
+        if len(name) == 1 and not here[0].is_capital and at and words[at - 1].key in _DETERMINERS:
+            continue  # "a falcon" is no Falcon
         if len(name) == 1 and is_common(name[0]) and here[0].raw.upper() != here[0].raw.lower():
             following = words[at + 1].key if at + 1 < len(words) else ""
             if not here[0].is_capital or (at == 0 and following in _NO_NAME_BEFORE):
                 continue
         return at
-    if len(name) == 1 and not name[0].isascii() and name[0] in identifiers.folded(text.text) and _is_unspaced(name[0]):
-        return 0
+    if len(name) == 1 and _is_unspaced(name[0]):
+        return next((at for at, word in enumerate(words) if _within(name[0], word.key)), None)
     return None
+
+
+def _within(name: str, run: str) -> bool:
+    """Whether a script without blanks has the name in a run of words; one letter more is another name."""
+    return name in run and len(run) >= len(name) + 3
 
 
 def _is_unspaced(word: str) -> bool:
     return bool(lexemes.IS_UNSPACED.search(word))
 
+
+_BETWEEN: Final = frozenset({"and", "or", "no", "nr", "number", "num", "id", "is", "was", "to", "through"})
+"""What may stand between a noun and its number: "order no. 17", "orders 16 and 17"."""
+
+_DETERMINERS: Final = _NO_NAME_BEFORE | {"some", "any", "every", "each", "no", "these", "those"}
 
 Form = Name | Labelled
 
@@ -240,7 +263,11 @@ def _form(part: str, *, last: bool = False) -> list[Form]:
 def _match_words(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
     if not query.terms:
         return Matches()
-    meant = {each.key: "says all words of the query" for each in texts if query.terms <= each.lexemes}
+    meant = {
+        each.key: "says all words of the query"
+        for each in texts
+        if query.terms <= each.lexemes and query.letters <= each.letters
+    }
     return Matches(meant, _near(query, texts, meant))
 
 

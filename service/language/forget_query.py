@@ -1,7 +1,7 @@
 """What a request to forget speaks of: identifiers, a name with its other forms, and the words that narrow it down.
 
-"phone 212-555-0188" speaks of an identifier, "everything about Greta" of a name, "Greta's phone" of a name and a
-word, "boiler service number" of words alone. Pure.
+"phone 202-555-0147" speaks of an identifier, "everything about Wanda" of a name, "Wanda's phone" of a name and a
+word, "garden gate code" of words alone. Pure.
 """
 
 from __future__ import annotations
@@ -52,13 +52,15 @@ class Labelled:
 @dataclass(frozen=True, slots=True)
 class ForgetQuery:
     """`names`: forms of one name, or several names that were joined by "and"; `everything`: all that names them, else
-    `terms` (lexemes) narrow it down. `text`: as it was asked."""
+    `terms` (lexemes) narrow it down. `letters`: capitals that stand alone ("Building A"), which a text must have, too.
+    `text`: as it was asked."""
 
     text: str
     identifiers: tuple[Labelled, ...]
     names: tuple[Name, ...]
     terms: frozenset[str]
     everything: bool
+    letters: frozenset[str] = frozenset()
 
 
 def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> ForgetQuery:
@@ -77,7 +79,12 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
         if lexeme not in GENERIC_LEXEMES
     )
     whole = bool(names) and (bool(_ALL.search(text)) or joined or not terms)
-    return ForgetQuery(text, wanted, names, terms, whole)
+    letters = frozenset(
+        word.raw
+        for at, word in enumerate(found)
+        if at and len(word.raw) == 1 and word.is_capital and word.raw != "I" and word.key not in used
+    )
+    return ForgetQuery(text, wanted, names, terms, whole, letters)
 
 
 def names_in(text: str, is_name: Callable[[str], bool] = lambda _: False) -> list[Name]:
@@ -111,7 +118,10 @@ def _phrases(text: str, found: Sequence[Word], is_name: Callable[[str], bool]) -
     shouted = len(letters) > 1 and all(word.is_capital for word in letters) and any(_is_common(w) for w in letters)
     run: list[tuple[Word, bool]] = []
     for at, word in enumerate([*found, None]):
-        kind = None if word is None else _name_part(word, first=at == 0, is_name=is_name, shouted=shouted)
+        numbered = word is not None and at + 1 < len(found) and found[at + 1].kind == "number" and not word.is_capital
+        kind = None
+        if word is not None and not numbered:  # "locker 12" has no name
+            kind = _name_part(word, first=at == 0, is_name=is_name, shouted=shouted)
         broken = bool(run) and word is not None and not _goes_on(text, run[-1][0], word)
         if run and (kind is None or broken or _possessive(run[-1][0])):
             yield from _made(run)
@@ -174,7 +184,7 @@ def _subject(text: str, phrases: Sequence[Phrase], *, asks_for_all: bool) -> tup
 
 
 def _stands_before(word: Word, subject: Sequence[Phrase], text: str) -> bool:
-    """Whether a word only says what the name is: "client Ines Araujo"."""
+    """Whether a word only says what the name is: "client Zoe Marchetti"."""
     return any(
         word.end <= start and not text[word.end : start].strip() and not _possessive(word) for _, start, _ in subject
     )

@@ -1,4 +1,4 @@
-"""Requests to forget in what a user says: "Please forget that I have a cat", "Delete everything about Greta".
+"""Requests to forget in what a user says: "Please forget that I have a cat", "Delete everything about Wanda".
 
 Only an order to whoever keeps the memories counts: not "Don't forget to call", "I forgot my keys", "Forget it", nor
 what is quoted or pasted. What is meant by the object is another matter (forget_query.py). English. Pure.

@@ -1,6 +1,6 @@
 """Words and identifiers of a text, in a form in which two ways to write one thing are equal.
 
-An identifier is whole or it is another one: 12345 is not 123456, 3C:22:FB:10:9A not 3C:22:FB:10:9A:7E. Case, accents,
+An identifier is whole or it is another one: 70215 is not 702153, AA:BB:CC:00:11 not AA:BB:CC:00:11:22. Case, accents,
 quotation marks, the separators of a MAC address, the @ of a handle and the country code of a phone number do not
 matter. Pure.
 """
@@ -22,7 +22,7 @@ _QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u
 _OUTER: Final = ".,;:!?()[]{}<>\"'«»„…*`|"
 _MASKED: Final = re.compile(r"\[REDACTED:\w+\]")
 _PHONE: Final = re.compile(
-    r"(?<![\w.@:/-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{1,5}(?:[ .-]\d{2,5}){1,5}(?![\w@:/]|[.-]\w)|"
+    r"(?<![\w.@:/-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{1,5}(?:[ .-]\d{2,7}){1,5}(?![\w@:/]|[.-]\w)|"
     r"(?<![\w.@:/-])\+\d{7,15}(?!\w)"
 )
 _SPELT_EMAIL: Final = re.compile(
@@ -31,7 +31,7 @@ _SPELT_EMAIL: Final = re.compile(
     re.IGNORECASE,
 )
 _SPELT_SIGN: Final = re.compile(r"\s*[\[({\s]\s*(at|dot)\s*[\])}\s]\s*", re.IGNORECASE)
-_CODE_NAME: Final = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(?:[-_][A-Z0-9]+)+")
+_CODE_NAME: Final = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(?:[-_][A-Z0-9]+)*")
 _SCHEME: Final = re.compile(r"^https?://(?:www\.)?")
 _DATE: Final = re.compile(r"(?:19|20)\d\d[ .-]\d{1,2}[ .-]\d{1,2}|\d{1,2}[ .-]\d{1,2}[ .-](?:19|20)\d\d")
 _YEARS: Final = re.compile(r"(?:19|20)\d\d-(?:19|20)\d\d")
@@ -91,6 +91,8 @@ def same(one: Word, other: Word) -> bool:
     """Whether two words are the same identifier (or the same word)."""
     if one.key == other.key:
         return True
+    if one.kind == other.kind == "code" and any(_CODE_NAME.fullmatch(each.raw.lstrip("#")) for each in (one, other)):
+        return re.sub("[-_]", "", one.key) == re.sub("[-_]", "", other.key)
     if {one.kind, other.kind} <= {"phone", "number"} and "phone" in (one.kind, other.kind):
         return _same_phone(one, other)
     return False
@@ -122,7 +124,8 @@ def _is_phone(written: str) -> bool:
     groups = len(re.findall(r"\d+", written))
     if not 7 <= digits <= 15:
         return False
-    return written.startswith("+") or "(" in written or groups >= 3 or bool(re.fullmatch(r"\d{3}[ .-]\d{4}", written))
+    plain = re.fullmatch(r"\d{3}[ .-]\d{4}|0\d{2,5}[ .-]\d{4,7}", written)
+    return written.startswith("+") or "(" in written or groups >= 3 or plain is not None
 
 
 def _simple(text: str, first: int, last: int) -> list[Word]:
@@ -182,8 +185,6 @@ def _read(raw: str) -> tuple[str, Kind]:
         plain = key.lstrip("#").removeprefix("no.")
         if re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d+", plain):
             return plain.replace(",", ""), "number"
-        if _CODE_NAME.fullmatch(raw.lstrip("#")):
-            return re.sub("[-_]", "", plain), "code"
         return _VERSION.sub("", _SCHEME.sub("", plain)).rstrip("/"), "code"
     if not any(map(str.isalnum, key)):
         return key, "word"
@@ -193,7 +194,7 @@ def _read(raw: str) -> tuple[str, Kind]:
 
 
 def _spelt(written: str) -> str:
-    """An address with its signs: "john (at) example (dot) org"."""
+    """An address with its signs: "mia (at) mail (dot) test"."""
     signs = {"at": "@", "dot": "."}
     return re.sub(r"\s", "", _SPELT_SIGN.sub(lambda found: signs[found[1].casefold()], folded(written)))
 

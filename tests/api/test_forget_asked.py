@@ -24,14 +24,14 @@ async def say(client: AsyncClient, *messages: str, role: str = "user", **fields:
 
 
 async def test_what_is_asked_for_goes_with_its_sentence_and_the_request(client: AsyncClient) -> None:
-    await say(client, "I have a peanut allergy. I live in Lisbon.")
-    assert "peanut" in await everything_read(client, "Allergies?")
-    answer = await say(client, "Please forget that I have a peanut allergy.")
+    await say(client, "I have a walnut allergy. I live in Lisbon.")
+    assert "walnut" in await everything_read(client, "Allergies?")
+    answer = await say(client, "Please forget that I have a walnut allergy.")
     assert [each["event"] for each in answer["results"]] == ["DELETE"]
-    assert "peanut" in answer["results"][0]["old_memory"]
+    assert "walnut" in answer["results"][0]["old_memory"]
     assert any(each.startswith("forgotten: 1 memories") for each in answer["warnings"])
     read = await everything_read(client, "Allergies?")
-    assert ("peanut" in read, "Lisbon" in read) == (False, True)
+    assert ("walnut" in read, "Lisbon" in read) == (False, True)
 
 
 async def test_everything_about_somebody_goes(client: AsyncClient) -> None:

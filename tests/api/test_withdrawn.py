@@ -68,14 +68,14 @@ def holds(read: str, *parts: str) -> Sequence[bool]:
 
 async def test_a_deleted_fact_is_told_by_no_read(resources: Resources, tenant: Tenant, tables: Tables) -> None:
     async with judged(resources, tenant) as (client, judge):
-        said = "I have a peanut allergy. The weather in Bergen was awful."
-        allergy = await learned(client, judge, said, "I have a peanut allergy.")
-        assert holds(await everything_read(client, "Allergies?"), "peanut allergy", "Bergen") == [True, True]
+        said = "I have a walnut allergy. The weather in Bergen was awful."
+        allergy = await learned(client, judge, said, "I have a walnut allergy.")
+        assert holds(await everything_read(client, "Allergies?"), "walnut allergy", "Bergen") == [True, True]
         assert (await client.delete(f"/v1/memories/{allergy}")).status_code == 200
-        assert holds(await everything_read(client, "Allergies?"), "peanut", "Bergen") == [False, True]
+        assert holds(await everything_read(client, "Allergies?"), "walnut", "Bergen") == [False, True]
         [turn] = await transcript(client)
         assert (turn["content"].strip(), turn["withdrawn"]) == ("The weather in Bergen was awful.", [])
-        found = await client.get("/v1/turns/search", params={"q": "peanut", **ALICE})
+        found = await client.get("/v1/turns/search", params={"q": "walnut", **ALICE})
         assert [each["content"] for each in found.json()["results"]] in ([], ["The weather in Bergen was awful."])
         assert await tables.value("SELECT count(*) FROM turn_vector WHERE workspace_id = $1", tenant.workspace_id) == 0
         await embed_missing(tenant.workspace_id, UUID(turn["conversation_id"]), resources)
@@ -84,10 +84,10 @@ async def test_a_deleted_fact_is_told_by_no_read(resources: Resources, tenant: T
 
 async def test_a_turn_of_which_nothing_is_left_is_no_hit(resources: Resources, tenant: Tenant) -> None:
     async with judged(resources, tenant) as (client, judge):
-        allergy = await learned(client, judge, "I have a peanut allergy.", "Has a peanut allergy")
+        allergy = await learned(client, judge, "I have a walnut allergy.", "Has a walnut allergy")
         await client.delete(f"/v1/memories/{allergy}")
-        assert holds(await everything_read(client, "Allergies?"), "peanut") == [False]
-        for path, params in (("turns/search", {"q": "peanut allergy"}), ("turns/recent", {}), ("timeline", {})):
+        assert holds(await everything_read(client, "Allergies?"), "walnut") == [False]
+        for path, params in (("turns/search", {"q": "walnut allergy"}), ("turns/recent", {}), ("timeline", {})):
             assert (await client.get(f"/v1/{path}", params={**params, **ALICE})).json()["results"] == []
         [turn] = await transcript(client)
         assert (turn["content"], turn["withdrawn"]) == ("", [])
@@ -134,16 +134,16 @@ async def test_a_retired_and_a_superseded_fact(
 
 async def test_a_sentence_that_another_memory_rests_on_stays(resources: Resources, tenant: Tenant) -> None:
     async with judged(resources, tenant) as (client, judge):
-        first = await learned(client, judge, "Greta and Milo share the office.", "Greta has an office.")
-        other = await store(client, "Milo has an office too.")
+        first = await learned(client, judge, "Wanda and Olaf share the studio.", "Wanda has a studio.")
+        other = await store(client, "Olaf has a studio too.")
         [turn] = await transcript(client)
         async with resources.db.begin(tenant.workspace_id) as session:
             link = SourceLink(UUID(other), UUID(turn["id"]), 0, len(turn["content"]))
             await sources.link(session, Scope(tenant.workspace_id, "alice"), [link])
         assert (await client.delete(f"/v1/memories/{first}")).status_code == 200
-        assert holds(await everything_read(client, "Office?"), "share the office") == [True]
+        assert holds(await everything_read(client, "Office?"), "share the studio") == [True]
         assert (await client.delete(f"/v1/memories/{other}")).status_code == 200
-        assert holds(await everything_read(client, "Office?"), "share the office") == [False]
+        assert holds(await everything_read(client, "Office?"), "share the studio") == [False]
 
 
 async def test_what_only_adds_to_a_fact_withdraws_nothing(resources: Resources, tenant: Tenant) -> None:
@@ -186,7 +186,7 @@ async def test_no_other_workspace_sees_or_touches_withdrawn_spans(
     resources: Resources, tenant: Tenant, stranger: Tenant
 ) -> None:
     async with judged(resources, tenant) as (client, judge):
-        allergy = await learned(client, judge, "Well, I have a peanut allergy.", "I have a peanut allergy.")
+        allergy = await learned(client, judge, "Well, I have a walnut allergy.", "I have a walnut allergy.")
         await client.delete(f"/v1/memories/{allergy}")
     async with resources.db.read(stranger.workspace_id) as session:
         assert await session.scalar(text("SELECT count(*) FROM withdrawn_span")) == 0

@@ -7,27 +7,27 @@ import pytest
 from service.language import identifiers
 
 SAME = [
-    ('"mary.roe"@mail.test', "Mary.Roe@mail.test"),
-    ("john (at) mail (dot) test", "john@mail.test"),
-    ("@maryroe", "maryroe"),
-    ("+1-212-555-0188", "(212) 555-0188"),
+    ('"mia.ort"@mail.test', "Mia.Ort@mail.test"),
+    ("mia (at) mail (dot) test", "mia@mail.test"),
+    ("@miaort", "miaort"),
+    ("+1-202-555-0147", "(202) 555-0147"),
     ("+44 20 7946 0018", "020 7946 0018"),
-    ("3C:22:FB:10", "3c-22-fb-10"),
-    ("3c22.fb10.9a7e", "3C:22:FB:10:9A:7E"),
-    ("#451", "451"),
+    ("AA:BB:CC:00", "aa-bb-cc-00"),
+    ("aabb.cc00.1122", "AA:BB:CC:00:11:22"),
+    ("#618", "618"),
     ("AB-1234", "AB1234"),
     ("v2.3.1", "2.3.1"),
-    ("12,345", "12345"),
+    ("70,215", "70215"),
     ("https://www.mail.test/a1/", "mail.test/a1"),
-    ("José", "Jose"),
+    ("Zoë", "Zoe"),
     ("Łódź", "Lodz"),
 ]
 
 OTHERS = [
-    ("12345", "123456"),
-    ("3C:22:FB:10:9A", "3C:22:FB:10:9A:7E"),
-    ("+1-212-555-0188", "+1-415-555-0189"),
-    ("+1-212-555-0188", "555-0188"),
+    ("70215", "702153"),
+    ("AA:BB:CC:00:11", "AA:BB:CC:00:11:22"),
+    ("+1-202-555-0147", "+1-202-555-0148"),
+    ("+1-202-555-0147", "555-0147"),
     ("10.0.0.1", "10.0.0.10"),
     ("/srv/app", "/srv/app/data"),
     ("v2.3", "v2.3.1"),
@@ -50,7 +50,7 @@ def test_another_identifier(one: str, other: str) -> None:
 
 
 def test_every_word_knows_its_place() -> None:
-    text = "Jenny's ID is 'ab1', phone (212) 555-0188 [REDACTED:EMAIL]: ok?"
+    text = "Lotte's ID is 'ab1', phone (202) 555-0147 [REDACTED:EMAIL]: ok?"
     found = identifiers.words(text)
     assert all(text[each.start : each.end] == each.raw for each in found)
     assert [each.kind for each in found] == ["word", "word", "word", "code", "word", "phone", "masked", "word"]
