@@ -69,7 +69,7 @@ def refusal(text: str, sources: Sources, message: int | None = None) -> Refusal 
 
 def overclaim(text: str, sources: Sources, message: int | None = None) -> Refusal | None:
     """The same without names, figures and dates, which a fact made of the speaker's own words has from its source."""
-    if not sources.in_english or is_quoted(text, sources):
+    if not sources.in_english or is_quoted(text, sources, message):
         return None
     bare = BRACKETED.sub("", FRONT.sub("", text) if _front(text, sources) else text)
     for clause in marks.clauses(bare):
@@ -84,11 +84,13 @@ def overclaim(text: str, sources: Sources, message: int | None = None) -> Refusa
     return None
 
 
-def is_quoted(text: str, sources: Sources) -> bool:
+def is_quoted(text: str, sources: Sources, message: int | None = None) -> bool:
     """Whether a fact is whole sentences of a message, with their speaker in front: it claims what they claim, its dates
     aside."""
     said = _bare(BRACKETED.sub("", FRONT.sub("", text)))
-    return any(f". {said}. " in f". {_bare(each.text)}. " for each in _front(text, sources))
+    own = None if message is None or not 0 <= message < len(sources.messages) else sources.messages[message]
+    turns = [each for each in _front(text, sources) if own in (None, each)]
+    return any(f". {said}. " in f". {_bare(each.text)}. " for each in turns)
 
 
 def _front(text: str, sources: Sources) -> list[SourceMessage]:
@@ -98,7 +100,9 @@ def _front(text: str, sources: Sources) -> list[SourceMessage]:
 
 
 def _bare(text: str) -> str:
-    return " ".join(re.sub(r"[.!?…]+(?=\s|$)", ".", text).split()).rstrip(" .").casefold()
+    """The text with a full stop behind each sentence but the last, lower case."""
+    stopped = re.sub(r"\?(?=\s|$)", "?.", re.sub(r"[.!…]+(?=\s|$)", ".", text))
+    return " ".join(stopped.split()).rstrip(" .").casefold()
 
 
 def _claims_more(fact: Clause, fact_marks: frozenset[Mark], source: PlacedClause, sources: Sources) -> Refusal | None:

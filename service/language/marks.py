@@ -42,9 +42,10 @@ def _stems(words: str) -> frozenset[str]:
 
 
 DENYING = _stems("""
-    not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom lack lacking refuse stop
-    stopped quit quitting cease avoid avoiding dislike hate despise loathe detest unable fail failed former formerly ex
-    cancel cancelled leave left lose lost abandon deny unlike except drop dropped reject decline
+    cannot dont doesnt didnt cant wont isnt arent wasnt werent havent hasnt hadnt couldnt wouldnt shouldnt not no
+    never none nobody nothing nowhere neither nor without hardly barely rarely seldom lack lacking refuse stop
+    stopped quit quitting cease avoid avoiding dislike hate despise loathe detest unable fail failed former formerly
+    ex cancel cancelled leave left lose lost abandon deny unlike except drop dropped reject decline
 """)
 """Stems that turn a statement round, or end what it says."""
 

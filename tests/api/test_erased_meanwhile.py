@@ -56,9 +56,10 @@ async def test_a_fact_is_decided_again(
 ) -> None:
     async with judged(resources, tenant, contradiction_policy=policy) as (client, judge):
         old = await store(client, "Lives in Lisbon")
-        judge.say("Lives in Lisbon." if ruled["event"] == "NONE" else "Lives in Porto", ruled)
+        home = "Lisbon" if ruled["event"] == "NONE" else "Porto"
+        judge.say("Lives in Lisbon." if home == "Lisbon" else "Lives in Porto", ruled)
         async with being_erased(owner_url, old, tables):
-            results = await tell(client, "I have told you where I live")
+            results = await tell(client, f"I live in {home}")
         left = await listed(client, user_id="alice")
         assert old not in left
         # what was confirmed was so when it was said; everything else is a new fact by now

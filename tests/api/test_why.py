@@ -52,7 +52,7 @@ async def test_the_model_that_decided_is_named_and_later_changes_follow(resource
         assert (found["decisions"][-1]["source"], found["decisions"][-1]["model"]) == ("llm", "test:judge")
         assert [each["new_memory"] for each in found["changes"]] == ["Lives in Porto", "Lives in Lisbon"]
         assert [each["quote"] for each in found["sources"]] == ["I live in Porto", "I moved to Lisbon"]
-        assert {(each["start"], each["end"]) for each in found["sources"]} == {(None, None)}
+        assert {(each["start"], each["end"]) for each in found["sources"]} == {(0, 15), (0, 17)}
         await client.delete(f"/v1/memories/{result['id']}")
         deleted = await why(client, result["id"])
         assert deleted["memory"] is None
