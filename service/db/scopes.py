@@ -177,7 +177,7 @@ def of_nothing_expired(alias: str, now: datetime) -> Condition:
     expired = """SELECT s.turn_id FROM memory m
         JOIN memory_source s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
         WHERE m.workspace_id = :workspace AND m.expires_at <= :now"""
-    return Condition(f"{alias}.id <> ALL (ARRAY({expired}))", {"now": now})
+    return Condition(f"{alias}.id NOT IN ({expired})", {"now": now})  # hashed once, also for many
 
 
 # -- the lock of a scope --------------------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from service.errors import StoreUnavailable
+from service.memory import forget_matched
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of
-from tests.api.helpers import store
+from tests.api.helpers import opened, said, store
 from tests.api.judging import judged
 from tests.api.test_withdrawn import ALICE, everything_read, learned, transcript
 from tests.conftest import Tenant
@@ -201,3 +203,27 @@ async def test_another_workspace_is_out_of_reach(client: AsyncClient, other_clie
     await store(client, "Rosa sings.")
     assert (await ask(other_client, "everything about Rosa"))["removed"] is False
     assert len(await left(client)) == 1
+
+
+async def test_a_failure_half_way_removes_nothing(
+    client: AsyncClient, tables: Tables, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store(client, "Rosa sings.")
+    talk = await opened(client, "chat")
+    await said(client, talk, "Rosa dances. It rains.")
+    before = await tables.contents(tenant.workspace_id)
+
+    async def fails(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable("The connection is gone.")
+
+    for purge, broken in ((False, "append_audit"), (True, "receipt_of")):
+        with monkeypatch.context() as patched:
+            patched.setattr(forget_matched, broken, fails)
+            body = {"query": "everything about Rosa", "purge": purge, **ALICE}
+            assert (await client.post("/v1/forget", json=body)).status_code == 503
+        after = await tables.contents(tenant.workspace_id)
+        changed = {name for name in before if before[name] != after[name]}
+        assert changed <= {"audit_log"}, changed
+    done = await ask(client, "everything about Rosa", purge=True)
+    assert (len(done["memories"]), len(done["turns"])) == (1, 1)
+    assert [turn["content"].strip() for turn in await transcript(client)] == ["It rains."]
