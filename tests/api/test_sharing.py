@@ -332,7 +332,9 @@ async def test_what_was_believed_is_asked_of_it_too(client: AsyncClient, clock: 
     await client.patch(f"/v1/memories/{rule}", json={"content": "The office closes at nine"})
     asked: tuple[dict[str, Any], ...] = ({"shared": True}, {"user_id": "alice", "include_shared": True})
     for each, ids in zip(asked, ({rule}, {rule, mine}), strict=True):
-        then = (await client.get("/v1/memories", params={**each, "as_of": before})).json()["results"]
+        answer = await client.get("/v1/memories", params={**each, "as_of": before})
+        assert answer.status_code == 200, answer.text
+        then = answer.json()["results"]
         assert {one["id"] for one in then} == ids
         assert RULE in {one["memory"] for one in then}
 
