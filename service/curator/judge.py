@@ -55,7 +55,7 @@ def contradicts(statement: Statement, memory: Neighbour) -> bool:
 
 def is_later(memory: Neighbour, statement: Statement) -> bool:
     """Whether the memory was said, or began to hold, after the statement; False where that is not known."""
-    return _dated(statement, memory) and _holds_from(memory) > _began(statement)
+    return _dated(statement, memory) and _last_known(memory) > _began(statement)
 
 
 def _related(statement: Statement, memory: Neighbour) -> Related | None:
@@ -74,6 +74,12 @@ def _began(statement: Statement) -> datetime:
     return begins(statement.said_at or _BEGINNING, statement.t_valid, statement.t_invalid)
 
 
+def _last_known(memory: Neighbour) -> datetime:
+    """When it held for the last time that is known: what is still open, when it was said last."""
+    began = _holds_from(memory)
+    return max(began, memory.timestamp or began) if memory.t_invalid is None else began
+
+
 def _holds_from(memory: Neighbour) -> datetime:
     return begins(memory.timestamp or _BEGINNING, memory.t_valid, memory.t_invalid)
 
@@ -87,7 +93,7 @@ def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit
     ends = [each for each in related if each.link.kind is LinkKind.ENDS]
     later = [each for each in ends if each.later]
     before = _ended(statement, ends)
-    if later:
+    if later and not _is_over(statement):  # what was over when it was said stays true beside what held later
         following = min(later, key=lambda each: _holds_from(each.memory))
         previous = before[0].memory if before else None
         return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]

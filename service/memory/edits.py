@@ -98,21 +98,14 @@ async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Nei
     """What is known stays; the statement says it again, or is older news and becomes its history."""
     session, res, kept_as = context.session, context.res, None
     await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
-    if is_older(draft, edit, target):
+    if late.is_older(draft, edit):
         version = await late.keep(session, draft, target.id, res, previous=edit.previous)
         kept_as = version if version != target.id else None
-    elif edit.renewed or target.hash == draft.hash:
+    elif late.is_said_again(draft, edit):
         await versions.say_again(session, draft.scope.workspace_id, target.id, draft.timestamp)
     if kept_as is not None:
         draft = replace(draft, warnings=(*draft.warnings, late.KEPT))
     return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)
-
-
-def is_older(draft: Draft, edit: Edit, target: Neighbour) -> bool:
-    """Whether the draft is older news: so it was decided, or it is the very text of the target, said before that."""
-    if edit.earlier or target.hash != draft.hash or target.timestamp is None:
-        return edit.earlier
-    return start_of(draft) < begins(target.timestamp, target.t_valid, target.t_invalid)
 
 
 def _follows(draft: Draft, target: Neighbour) -> bool:

@@ -19,11 +19,11 @@ from service.db.engine import Session
 from service.db.graph import edges
 from service.db.memories import history, updates, versions
 from service.db.writes import NewDecision, PlacedMemory
-from service.domain.decision import Action, Evidence, Neighbour
+from service.domain.decision import Action, Edit, Evidence, Neighbour
 from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.relation import Relation, RelationType
 from service.domain.scope import Scope
-from service.domain.version import Place, Version, place
+from service.domain.version import Place, Version, begins, place
 from service.memory import write
 from service.resources import Resources
 
@@ -39,6 +39,21 @@ class LateNews:
     evidence: Evidence | None
     ruling_id: UUID
     res: Resources
+
+
+def is_older(draft: Draft, edit: Edit) -> bool:
+    """Whether a draft that leaves the target as it is is older news: so it was decided, or it is the very text of the
+    target, said before that began."""
+    target = edit.target
+    if edit.earlier or target is None or target.hash != draft.hash or target.timestamp is None:
+        return edit.earlier
+    start = begins(draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
+    return start < begins(target.timestamp, target.t_valid, target.t_invalid)
+
+
+def is_said_again(draft: Draft, edit: Edit) -> bool:
+    """Whether a draft that is no older news says the target once more."""
+    return edit.renewed or (edit.target is not None and edit.target.hash == draft.hash)
 
 
 async def keep(

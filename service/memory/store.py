@@ -12,11 +12,12 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.curator.judge import judge
 from service.db.engine import Session
 from service.db.graph import edges
 from service.db.memories import memories, versions
 from service.db.writes import PlacedMemory
-from service.domain.decision import Action, Edit
+from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import ACTION_OF, Outcome, StoreResult
 from service.domain.request import WriteContext
@@ -37,12 +38,20 @@ async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
         return _outcome(draft, None, None)
     for _ in range(DECISIONS):
         try:
-            return await _write(draft, res, request)
+            return await _write(await _ready(draft, res), res, request)
         except (Stale, write.Gone):
             draft = await run(DECIDED_AGAIN, replace(draft, dedup=None, evidence=None, decision=None, merged=None), res)
     if draft.is_duplicate:  # then the pipeline stopped early, but the memory it equals may have been deleted since
         draft = await run(ANNOTATED, replace(draft, dedup=None), res)
     return await _write(draft, res, request, decide_inside=True)
+
+
+async def _ready(draft: Draft, res: Resources) -> Draft:
+    """The draft as far as its decision needs it: what a known text said before it is known to have held is written."""
+    unchanged = _what_stays(draft)
+    if not draft.is_duplicate or draft.kind is not None or unchanged is None or not late.is_older(draft, unchanged):
+        return draft
+    return replace(await run(ANNOTATED, replace(draft, dedup=None), res), dedup=draft.dedup)
 
 
 async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_inside: bool = False) -> Outcome:
@@ -61,7 +70,7 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     """The draft, if its decision still holds under the scope lock, or a duplicate of an equal row that came meanwhile.
 
     Raises Stale when a neighbour that the decision saw has changed or is gone, or a new one is near enough to matter to
-    it.
+    it, or about the same thing.
     """
     if not draft.options.dedup:
         return draft
@@ -75,8 +84,9 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     if targets - {each.id for each in there}:
         raise Stale
     for each in there:
-        matters = each.similarity >= res.settings.dedup_near or each.id in targets
-        if matters and seen.get(each.id) != each.version:
+        if seen.get(each.id) == each.version:
+            continue
+        if each.id in targets or each.similarity >= res.settings.dedup_near or _bears_on(draft, each):
             raise Stale
     return replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
 
@@ -86,6 +96,12 @@ def _targets(draft: Draft) -> set[UUID]:
     decided = {draft.dedup.existing_id} if draft.dedup and draft.dedup.existing_id else set[UUID]()
     edited = draft.decision.edits if draft.decision else ()
     return decided | {edit.target.id for edit in edited if edit.target}
+
+
+def _bears_on(draft: Draft, newcomer: Neighbour) -> bool:
+    """Whether the rules would decide otherwise because of a memory that was not there, or another one, before."""
+    found = judge(draft.statement, (newcomer,))
+    return bool(found.outdates) or any(each.action is not Action.ADD for each in found.edits)
 
 
 async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:
@@ -111,15 +127,17 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft:
 async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
     assert draft.dedup is not None
     target = draft.dedup.existing_id
+    unchanged = _what_stays(draft)
+    if unchanged is not None and late.is_older(draft, unchanged) and draft.kind is not None:
+        return await _keep_as_history(session, draft, unchanged, res)
     if draft.dedup.action is DedupAction.DUPLICATE_EXACT:
         assert target is not None, "a duplicate names the memory it equals"
         await write.keep_evidence(session, draft.scope, target, draft.evidence)
         await write.prolong(session, draft.scope, target, draft.given.expires_at, res)
-        await versions.say_again(session, draft.scope.workspace_id, target, draft.timestamp)
+        if unchanged is not None and late.is_said_again(draft, unchanged):
+            await versions.say_again(session, draft.scope.workspace_id, target, draft.timestamp)
         text = next((each.text for each in draft.seen if each.id == target), None)
         return _outcome(_with_unused_fields(draft, target), target, text)
-    if target is None and draft.decision is not None and draft.decision.edits[0].earlier:
-        return await _keep_as_history(session, draft, draft.decision.edits[0], res)
     new = draft.finish(uuid7())
     if target is not None and draft.options.dedup:
         equal = await write.equal_memory(session, draft, new.hash, besides=target)
@@ -145,14 +163,30 @@ async def _mark_outdated(session: Session, draft: Draft, new_id: UUID) -> None:
         await edges.mark_outdated(session, draft.scope.workspace_id, new_id, draft.decision.outdates)
 
 
+def _what_stays(draft: Draft) -> Edit | None:
+    """The NONE that was decided, or that an equal text is; None when something changes or nothing is known."""
+    assert draft.dedup is not None
+    if draft.dedup.action is DedupAction.UPDATED_EXISTING:
+        return None
+    existing, decided = draft.dedup.existing_id, draft.decision.edits[0] if draft.decision else None
+    stays = decided.target if decided is not None and decided.action is Action.NONE else None
+    if stays is not None and existing in (None, stays.id):
+        return decided
+    known = next((each for each in draft.seen if each.id == existing), None)
+    return Edit(Action.NONE, known) if known else None
+
+
 async def _keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> Outcome:
-    """Keeps older news as what held before the memory that it is about."""
+    """Older news about what is known: a past version of it, which stays as it is."""
     target = edit.target
-    assert target is not None, "older news names what is known"
+    assert target is not None, "it is older than something"
     await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
     version = await late.keep(session, draft, target.id, res, previous=edit.previous)
-    kept = replace(draft, dedup=edits.dedup_of(edit), warnings=(*draft.warnings, late.KEPT))
-    return replace(_outcome(kept, target.id, target.text), kept_as=version if version != target.id else None)
+    draft = replace(draft, dedup=edits.dedup_of(edit))
+    if version == target.id:  # it only began earlier than was known
+        return _outcome(_with_unused_fields(draft, target.id), target.id, target.text)
+    draft = replace(draft, warnings=(*draft.warnings, late.KEPT))
+    return replace(_outcome(draft, target.id, target.text), kept_as=version)
 
 
 def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
