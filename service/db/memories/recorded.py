@@ -74,7 +74,12 @@ BY_IDS = f"""
             ) by_type) AS entities,
            ARRAY(SELECT g.source_id FROM memory_edge g
                  WHERE g.workspace_id = :workspace AND g.target_id = m.id AND g.rel_type = 'MAY_OUTDATE'
-                   AND g.created_at <= :as_of ORDER BY g.created_at DESC, g.source_id) AS may_be_outdated_by
+                   AND g.created_at <= :as_of ORDER BY g.created_at DESC, g.source_id) AS may_be_outdated_by,
+           CASE WHEN m.t_invalid IS NOT NULL THEN ARRAY(
+                SELECT g.source_id FROM memory_edge g
+                WHERE g.workspace_id = :workspace AND g.target_id = m.id AND g.rel_type = 'SUPERSEDES'
+                  AND g.created_at <= :as_of
+           ) END AS superseded_by
     FROM {{recorded}} LEFT JOIN memory_stat s ON s.workspace_id = :workspace AND s.memory_id = m.id
     WHERE {{rows}}
 """  # noqa: S608 - our own columns

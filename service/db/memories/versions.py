@@ -119,10 +119,17 @@ async def line(session: Session, workspace_id: UUID, memory_id: UUID) -> list[Ve
     """The memory and what it said before, ordered by the beginning of their validity."""
     rows = await direct.fetch(session, LINE, {"workspace": workspace_id, "id": memory_id})
     found = (
-        Version(row.id, row.content, row.hash, tuple(row.said_at), row.t_valid, row.t_invalid, row.is_past)
+        Version(
+            row.id, row.content, row.hash, _until(row.said_at, row.t_invalid), row.t_valid, row.t_invalid, row.is_past
+        )
         for row in rows
     )
     return sorted(found, key=lambda each: (each.start, each.said_at, each.hash))
+
+
+def _until(said_at: Sequence[datetime], end: datetime | None) -> tuple[datetime, ...]:
+    """The times up to the end of a value; what was said when it was over already has the first alone."""
+    return tuple(each for each in said_at if end is None or each < end) or (said_at[0],)
 
 
 async def keep(
