@@ -13,7 +13,7 @@ from uuid import UUID
 from service.curator import model_calls, prompts
 from service.curator.extraction_reply import ReadOut, read
 from service.curator.grounding import Grounded, grounded, quotes
-from service.curator.sourcing import Sources
+from service.curator.sourcing import SourceTurns
 from service.domain.fact import Fact
 from service.errors import LlmError
 from service.language.talk import worth
@@ -37,7 +37,9 @@ class Extracted:
     why_none: str | None = None
 
 
-async def from_messages(sources: Sources, workspace_id: UUID, res: Resources, *, instruction: str | None) -> Extracted:
+async def from_messages(
+    sources: SourceTurns, workspace_id: UUID, res: Resources, *, instruction: str | None
+) -> Extracted:
     """The facts that the model finds; raises LlmError when it fails: the caller keeps the raw messages for later."""
     assert res.llm is not None, "the caller asks only where there is a model"
     prompt = prompts.extract(sources, instruction or res.settings.custom_prompts.fact_extraction)
@@ -77,7 +79,7 @@ def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, 
     return tuple(warnings)
 
 
-def by_rules(sources: Sources) -> Extracted:
+def by_rules(sources: SourceTurns) -> Extracted:
     """The offline extraction: quotes. Pure; some milliseconds for a long conversation."""
     found = quotes(sources)
     why = None if found else "no message states anything worth keeping; greetings, questions and small talk do not"

@@ -11,7 +11,7 @@ import re
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from service.curator.sourcing import PlacedClause, SourceMessage, Sources
+from service.curator.sourcing import PlacedClause, SourceMessage, SourceTurns
 from service.domain.temporal import Mention
 from service.language import contrast, marks, opposites, quantities, temporal, wordlists
 from service.language.marks import Clause, Mark
@@ -60,14 +60,14 @@ DATED = frozenset({"date", "datetime", "range"})
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 
 
-def refusal(text: str, sources: Sources, message: int | None = None) -> Refusal | None:
+def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refusal | None:
     """Why a fact must not be kept as it is worded; None if it may. `message`: where it is said to come from. Pure; some
     milliseconds where times are named."""
     bare = FRONT.sub("", text) if _front(text, sources) else text
     return _stranger(bare, sources) or _wrong_date(bare, sources, message) or overclaim(text, sources, message)
 
 
-def overclaim(text: str, sources: Sources, message: int | None = None) -> Refusal | None:
+def overclaim(text: str, sources: SourceTurns, message: int | None = None) -> Refusal | None:
     """The same without names, figures and dates, which a fact made of the speaker's own words has from its source."""
     if not sources.in_english or is_quoted(text, sources, message):
         return None
@@ -84,7 +84,7 @@ def overclaim(text: str, sources: Sources, message: int | None = None) -> Refusa
     return None
 
 
-def is_quoted(text: str, sources: Sources, message: int | None = None) -> bool:
+def is_quoted(text: str, sources: SourceTurns, message: int | None = None) -> bool:
     """Whether a fact is whole sentences of a message, with their speaker in front: it claims what they claim, its dates
     aside."""
     said = _bare(BRACKETED.sub("", FRONT.sub("", text)))
@@ -93,7 +93,7 @@ def is_quoted(text: str, sources: Sources, message: int | None = None) -> bool:
     return any(f". {said}. " in f". {_bare(each.text)}. " for each in turns)
 
 
-def _front(text: str, sources: Sources) -> list[SourceMessage]:
+def _front(text: str, sources: SourceTurns) -> list[SourceMessage]:
     """The turns of the speaker whose name stands in front of a quote."""
     begin = FRONT.match(text)
     return [each for each in sources.turns if begin and re.match(rf"{re.escape(each.speaker)}[,:]", text)]
@@ -105,7 +105,9 @@ def _bare(text: str) -> str:
     return " ".join(stopped.split()).rstrip(" .").casefold()
 
 
-def _claims_more(fact: Clause, fact_marks: frozenset[Mark], source: PlacedClause, sources: Sources) -> Refusal | None:
+def _claims_more(
+    fact: Clause, fact_marks: frozenset[Mark], source: PlacedClause, sources: SourceTurns
+) -> Refusal | None:
     said = source.clause
     for mark, keeping in KEPT_BY.items():
         if mark in said.marks and not keeping & fact_marks:
@@ -128,7 +130,7 @@ def _turned_round(fact: Clause, said: Clause) -> bool:
     return (fact.denials + said.denials + opposed) % 2 == 1
 
 
-def _another_subject(fact: Clause, source: PlacedClause, sources: Sources) -> bool:
+def _another_subject(fact: Clause, source: PlacedClause, sources: SourceTurns) -> bool:
     """Whether a fact tells of another speaker, or of what is his, what its source tells of somebody else."""
     begin = OF_SUBJECT.match(fact.text)
     if begin is None:
@@ -151,7 +153,7 @@ def _another_subject(fact: Clause, source: PlacedClause, sources: Sources) -> bo
     return elsewhere and not owned & said.words
 
 
-def _stranger(text: str, sources: Sources) -> Refusal | None:
+def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
     """A name, person or figure of a fact that nobody gave; those of dates are looked at as dates."""
     told = f"{sources.text}\n{USER} {USER.lower()}"
     undated = _without(text, _mentions(text, sources))
@@ -166,17 +168,17 @@ def _stranger(text: str, sources: Sources) -> Refusal | None:
     return None
 
 
-def _is_known(name: str, sources: Sources) -> bool:
+def _is_known(name: str, sources: SourceTurns) -> bool:
     """Whether a memory that is near names it, and has a word in common with what was said beside it."""
     said = frozenset(word for each in sources.clauses for word in each.clause.words)
     return any(name in each.casefold() and marks.content_words(each) & said for each in sources.known)
 
 
-def _speakers(sources: Sources) -> frozenset[str]:
+def _speakers(sources: SourceTurns) -> frozenset[str]:
     return marks.content_words(" ".join([USER, *(each.speaker for each in sources.turns)]))
 
 
-def _mentions(text: str, sources: Sources) -> list[Mention]:
+def _mentions(text: str, sources: SourceTurns) -> list[Mention]:
     """The dates of a text; times of day, durations and what recurs are figures."""
     if not temporal.may_have_time(text):
         return []
@@ -190,7 +192,7 @@ def _without(text: str, mentions: list[Mention]) -> str:
     return text
 
 
-def _wrong_date(text: str, sources: Sources, message: int | None) -> Refusal | None:
+def _wrong_date(text: str, sources: SourceTurns, message: int | None) -> Refusal | None:
     """A date that the words of the messages do not mean: those of the nearest clause, else of its turn, else of all."""
     dates = [each for each in _mentions(text, sources) if not _words(each.text) <= _words(sources.text)]
     if not dates:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from service.curator import gate
-from service.curator.sourcing import PlacedClause, SourceMessage, Sources
+from service.curator.sourcing import PlacedClause, SourceMessage, SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import marks, sentences, talk
@@ -38,7 +38,7 @@ class Grounded:
         return (f"ungrounded_facts: {self.refused} claimed more than was said and were left out{quoted}.",)
 
 
-def grounded(facts: Sequence[Fact], sources: Sources) -> Grounded:
+def grounded(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
     """The facts as far as the conversation bears them out. Pure; some milliseconds where times are named."""
     kept: list[Fact] = []
     refused = 0
@@ -58,13 +58,13 @@ def grounded(facts: Sequence[Fact], sources: Sources) -> Grounded:
     return Grounded(tuple(kept), refused, len(used))
 
 
-def _holds(quote: Fact, nearest: Sequence[PlacedClause], sources: Sources) -> bool:
+def _holds(quote: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns) -> bool:
     """Whether a quote has one of the clauses in it."""
     place, start, end = (quote.message or 0) + len(sources.before), quote.start or 0, quote.end or 0
     return any(each.place == place and start < each.clause.end and each.clause.start < end for each in nearest)
 
 
-def _checked(fact: Fact, nearest: Sequence[PlacedClause], sources: Sources) -> Fact:
+def _checked(fact: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns) -> Fact:
     """A fact with its message, and with those of its parts that the conversation bears out."""
     message, span = _place(fact, nearest, sources)
     said = sources.messages[-1 if message is None else message]
@@ -93,7 +93,7 @@ def _checked(fact: Fact, nearest: Sequence[PlacedClause], sources: Sources) -> F
 
 
 def _place(
-    fact: Fact, nearest: Sequence[PlacedClause], sources: Sources
+    fact: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns
 ) -> tuple[int | None, tuple[int | None, int | None]]:
     """The message that a fact comes from, and the span of its sentence where it comes from one."""
     before = len(sources.before)
@@ -114,7 +114,7 @@ def _place(
     return fact.message if named else None, (None, None)
 
 
-def _times(nearest: Sequence[PlacedClause], sources: Sources) -> Iterator[datetime]:
+def _times(nearest: Sequence[PlacedClause], sources: SourceTurns) -> Iterator[datetime]:
     """The moments that the source of a fact names; what lasts until the end of a day may be said to end on it."""
     for mention in sources.mentions_near(nearest):
         for moment in (mention.begins_at, mention.ends_at):
@@ -133,13 +133,13 @@ def _confirmed(
     return moment if any(abs(moment - each) < DAY for each in times) else None
 
 
-def _are_named(names: Iterable[str], sources: Sources) -> bool:
+def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
     """Whether every word of the names was said, or is the name of a speaker."""
     said = set(re.findall(r"\w+", f"{sources.text} {talk.USER}".casefold()))
     return all(set(re.findall(r"\w+", name.casefold())) <= said for name in names)
 
 
-def quotes(sources: Sources) -> tuple[Fact, ...]:
+def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
     """What the offline rules keep of the messages: quotes. One that is pieced together passes the gate, too."""
     found = talk.read(_utterances(sources.messages), _utterances(sources.before), sources.zone)
     return tuple(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from service.curator.sourcing import SourceMessage, Sources
+from service.curator.sourcing import SourceMessage, SourceTurns
 from service.domain.decision import Neighbour, Statement
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
@@ -113,7 +113,7 @@ def classify(text: CleanText) -> LlmRequest:
     return _ask("classify", CLASSIFY, fenced(CleanText(text[:1000])), schema=KIND_SCHEMA)
 
 
-def extract(sources: Sources, instruction: str | None) -> LlmRequest:
+def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
     """Facts of a conversation, read with the turns before it and the memories near to it; `instruction` replaces ours,
     not the form of the answer."""
     local = sources.reference.astimezone(sources.zone)

@@ -61,7 +61,7 @@ class PlacedClause:
 
 
 @dataclass(frozen=True)
-class Sources:
+class SourceTurns:
     """`messages`: what facts are taken from. `before`: the last turns of the conversation, oldest first. `known`:
     memories near the messages. Relative dates are read on the wall clock of `zone`."""
 

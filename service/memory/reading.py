@@ -16,7 +16,7 @@ import numpy as np
 
 from service.curator import extract
 from service.curator.extract import Extracted
-from service.curator.sourcing import SourceMessage, Sources
+from service.curator.sourcing import SourceMessage, SourceTurns
 from service.db.engine import Session
 from service.db.episodes import last_turns
 from service.domain.draft import Draft, EmbeddingStatus
@@ -47,7 +47,7 @@ async def read(
     """The facts of what was `said`, and the vectors of the messages, none where a job is to make them. Raises
     LlmError."""
     first = conversation.drafts[0]
-    sources = Sources(said, zone=ZoneInfo(first.given.timezone))
+    sources = SourceTurns(said, zone=ZoneInfo(first.given.timezone))
     workspace_id, by_model = conversation.scope.workspace_id, res.llm is not None and first.options.use_llm
     new = conversation.stored is None and not conversation.dry_run
     vectors = await _vectors(messages, res) if by_model else ()

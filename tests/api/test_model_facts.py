@@ -141,7 +141,7 @@ async def test_a_fact_of_another_speaker_is_left_out(scripted: ModelSetup) -> No
     assert [each["memory"] for each in found["results"]] == ["Ann: I have a dog."]
 
 
-class Moody(AngleEmbedder):
+class PartlyDown(AngleEmbedder):
     """Fails for what begins like a fact."""
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
@@ -153,7 +153,7 @@ class Moody(AngleEmbedder):
 async def test_a_fact_without_a_vector_is_kept_and_gets_one(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
-    moody = cached(Moody(resources.embedder.dimension), resources.settings, resources.db)
+    moody = cached(PartlyDown(resources.embedder.dimension), resources.settings, resources.db)
     async with with_scripted_model(replace(resources, embedder=moody), tenant, ConversationScript()) as scripted:
         scripted.server.chat.reply({"facts": ["User plays the cello"]})
         found = await answer(scripted.client, [message("I play the cello.")])

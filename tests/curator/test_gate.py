@@ -16,7 +16,7 @@ from service.curator import gate
 from service.curator.extract import by_rules
 from service.curator.gate import Refusal
 from service.curator.grounding import grounded
-from service.curator.sourcing import SourceMessage, Sources
+from service.curator.sourcing import SourceMessage, SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import marks
@@ -60,9 +60,9 @@ HEARSAY = ["Tom says I {0} {5}.", "According to Tom, I {0} {5}.", "My boss think
 PLAIN = ["User {1} {5}", "User {2} {5}", "User has {3} {5}", "User will {0} {5}", "User can {0} {5}", "User is {4} {5}"]
 
 
-def told(*lines: str, before: tuple[str, ...] = (), known: tuple[str, ...] = ()) -> Sources:
+def told(*lines: str, before: tuple[str, ...] = (), known: tuple[str, ...] = ()) -> SourceTurns:
     """Messages of the form "Ann: text"; User and Assistant have no names."""
-    return Sources([_said(line) for line in lines], [_said(line) for line in before], [CleanText(k) for k in known])
+    return SourceTurns([_said(line) for line in lines], [_said(line) for line in before], [CleanText(k) for k in known])
 
 
 def _said(line: str) -> SourceMessage:
@@ -206,7 +206,9 @@ def test_a_name_may_come_from_what_is_known() -> None:
 
 
 def test_the_parts_of_a_fact_are_checked() -> None:
-    sources = Sources([_said("Ann: I moved to Lisbon last month. Rex, my dog, likes it there.")], zone=ZoneInfo("UTC"))
+    sources = SourceTurns(
+        [_said("Ann: I moved to Lisbon last month. Rex, my dog, likes it there.")], zone=ZoneInfo("UTC")
+    )
     fact = Fact(
         CleanText("User moved to Lisbon last month"),
         0.95,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from service.curator.grounding import grounded
-from service.curator.sourcing import SourceMessage, Sources
+from service.curator.sourcing import SourceMessage, SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 
@@ -16,12 +16,12 @@ TALK = [
 ]
 
 
-def said(*lines: tuple[str, str]) -> Sources:
+def said(*lines: tuple[str, str]) -> SourceTurns:
     at = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
-    return Sources([SourceMessage(role, CleanText(text), said_at=at) for role, text in lines])
+    return SourceTurns([SourceMessage(role, CleanText(text), said_at=at) for role, text in lines])
 
 
-def found(text: str, sources: Sources, **parts: object) -> Fact:
+def found(text: str, sources: SourceTurns, **parts: object) -> Fact:
     [fact] = grounded([Fact(CleanText(text), 0.95, **parts)], sources).facts  # type: ignore[arg-type]
     return fact
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from service.curator.grounding import grounded
 from service.curator.judge import judge
-from service.curator.sourcing import SourceMessage, Sources
+from service.curator.sourcing import SourceMessage, SourceTurns
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.fact import Fact
 from service.domain.text import CleanText
@@ -46,7 +46,7 @@ def check_judged_update(old: str, new: str, similarity: float = 0.8) -> None:
 
 def check_sourcing(text: str, message: int, *, correction: bool) -> None:
     """A fact is found in the sentence of CONVERSATION that it came from."""
-    [found] = grounded([Fact(CleanText(text), 0.95)], Sources(CONVERSATION)).facts
+    [found] = grounded([Fact(CleanText(text), 0.95)], SourceTurns(CONVERSATION)).facts
     assert (found.message, found.correction) == (message, correction)
 
 
