@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from httpx2 import AsyncClient
 
 from tests.api.conftest import Tables
 from tests.api.helpers import store
-from tests.conftest import SetClock
+from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 
 BERLIN, PARIS = "Ann lives in Berlin.", "Ann lives in Paris."
@@ -289,3 +290,23 @@ async def test_the_callers_times_count_before_those_of_the_text(client: AsyncCli
     known = await store(client, OWN_TIMES[0][0], t_invalid="2030-01-01T00:00:00Z")
     now = await get(client, known)
     assert (now["t_valid"], now["t_invalid"]) == (None, "2030-01-01T00:00:00+00:00")
+
+
+# -- in doubt ---------------------------------------------------------------------------------------------------------
+
+
+async def test_every_read_shows_what_may_outdate_a_memory(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
+    old, new = await store(client, "Ann sails on Sundays."), await store(client, "Bob keeps the keys of the shed.")
+    await tables.fetch(
+        "INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id) VALUES ($1, $2, 'MAY_OUTDATE', $3)",
+        *(tenant.workspace_id, UUID(new), UUID(old)),
+    )
+    for found in (
+        await search(client),
+        await listed(client),
+        (await recalled(client))["facts"],
+        [await get(client, old), await get(client, new)],
+    ):
+        assert {each["id"]: each["may_be_outdated_by"] for each in found} == {old: [new], new: []}
+    await client.delete(f"/v1/memories/{new}")
+    assert (await get(client, old))["may_be_outdated_by"] == []
