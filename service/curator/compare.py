@@ -160,12 +160,14 @@ _TURNS = frozenset(lexemes("out over up down off before after without against un
 
 def _contained(new: Claim, old: Claim, similarity: float) -> FactLink | None:
     """One says all that the other says, and more. The poorer one goes, unless it is the less restricted."""
+    a, b = set(new.words), set(old.words)
+    if not (a < b or b < a):
+        return None
     here, there = new.signature, old.signature
     if here.negations != there.negations or contrast.tense_differs(new.text, old.text):
         return None
     if new.limits != old.limits and (here.negations or new.limits - old.limits):
         return None  # "not good" is no part of "not just good"
-    a, b = set(new.words), set(old.words)
     if b < a and not there.numbers - here.numbers:
         return _MORE if _kept(new, old) else None
     if a < b and not here.numbers - there.numbers and new.limits == old.limits:
@@ -414,8 +416,7 @@ _HABIT = re.compile(
 
 def _newer_figure(new: Claim, old: Claim) -> FactLink | None:
     """The same statement with another figure, of something that has one at a time."""
-    reason = contrast.differs(new.text, old.text)
-    if reason not in ("number", "unit", "time") or _overlap(new, old) < SAME_FRAME:
+    if _overlap(new, old) < SAME_FRAME or contrast.differs(new.text, old.text) not in ("number", "unit", "time"):
         return None
     if new.event or old.event or new.past or old.past or not (new.definite and old.definite) or _other_day(new, old):
         return None
@@ -451,9 +452,10 @@ def _opposite(new: Claim, old: Claim, similarity: float) -> FactLink | None:
     """The same frame with a negation or an opposite in it, and what had never been so and now is."""
     if (new.dated and old.dated and new.signature.times != old.signature.times) or new.former or old.former:
         return None
-    if claims.apart(new.identifiers, old.identifiers) or (
-        contrast.names_only_in(new.text, old.text) and contrast.names_only_in(old.text, new.text)
-    ):
+    shared = new.bare_words & old.bare_words
+    if not shared or claims.apart(new.identifiers, old.identifiers):
+        return None
+    if contrast.names_only_in(new.text, old.text) and contrast.names_only_in(old.text, new.text):
         return None
     overlap = _overlap(new, old)
     a, b = lexemes(new.text), lexemes(old.text)
@@ -466,8 +468,7 @@ def _opposite(new: Claim, old: Claim, similarity: float) -> FactLink | None:
         return _OPPOSITE  # who does not smoke does not smoke ten a day
     if contrast.reordered(new.text, old.text) and new.clause.verb == "prefer":
         return _OPPOSITE
-    shared = (new.bare_words & old.bare_words) - new.subject
-    if shared and similarity >= ON_TOPIC and old.denied and not new.denied and _NEVER.search(old.text):
+    if shared - new.subject and similarity >= ON_TOPIC and old.denied and not new.denied and _NEVER.search(old.text):
         return _OPPOSITE
     return None
 

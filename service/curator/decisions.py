@@ -19,9 +19,6 @@ from service.errors import LlmError
 from service.language import contrast, echo
 from service.resources import Resources
 
-BRIEF_CHARS = 500
-"""Longer statements are judged off the event loop."""
-
 PARAPHRASE = 0.85
 """Similarity from which an assistant's sentence is a memory in other words (at 0.85 two may be one fact)."""
 
@@ -48,9 +45,8 @@ async def decide(statement: Statement, shown: Sequence[Neighbour], res: Resource
 
 
 async def _by_rules(statement: Statement, shown: Sequence[Neighbour], res: Resources) -> Decision:
-    if len(statement.text) > BRIEF_CHARS:
-        return await res.threads.run(judge, statement, shown)
-    return judge(statement, shown)
+    """Off the event loop: some milliseconds, more for long texts."""
+    return await res.threads.run(judge, statement, shown) if shown else judge(statement, shown)
 
 
 def said_back(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
