@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from service.language import sentences
 from service.language.talk import blocks, references
-from service.language.talk.worth import WORD
+from service.language.talk.worth import IRONY, WORD
 
 MIN_PIECE, MAX_PIECE = 2, 8
 """Words of the statements that a sentence is cut into."""
@@ -73,4 +73,5 @@ def statements(sentence: str) -> list[tuple[int, int]]:
     pieces = list(zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(sentence)], strict=True))
     short = all(MIN_PIECE <= len(WORD.findall(sentence[a:b])) <= MAX_PIECE for a, b in pieces)
     alone = all(not references.hangs(sentence[a:b]) for a, b in pieces)
-    return pieces if short and alone and not SUBORDINATE.search(sentence) else [(0, len(sentence))]
+    bound = SUBORDINATE.search(sentence) or IRONY.search(sentence)
+    return pieces if short and alone and not bound else [(0, len(sentence))]
