@@ -50,6 +50,23 @@ SWITCH = re.compile(
 NOW = _any("now; nowadays; these days; currently; at present; again; anymore; the current; the latest; meanwhile")
 """The state is new, or merely present: a change only beside a text about the same thing."""
 
+CHANGED = re.compile(
+    r"\b(?:migrated|shifted|moved|re-?routed|renamed|rebranded|replaced|swapped|switched|traded|doubled|tripled|halved"
+    r"|raised|lowered|cut|dropped|scrapped|cancell?ed|postponed|delayed|extended|renewed|renegotiated|archived"
+    r"|converted"
+    r"|upgraded|downgraded|revised|corrected|amended|put (?:back|off|forward)|brought forward|pushed|handed (?:in"
+    r"|over|down)"
+    r"|hand (?:in|over)|took over|taken over|(?:has|have|is|are) gone|sold|signed for|hired|fired|left|quit|resigned"
+    r"|moved out"
+    r"|split up|tied the knot|got married|since|as of|effective|from (?:now|\w+(?: \w+)?) on|starting|these days"
+    r"|nowadays"
+    r"|lately|now|today's|instead|after all|no longer|any ?more|any longer|for good|off the table|out of|up to|down to"
+    r"|extension|renewal|renegotiation|change|changes|change of|(?:a|the|our|my|his|her|their|its|got an?) new)\b"
+    r"|^(?:\w+: )?new\b",
+    re.IGNORECASE,
+)
+"""Something is told as a change, in whatever words: it may end a state that it is very near to in meaning."""
+
 END = _any(
     "no longer; not any ?more; any ?more; used to; quit; quits; stopped; gave up; given up; sold; deprecated; retired;"
     " decommissioned; shut down; closed down; closed; resigned; dropped out; broke up; split up; broke off; called"
@@ -82,7 +99,8 @@ TENTATIVE = _any(
 """Thought of, wanted or tried, and not so yet."""
 
 DAY = re.compile(
-    r"\b(?:(?:19|20)\d\d-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+    r"\b(?:(?:19|20)\d\d-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{2,4}|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov"
+    r"|dec)[a-z]*\.?"
     r" \d{1,2}(?:st|nd|rd|th)?|\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov"
     r"|dec)[a-z]*"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|today|tonight|tomorrow)\b",

@@ -178,6 +178,11 @@ class Claim:
         return found is not None and not denied and not self.tentative
 
     @cached_property
+    def changes(self) -> bool:
+        """Whether it tells of a change at all."""
+        return change_words.CHANGED.search(self.text) is not None and not self.tentative
+
+    @cached_property
     def now(self) -> bool:
         return change_words.NOW.search(self.text) is not None and not self.tentative
 
