@@ -45,6 +45,7 @@ RelationName = Literal[
     "CONTRADICTS",
     "REINFORCES",
     "PART_OF",
+    "MAY_OUTDATE",
 ]
 
 
