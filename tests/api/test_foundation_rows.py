@@ -293,6 +293,6 @@ async def test_what_is_kept_beside_is_stored_new(client: AsyncClient, policy: st
     for said in ("I live in Berlin.", "I moved to Rome."):
         answer = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})
     added = answer.json()["results"][0]
-    assert (added["event"], added["memory"]) == ("ADD", "User: I moved to Rome")
+    assert (added["event"], added["memory"]) == ("ADD", "User: I moved to Rome.")
     assert (added["dedup"]["action"], added["dedup"]["existing_id"]) == ("stored_new", None)
     assert added["dedup"]["similarity"] is not None, "it was compared with what is known"
