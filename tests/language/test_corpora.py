@@ -1,7 +1,7 @@
 """Every line of tests/corpora/<subject>/ holds for the check of its name.
 
-A file such as facts/typos.jsonl or facts/extract/lists.jsonl is checked by `check_typos` or `check_extract` of
-tests/language/checks/facts.py; the keys of a line are the function's parameters. A failure names file and line.
+A file such as text/tags.jsonl or text/lexemes/folding.jsonl is checked by `check_tags` or `check_lexemes` of
+tests/language/checks/text.py; the keys of a line are the function's parameters. A failure names file and line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CORPORA = Path(__file__).parents[1] / "corpora"
 SUBJECTS = MappingProxyType(
     {
         subject: importlib.import_module(f"tests.language.checks.{subject}")
-        for subject in ("curator", "facts", "pii", "temporal", "text")
+        for subject in ("curator", "pii", "temporal", "text")
     }
 )
 FILES = {
@@ -55,8 +55,10 @@ def test_every_line_holds(name: str) -> None:
 
 
 def test_a_failing_line_is_reported_by_file_and_number(tmp_path: Path) -> None:
-    path = tmp_path / "typos_none.jsonl"
-    path.write_text('{"word": "feather"}\n{"word": "becuase"}\n', encoding="utf-8")
-    [report] = failures(path, check_of("facts/typos_none"))
-    assert "typos_none.jsonl:2: AssertionError" in report
-    assert '{"word": "becuase"}' in report
+    path = tmp_path / "asks_when.jsonl"
+    lines = (CORPORA / "text" / "asks_when.jsonl").read_text(encoding="utf-8").splitlines()
+    wrong = json.loads(lines[0])
+    flipped = {key: not value if isinstance(value, bool) else value for key, value in wrong.items()}
+    path.write_text(f"{lines[0]}\n{json.dumps(flipped)}\n", encoding="utf-8")
+    [report] = failures(path, check_of("text/asks_when"))
+    assert "asks_when.jsonl:2: AssertionError" in report

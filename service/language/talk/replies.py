@@ -78,6 +78,9 @@ LEAD = re.compile(
     r"|(?:that|it) should (?:be|have been|say|read)|to say)\b[\s,.:;*–—-]*)+",
     re.IGNORECASE,
 )
+OWN_SUBJECT = re.compile(r"\W*(?:I|I['’]\w+|we|my|our)\b", re.IGNORECASE)
+"""A correction that is a statement by itself: nothing of the one before is left."""
+
 RESTATED = re.compile(
     r"\b(?:it|that|he|she|they|this)(?:['’](?:s|re|ve)| is| are| was| were| has| have)?(?: (?:been|just|now|moved"
     r"|pushed|changed"
@@ -127,7 +130,7 @@ def corrected(previous: str, correction: str) -> str | None:
     new = (rest[: gone.start()] + rest[gone.end() :]).strip(" .,;") if gone else rest
     if old and new and len(re.findall(re.escape(old), previous, re.IGNORECASE)) == 1:
         return re.sub(re.escape(old), lambda _: new, previous, flags=re.IGNORECASE)
-    if not new or len(new.split()) > 6:
+    if not new or len(new.split()) > 6 or OWN_SUBJECT.match(new):
         return None
     for kind in VALUE_KINDS:
         value = kind.search(f"x {new}")

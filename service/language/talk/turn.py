@@ -49,7 +49,7 @@ Span = tuple[int, int, int]
 """The place of a turn, and a half-open span of its characters."""
 
 
-class Turn(Protocol):
+class SaidTurn(Protocol):
     """What is read of a message."""
 
     @property
@@ -114,7 +114,7 @@ class Piece:
 
 
 def said_before(
-    turns: Sequence[Turn], place: int, names: Collection[str], *, by: str, look_back: int
+    turns: Sequence[SaidTurn], place: int, names: Collection[str], *, by: str, look_back: int
 ) -> Context | None:
     """The last thing that a speaker told before a turn and that can stand alone, if it tells something."""
     for earlier in range(place - 1, max(place - look_back - 1, -1), -1):
@@ -130,7 +130,7 @@ def said_before(
     return None
 
 
-def context_of(turn: Turn, place: int, said: Sequence[Unit], names: Collection[str], to: str) -> Context:
+def context_of(turn: SaidTurn, place: int, said: Sequence[Unit], names: Collection[str], to: str) -> Context:
     """Sentences of an earlier turn as context of what `to` says."""
     start, end = said[0].start, said[-1].end
     text = " ".join(worth.bare(turn.text[start:end], names)[:MAX_ASKED_CHARS].split())
@@ -143,7 +143,7 @@ def context_of(turn: Turn, place: int, said: Sequence[Unit], names: Collection[s
 class TurnReader:
     """One message with the turns before it. `names`: of the speakers, lower case."""
 
-    def __init__(self, turns: Sequence[Turn], place: int, names: Collection[str], zone: ZoneInfo) -> None:
+    def __init__(self, turns: Sequence[SaidTurn], place: int, names: Collection[str], zone: ZoneInfo) -> None:
         self.turns, self.place, self.names, self.zone = turns, place, names, zone
         self.said = turns[place]
         self.units = [] if self.said.role.lower() in SILENT_ROLES else units(self.said.text)

@@ -73,6 +73,14 @@ SUPPOSED = re.compile(
     r"|should you|if i were|if i was|if i had)\b",
     re.IGNORECASE,
 )
+TO_THE_MEMORY = re.compile(
+    r"\b(?:new instructions?|system prompt|developer (?:note|mode)|memory system|jailbreak)\b"
+    r"|\b(?:ignore|disregard|delete|erase|wipe|overwrite|purge|reset|store|record|save)\b.{0,30}\b(?:memor(?:y|ies)|facts"
+    r"|instructions|prompts?|that the user)\b",
+    re.IGNORECASE,
+)
+"""What tells whoever keeps the memory what to do with it is no fact."""
+
 IRONY = re.compile(
     r"^\W*(?:(?:lol|haha|lmao)\W+)?(?:yeah,? right|sure,? (?:and|because)|oh,? (?:sure|great|brilliant|joy)|as if"
     r"|right,? and)\b|(?:\s/s"
@@ -213,7 +221,11 @@ def is_statement(sentence: str, names: Collection[str] = ()) -> bool:
     text = bare(sentence, names).replace("’", "'")
     if is_question(text) or SUPPOSED.match(text) or IRONY.search(sentence) or REQUEST.search(text):
         return False
-    return not is_order(text) and not (CHAT.search(sentence) and features(text, names).topics < 3)
+    return (
+        not is_order(text)
+        and not TO_THE_MEMORY.search(text)
+        and not (CHAT.search(sentence) and features(text, names).topics < 3)
+    )
 
 
 def is_order(text: str) -> bool:
