@@ -27,6 +27,8 @@ ONE_TEMPLATE = 0.6
 CHANGED_FROM = 0.6
 """Similarity from which a change told in other words ends a state about another subject: of 40 such changes 27 lay
 above, of 80 memories beside them that stay four."""
+UNRELATED = 0.1
+"""Similarity below which two texts that share no slot have nothing to do with each other, whatever their form."""
 PERHAPS = 0.42
 NEAR, NEAR_MORE = 0.70, 0.60
 """Similarities below which two texts are never the same, and one never more of the other."""
@@ -93,6 +95,8 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
     by_slot = _by_slots(new, old, same_subject=same_subject)
     if by_slot is not None:
         return by_slot if by_slot is not _NOT else None
+    if similarity < UNRELATED:
+        return None
     if not same_subject:
         owned = _same_owner(new, old, similarity)
         switched = _switched(new, old, similarity, correction=correction) if owned else None
@@ -546,12 +550,15 @@ def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) ->
 _ROLES = frozenset({"employer", "occupation", "holder", "school"})
 
 
+_UNITS = frozenset(lexemes("euro dollar pound percent minute hour day week month year kilo kilometre mile gram"))
+
+
 def _changed_in_other_words(new: Claim, old: Claim, similarity: float) -> FactLink | None:
     """A change told of anything, near in meaning to a state and with a word of its topic: "Zeke quit, so Marcy plays
     drums" ends "Zeke is the drummer of the band". A state that is less near may be outdated."""
     if not new.changes or new.former or old.event or old.former or old.tentative:
         return None
-    if claims.apart(new.identifiers, old.identifiers) or not new.bare_words & old.bare_words:
+    if claims.apart(new.identifiers, old.identifiers) or not (new.bare_words & old.bare_words) - _UNITS:
         return None
     if _overlap(new, old) >= ONE_TEMPLATE or (new.measured and old.measured and new.dated):
         return None  # one template, two things or two days

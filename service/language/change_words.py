@@ -56,7 +56,7 @@ CHANGED = re.compile(
     r"|converted"
     r"|upgraded|downgraded|revised|corrected|amended|put (?:back|off|forward)|brought forward|pushed|handed (?:in"
     r"|over|down)"
-    r"|hand (?:in|over)|took over|taken over|(?:has|have|is|are) gone|sold|signed for|hired|fired|left|quit|resigned"
+    r"|hand (?:in|over)|took over|taken over|(?:has|have|is|are) gone|sold|signed for|hired|fired|quit|resigned"
     r"|moved out"
     r"|split up|tied the knot|got married|since|as of|effective|from (?:now|\w+(?: \w+)?) on|starting|these days"
     r"|nowadays"

@@ -503,7 +503,9 @@ async def test_a_relation_holds_as_long_as_a_memory_that_tells_it(
 ) -> None:
     told = [("Priya Raman", "WORKS_FOR", "Brightwave Labs")]
     first = await learn(client, resources, tenant, "Priya Raman works at Brightwave Labs.")
-    second = await learn(client, resources, tenant, "Monday note: Priya Raman works at Brightwave Labs.")
+    second = await learn(
+        client, resources, tenant, "In the Monday round Otto Lindqvist said that Priya Raman works at Brightwave Labs."
+    )
     now = clock().isoformat()
     assert (await client.patch(f"/v1/memories/{first}", json={"t_invalid": now})).status_code == 200
     assert await relations_of(client, "priya raman") == told, "the other one says so still"

@@ -9,7 +9,7 @@ from tests.api.conversing import answer, events, known, past, tell
 
 async def test_a_name_is_exactly_one_add(client: AsyncClient) -> None:
     [only] = await tell(client, "My name is Bob")
-    assert (only["event"], only["memory"]) == ("ADD", "User's name is Bob")
+    assert (only["event"], only["memory"]) == ("ADD", "User: My name is Bob")
     assert events(await past(client, only["id"])) == ["ADD"]
 
 

@@ -43,9 +43,9 @@ async def test_any_or_all(client: AsyncClient) -> None:
 async def test_what_is_not_valid_now_is_left_out(client: AsyncClient, clock: SetClock) -> None:
     """As in every search; a memory that another one superseded is no longer valid, too."""
     begins, ends = (clock() + timedelta(days=1)).isoformat(), clock().isoformat()
-    over = await store(client, "Lived in Lisbon", tags=["home"], importance=0.9, t_invalid=ends)
-    now = await store(client, "Lives in Porto", tags=["home"], importance=0.5)
-    later = await store(client, "Will live in Braga", tags=["home"], importance=0.1, t_valid=begins)
+    over = await store(client, "Lived in Lisbon", tags=["home"], importance=0.9, t_invalid=ends, dedup=False)
+    now = await store(client, "Lives in Porto", tags=["home"], importance=0.5, dedup=False)
+    later = await store(client, "Will live in Braga", tags=["home"], importance=0.1, t_valid=begins, dedup=False)
     for validity, expected in ((None, [now]), ("demote", [over, now]), ("ignore", [over, now, later])):
         asked = {} if validity is None else {"validity": validity}
         assert [each["id"] for each in await by_tag(client, "home", **asked)] == expected

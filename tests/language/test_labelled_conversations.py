@@ -39,8 +39,8 @@ def kept(kind: str) -> list[str]:
 
 
 def test_small_talk_and_hostile_texts_leave_little_behind() -> None:
-    assert len(kept("injection")) <= 4
-    assert len(kept("smalltalk")) <= 6
+    assert len(kept("injection")) <= 2
+    assert len(kept("smalltalk")) <= 7
 
 
 @pytest.mark.parametrize(("updates", "size"), [("updates", 120), ("fresh-updates", 100), ("second-updates", 80)])

@@ -42,7 +42,9 @@ CERTAIN, UNCERTAIN = 0.95, 0.5
 """Confidence of what was said outright, and of what was said with a doubt."""
 
 PAST = re.compile(
-    r"\b(?:was|were|had|did|went|got|took|made|met|found|bought|started|lost|came|gave|saw|\w{3,}ed)\b", re.IGNORECASE
+    r"\b(?:was|were|had|did|went|got|took|made|met|found|bought|started|lost|came|gave|saw"
+    r"|(?!named|called|based|married|divorced|located|interested|retired)\w{3,}ed)\b",
+    re.IGNORECASE,
 )
 
 Span = tuple[int, int, int]
