@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from service.language import wordlists
 from service.language.lexemes import lexemes
-from service.language.opposites import PASTS, canonical
+from service.language.opposites import PASTS
 
 _SPEAKER = frozenset({"user", "i", "i'm", "i've", "i'd", "client", "we", "we're", "we've", "my", "our"})
 _NO_SUBJECT = _SPEAKER | wordlists.words("""
@@ -117,11 +117,6 @@ def is_verb(word: str) -> bool:
     return word in _PAST or (bool(stems) and (stems[0] in _VERBS or word.endswith("ed")))
 
 
-def gathers(verb: str) -> bool:
-    """Returns whether a verb (stem) takes several values at once: likes, uses, speaks."""
-    return verb in _GATHERING
-
-
 # An attribute that has one value at a time. A group in the pattern names what it is an attribute of.
 _SINGLE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(rf"\b(?:{pattern})", re.IGNORECASE))
@@ -142,13 +137,3 @@ _SINGLE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("version", r"(?:is )?(?:running|runs) (?:on )?version|version is|version of (\w+)"),
     )
 )
-
-
-def single_valued(text: str) -> tuple[str, str] | None:
-    """Returns the attribute of which the text gives the present value, as (name, topic stem or ""), or None."""
-    for name, pattern in _SINGLE:
-        match = pattern.search(text)
-        if match:
-            topic = match.group(1) if match.lastindex else ""
-            return name, " ".join(canonical(lexemes(topic or "")))
-    return None

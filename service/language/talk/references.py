@@ -12,7 +12,7 @@ from service.language import wordlists
 from service.language.common_words import FUNCTION_WORDS
 from service.language.talk.words import EMPTY
 
-PRONOUNS = wordlists.words("it its they them their theirs he him his she her hers this that these those there")
+PRONOUNS = wordlists.words("such it its they them their theirs he him his she her hers this that these those there")
 PERSONAL = wordlists.words("they them their theirs he him his she her hers its")
 DETERMINERS = wordlists.words(
     "a an the my your our his her its their this these those some any every each no another one two"

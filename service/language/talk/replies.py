@@ -176,8 +176,3 @@ def declared(question: str, answer: str) -> str | None:
 def is_offer(question: str) -> bool:
     """Whether a question offers, checks or asks for help: its answer is no fact."""
     return OFFER.search(question) is not None
-
-
-def is_short_answer(sentence: str) -> bool:
-    """Whether a sentence is too short to be understood without what was asked."""
-    return len(sentence.split()) <= 5

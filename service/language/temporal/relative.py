@@ -22,7 +22,6 @@ _OF = re.compile(r"\s+of\s")
 _SPOKEN = sorted((w.replace(" ", r"[\s-]") for w in words.DAY_WORDS if re.search(r"(?:st|nd|rd|th)$", w)), key=len)[
     ::-1
 ]
-_THE = re.compile(r"\b(?:for|in|during|over|on|at|of|by|before|after|until|till|through)\s+$")
 _LAST_OF = re.compile(
     rf"\s+(?:of|in)\s+(?:the\s+)?(?:{MONTH}|{YEAR}|(?:(?:{LAST}|{NEXT}|this)\s+)?(?:month|quarter|year)\b)"
 )
