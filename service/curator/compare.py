@@ -28,7 +28,8 @@ CHANGED_FROM = 0.6
 """Similarity from which a change told in other words ends a state about another subject: of 40 such changes 27 lay
 above, of 80 memories beside them that stay four."""
 UNRELATED = 0.1
-"""Similarity below which two texts that share no slot have nothing to do with each other, whatever their form."""
+"""Similarity below which two texts that share no slot have nothing to do with each other, unless one denies the
+other in its words."""
 PERHAPS = 0.42
 NEAR, NEAR_MORE = 0.70, 0.60
 """Similarities below which two texts are never the same, and one never more of the other."""
@@ -96,7 +97,7 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
     if by_slot is not None:
         return by_slot if by_slot is not _NOT else None
     if similarity < UNRELATED:
-        return None
+        return _opposite(new, old, similarity) if same_subject and new.bare_words & old.bare_words else None
     if not same_subject:
         owned = _same_owner(new, old, similarity)
         switched = _switched(new, old, similarity, correction=correction) if owned else None

@@ -55,8 +55,8 @@ async def test_what_is_not_valid_now_is_left_out(client: AsyncClient, clock: Set
 
 async def test_the_important_come_first_then_the_latest(client: AsyncClient) -> None:
     minor = await store(client, "A minor one", tags=["x"], importance=0.2, timestamp="2026-01-03T00:00:00Z")
-    early = await store(client, "An early one", tags=["x"], importance=0.8, timestamp="2026-01-01T00:00:00Z")
-    late = await store(client, "A late one", tags=["x"], importance=0.8, timestamp="2026-01-02T00:00:00Z")
+    early = await store(client, "An amber one", tags=["x"], importance=0.8, timestamp="2026-01-01T00:00:00Z")
+    late = await store(client, "A cobalt one", tags=["x"], importance=0.8, timestamp="2026-01-02T00:00:00Z")
     found = await by_tag(client, "x")
     assert [each["id"] for each in found] == [late, early, minor]
     assert [each["score"] for each in found] == [0.8, 0.8, 0.2]

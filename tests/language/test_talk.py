@@ -1,7 +1,8 @@
 """Quotes of talk: what is kept, how it reads, and what it takes along from the turns before.
 
 The corpora `tests/corpora/talk` were written by someone who had not seen the rules; the rules were tuned on them since,
-so the floors below guard what was reached and say nothing about unseen talk.
+so the floors below guard what was reached and say nothing about unseen talk. Nobody who works on the rules has read the
+parts held out: only their totals are looked at.
 """
 
 from __future__ import annotations
@@ -166,7 +167,17 @@ def denials() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "false"), [("truth", 0.87, 6), ("others", 0.99, 0), ("dialogues", 0.72, 9), ("pasted", 0.54, 0)]
+    ("name", "found", "false"),
+    [
+        ("truth", 0.87, 6),
+        ("others", 0.99, 0),
+        ("dialogues", 0.72, 9),
+        ("pasted", 0.54, 0),
+        ("truth-held-out", 0.8, 8),
+        ("others-held-out", 0.99, 0),
+        ("dialogues-held-out", 0.65, 11),
+        ("pasted-held-out", 0.55, 18),
+    ],
 )
 def test_labelled_talk(name: str, found: float, false: int) -> None:
     wanted, kept, claims = 0, 0, []
@@ -181,7 +192,7 @@ def test_labelled_talk(name: str, found: float, false: int) -> None:
             if any(states(text, claim) for text in texts)
         ]
     assert kept >= found * wanted
-    assert len(claims) <= false, claims
+    assert len(claims) <= false, len(claims) if name.endswith("held-out") else claims
 
 
 def told(case: Mapping[str, Any]) -> list[str]:
