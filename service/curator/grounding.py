@@ -74,7 +74,7 @@ def _checked(fact: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns) 
         for each in sources.clauses
     )
     text = NAMELESS.sub(lambda _: said.name or "User", fact.text) if not said.by_assistant else fact.text
-    times = list(_times(nearest, sources))
+    times = list(_times(nearest, sources)) if fact.t_valid or fact.t_invalid else []
     speakers = {each.speaker for each in sources.turns}
     return replace(
         fact,
