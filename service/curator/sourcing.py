@@ -158,11 +158,11 @@ def _corrected(correction: PlacedClause, told: Sequence[PlacedClause]) -> list[P
     own = [each for each in told if each.said.speaker == correction.said.speaker and not each.correction]
     meant = (replies.corrected(each.clause.text, correction.clause.text) for each in reversed(own[-CORRECTABLE:]))
     stated = next((each for each in meant if each), None)
-    clauses = marks.clauses(stated) if stated else []
+    clauses: Sequence[Clause] = marks.clauses(stated) if stated else ()
     return [PlacedClause(correction.place, correction.said, clause) for clause in clauses]
 
 
-def _declared(asking: SourceMessage, said: SourceMessage) -> list[Clause]:
+def _declared(asking: SourceMessage, said: SourceMessage) -> Sequence[Clause]:
     """The statement that a yes or no makes of the question before it."""
     if asking.speaker == said.speaker:
         return []

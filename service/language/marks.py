@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from service.language import opposites, sentences, wordlists
 from service.language.lexemes import lexemes
@@ -101,11 +102,13 @@ ANEW = re.compile(r"[;—–]|\b(?:but|because|although|though|whereas|while)\b"
 """A cut behind which a doubt or hearsay no longer holds."""
 
 
-def clauses(text: str) -> list[Clause]:
+@lru_cache(maxsize=2_048)  # the turns before are read with every new message
+def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order."""
-    return [clause for start, end in sentences.split(text) for clause in _of_sentence(text[start:end], start)]
+    return tuple(clause for start, end in sentences.split(text) for clause in _of_sentence(text[start:end], start))
 
 
+@lru_cache(maxsize=2_048)
 def content_words(text: str) -> frozenset[str]:
     """Stems of the words that carry a meaning, synonyms levelled, without those that deny."""
     return frozenset(opposites.canonical(stem for stem in lexemes(opposites.levelled(text)) if stem not in DENYING))
