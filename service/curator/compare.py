@@ -279,6 +279,8 @@ def _runs_through(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
 
 def _by_slots(new: Claim, old: Claim, *, same_subject: bool) -> FactLink | None:
     """The first slot of both that decides; None when they share none."""
+    if not new.slots:  # before the older one is read for its own
+        return None
     there = {(slot.name, slot.of): slot for slot in old.slots}
     for slot in new.slots:
         known = there.get((slot.name, slot.of))
