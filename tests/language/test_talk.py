@@ -58,6 +58,8 @@ def utterance(speaker: str, text: str) -> talk.Utterance:
         ("I'm vegetarian. I live in Berlin.", ["User: I'm vegetarian.", "User: I live in Berlin."]),
         ("I am vegetarian and I have two kids.", ["User: I am vegetarian", "User: I have two kids."]),
         ("The API rate limit is 500 per minute.", ["User: The API rate limit is 500 per minute."]),
+        ("I switched jobs, I am at Globex now.", ["User: I switched jobs, I am at Globex now."]),
+        ("I just switched jobs. I'm now at Globex.", ["User: I just switched jobs. I'm now at Globex."]),
         ("Bob's birthday is on 4 June.", ["User: Bob's birthday is on 4 June."]),
         (
             "Falcon:\n- backend: Rust\n- deadline: 15 January",

@@ -50,6 +50,8 @@ FRAGMENT = re.compile(
 )
 """How an answer begins that is no sentence."""
 
+MAX_ANNOUNCEMENT = 4
+NOW_LAST = re.compile(r"\bnow\W*$", re.IGNORECASE)
 VERBAL = ("ed", "ing", "ly")
 MARKS = ".,;:!?–—-"
 BORDERS = wordlists.words("""
@@ -78,6 +80,11 @@ def hangs(sentence: str) -> bool:
             topic = stem not in EMPTY and not stem.endswith(VERBAL)
             noun = noun or named or governed or topic
     return False
+
+
+def says_what_is_now(announced: str, text: str) -> bool:
+    """Whether a text tells what a short announcement of a change led to: "I switched jobs", "I'm at Globex now"."""
+    return len(announced.split()) <= MAX_ANNOUNCEMENT and NOW_LAST.search(text) is not None
 
 
 def continues(sentence: str) -> bool:

@@ -201,7 +201,8 @@ class TurnReader:
             return references.hangs(bare) and worth.is_statement(unit.text, self.names) and found.topics >= 2
         told = PAST.search(last.text) is not None and PAST.search(bare) is not None
         elaborates = found.words > worth.MAX_STATE_WORDS and not (found.name or found.number or found.time)
-        return told or elaborates or references.continues(bare)
+        goes_on = references.continues(bare) or references.says_what_is_now(self._bare(last), bare)
+        return told or elaborates or goes_on
 
     def _bare(self, unit: Unit) -> str:
         return worth.bare(unit.text, self.names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from service.language import sentences
 from service.language.talk import blocks, references
@@ -73,5 +74,7 @@ def statements(sentence: str) -> list[tuple[int, int]]:
     pieces = list(zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(sentence)], strict=True))
     short = all(MIN_PIECE <= len(WORD.findall(sentence[a:b])) <= MAX_PIECE for a, b in pieces)
     alone = all(not references.hangs(sentence[a:b]) for a, b in pieces)
-    bound = SUBORDINATE.search(sentence) or IRONY.search(sentence)
+    parts = [sentence[a:b] for a, b in pieces]
+    announced = any(references.says_what_is_now(first, then) for first, then in pairwise(parts))
+    bound = SUBORDINATE.search(sentence) or IRONY.search(sentence) or announced
     return pieces if short and alone and not bound else [(0, len(sentence))]
