@@ -11,11 +11,12 @@ import re
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from service.curator.sourcing import PlacedClause, SourceMessage, SourceTurns
+from service.curator.sourcing import PlacedClause, SourceTurns
 from service.domain.temporal import Mention
 from service.language import contrast, marks, opposites, quantities, temporal, wordlists
 from service.language.marks import Clause, Mark
-from service.language.talk import USER, references, worth
+from service.language.talk import USER, Utterance, references, worth
+from service.language.talk.dates import DATED_KINDS
 
 
 class Refusal(StrEnum):
@@ -56,7 +57,6 @@ OF_SUBJECT = re.compile(
     r"^\W*(?P<owner>[^\W\d_][\w.-]*(?: [A-Z][\w.-]*)?)(?P<possessive>['’]s)?\s+(?P<rest>.*)$", re.DOTALL
 )
 BRACKETED = re.compile(r"\s*\([^()]*\d{4}[^()]*\)")
-DATED = frozenset({"date", "datetime", "range"})
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 
 
@@ -93,7 +93,7 @@ def is_quoted(text: str, sources: SourceTurns, message: int | None = None) -> bo
     return any(f". {said}. " in f". {_bare(each.text)}. " for each in turns)
 
 
-def _front(text: str, sources: SourceTurns) -> list[SourceMessage]:
+def _front(text: str, sources: SourceTurns) -> list[Utterance]:
     """The turns of the speaker whose name stands in front of a quote."""
     begin = FRONT.match(text)
     return [each for each in sources.turns if begin and re.match(rf"{re.escape(each.speaker)}[,:]", text)]
@@ -183,7 +183,7 @@ def _mentions(text: str, sources: SourceTurns) -> list[Mention]:
     if not temporal.may_have_time(text):
         return []
     found = temporal.find(text, sources.messages[-1].said_at, sources.zone)
-    return [each for each in found if each.kind in DATED and (each.begins_at or each.ends_at)]
+    return [each for each in found if each.kind in DATED_KINDS and (each.begins_at or each.ends_at)]
 
 
 def _without(text: str, mentions: list[Mention]) -> str:

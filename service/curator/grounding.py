@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from service.curator import gate
-from service.curator.sourcing import PlacedClause, SourceMessage, SourceTurns
+from service.curator.sourcing import PlacedClause, SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import marks, sentences, talk
@@ -141,7 +141,7 @@ def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
 
 def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
     """What the offline rules keep of the messages: quotes. One that is pieced together passes the gate, too."""
-    found = talk.read(_utterances(sources.messages), _utterances(sources.before), sources.zone)
+    found = talk.read(sources.messages, sources.before, sources.zone)
     return tuple(
         Fact(
             text=CleanText(each.text),
@@ -156,7 +156,3 @@ def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
         for each in found
         if gate.overclaim(each.text, sources, each.message) is None
     )
-
-
-def _utterances(messages: Sequence[SourceMessage]) -> list[talk.Utterance]:
-    return [talk.Utterance(each.role, each.text, each.speaker, each.said_at) for each in messages]

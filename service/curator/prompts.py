@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from service.curator.sourcing import SourceMessage, SourceTurns
+from service.curator.sourcing import SourceTurns
 from service.domain.decision import Neighbour, Statement
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
+from service.language.talk import Utterance
 from service.providers.presets import tuning
 from service.providers.protocols import LlmRequest
 
@@ -130,11 +131,11 @@ def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
     return _ask("extract", f"{instruction or EXTRACT}\n\n{EXTRACT_FORM}", "\n\n".join(parts), schema=FACTS_SCHEMA)
 
 
-def _said_at(said: SourceMessage, zone: ZoneInfo) -> str:
+def _said_at(said: Utterance, zone: ZoneInfo) -> str:
     return f"{said.said_at.astimezone(zone):%a %Y-%m-%d %H:%M}"
 
 
-def _line(said: SourceMessage) -> str:
+def _line(said: Utterance) -> str:
     """`role: content`, or `name (role): content`; the content's own lines are indented, so that none looks like a
     message."""
     who = f"{said.name} ({said.role})" if said.name else said.role

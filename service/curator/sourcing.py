@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
 from service.domain.text import CleanText
-from service.language import marks, sentences, talk, temporal
+from service.language import marks, sentences, temporal
 from service.language.common_words import FUNCTION_WORDS
 from service.language.marks import Clause
-from service.language.talk import replies, worth
+from service.language.talk import Utterance, replies, worth
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UTC_ZONE = ZoneInfo("UTC")
-ASSISTANTS = frozenset({"assistant", "ai", "model", "bot"})
 
 CORRECTABLE = 6
 """Clauses of the speaker, from the last on, that a correction may be about."""
@@ -32,30 +30,11 @@ ENGLISH_SHARE, TELLING_WORDS = 0.15, 4
 
 
 @dataclass(frozen=True, slots=True)
-class SourceMessage:
-    """One redacted message, said at an aware moment."""
-
-    role: str
-    text: CleanText
-    name: str | None = None
-    said_at: datetime = EPOCH
-
-    @property
-    def speaker(self) -> str:
-        """The name that stands in front of what is quoted."""
-        return self.name or (talk.ASSISTANT if self.by_assistant else talk.USER)
-
-    @property
-    def by_assistant(self) -> bool:
-        return self.role.lower() in ASSISTANTS
-
-
-@dataclass(frozen=True, slots=True)
 class PlacedClause:
     """A clause of a turn. `place`: of the turn among all of them, the ones before the messages included."""
 
     place: int
-    said: SourceMessage
+    said: Utterance
     clause: Clause
     correction: bool = False
 
@@ -65,8 +44,8 @@ class SourceTurns:
     """`messages`: what facts are taken from. `before`: the last turns of the conversation, oldest first. `known`:
     memories near the messages. Relative dates are read on the wall clock of `zone`."""
 
-    messages: Sequence[SourceMessage]
-    before: Sequence[SourceMessage] = ()
+    messages: Sequence[Utterance]
+    before: Sequence[Utterance] = ()
     known: Sequence[CleanText] = ()
     zone: ZoneInfo = UTC_ZONE
 
@@ -76,7 +55,7 @@ class SourceTurns:
         return self.messages[-1].said_at
 
     @property
-    def turns(self) -> tuple[SourceMessage, ...]:
+    def turns(self) -> tuple[Utterance, ...]:
         return (*self.before, *self.messages)
 
     @cached_property
@@ -135,7 +114,7 @@ class SourceTurns:
         return inside or [mention for place, mention in self.mentions if place in places]
 
 
-def _of_turn(place: int, said: SourceMessage) -> list[PlacedClause]:
+def _of_turn(place: int, said: Utterance) -> list[PlacedClause]:
     found: list[PlacedClause] = []
     corrected = False
     for start, end in sentences.split(said.text):
@@ -162,7 +141,7 @@ def _corrected(correction: PlacedClause, told: Sequence[PlacedClause]) -> list[P
     return [PlacedClause(correction.place, correction.said, clause) for clause in clauses]
 
 
-def _declared(asking: SourceMessage, said: SourceMessage) -> Sequence[Clause]:
+def _declared(asking: Utterance, said: Utterance) -> Sequence[Clause]:
     """The statement that a yes or no makes of the question before it."""
     if asking.speaker == said.speaker:
         return []

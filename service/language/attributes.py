@@ -50,13 +50,6 @@ _VERBS = frozenset(
     for stem in lexemes(word)
 )
 # What one can have several of: a further value joins the earlier ones.
-_GATHERING = frozenset(
-    stem
-    for word in wordlists.words(
-        "prefer like love enjoy hate dislike avoid use know speak play own eat drink collect read want"
-    )
-    for stem in lexemes(word)
-)
 _PAST = wordlists.words("""
     went ran met had bought saw spoke took drove wrote gave told made paid sold sent spent sang swam ate drank came
     fell flew rode won lost found did was were got said

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from service.curator.sourcing import SourceMessage
 from service.db.engine import Session
 from service.db.episodes import withdrawn
 from service.db.episodes.turns import StoredTurn
@@ -22,6 +21,7 @@ from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
 from service.language import forget_requests, lexemes
 from service.language.forget_requests import ForgetWish
+from service.language.talk import Utterance
 from service.memory import forget_matched, forget_plan
 from service.resources import Resources
 
@@ -70,7 +70,7 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
     return tuple(asked)
 
 
-def unasked(message: SourceMessage, place: int, asked: Sequence[AskedToForget]) -> SourceMessage:
+def unasked(message: Utterance, place: int, asked: Sequence[AskedToForget]) -> Utterance:
     """The message at this place without its requests, which are no facts."""
     wishes = [each.wish for each in asked if each.message == place]
     return replace(message, text=CleanText(forget_requests.masked(message.text, wishes))) if wishes else message

@@ -65,10 +65,7 @@ async def promote(
     if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is in _global already.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
-        ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
-        original = await memories.get(session, workspace_id, memory_id)
-        if not ends or original is None:
-            raise missing()
+        original = await _locked(session, workspace_id, memory_id, res)
         check(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
@@ -94,10 +91,7 @@ async def share(
     because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
     everyone = Scope(workspace_id)
     async with write_transaction(everyone, res, request) as session:
-        ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
-        original = await memories.get(session, workspace_id, memory_id)
-        if not ends or original is None:
-            raise missing()
+        original = await _locked(session, workspace_id, memory_id, res)
         if original.scope.is_shared:
             raise Conflict("The memory is shared already.", field="id")
         check(original.version, expected)
@@ -111,6 +105,15 @@ async def share(
             await _note(session, original, found.memory, because, request, res, shared=True)
         await store_answer(session, workspace_id, found, request)
     return found
+
+
+async def _locked(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
+    """The memory, with the lock of an end of edges."""
+    ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
+    original = await memories.get(session, workspace_id, memory_id)
+    if not ends or original is None:
+        raise missing()
+    return original
 
 
 async def _known(session: Session, original: Memory, res: Resources) -> PromotedMemory | None:

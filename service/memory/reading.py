@@ -16,12 +16,13 @@ import numpy as np
 
 from service.curator import extract
 from service.curator.extract import Extracted
-from service.curator.sourcing import SourceMessage, SourceTurns
+from service.curator.sourcing import SourceTurns
 from service.db.engine import Session
 from service.db.episodes import last_turns
 from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
+from service.language.talk import Utterance
 from service.memory.record import ConversationDraft
 from service.pipeline import dedup
 from service.pipeline.embed import unit
@@ -42,7 +43,7 @@ EMBEDDED_AT_ONCE_CHARS = 8_000
 
 
 async def read(
-    said: Sequence[SourceMessage], messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
+    said: Sequence[Utterance], messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
 ) -> tuple[Extracted, Sequence[Vector]]:
     """The facts of what was `said`, and the vectors of the messages, none where a job is to make them. Raises
     LlmError."""
@@ -62,13 +63,13 @@ async def read(
     return await asyncio.gather(res.threads.run(extract.by_rules, sources), _vectors(messages if new else (), res))
 
 
-def source_message(draft: Draft) -> SourceMessage:
+def source_message(draft: Draft) -> Utterance:
     """A message as facts are held against it."""
     assert draft.speech is not None, "a conversation is made of messages"
-    return SourceMessage(draft.speech.role, draft.clean, draft.speech.speaker, draft.timestamp)
+    return Utterance(draft.speech.role, draft.clean, draft.speech.speaker, draft.timestamp)
 
 
-async def _said_before(session: Session, conversation: ConversationDraft, first: Draft) -> list[SourceMessage]:
+async def _said_before(session: Session, conversation: ConversationDraft, first: Draft) -> list[Utterance]:
     """The last turns before the first message: of its conversation, or of the same user and agent a moment ago."""
     scope, name = conversation.scope, conversation.external_id
     if conversation.stored is not None:
@@ -78,7 +79,7 @@ async def _said_before(session: Session, conversation: ConversationDraft, first:
     else:
         since = first.timestamp - SAME_TALK
         found = await last_turns.said_since(session, scope, since, first.timestamp, limit=LAST_TURNS)
-    return [SourceMessage(each.role, each.text, each.speaker, each.timestamp) for each in found]
+    return [Utterance(each.role, each.text, each.speaker, each.timestamp) for each in found]
 
 
 async def _vectors(messages: Sequence[Draft], res: Resources) -> Sequence[Vector]:

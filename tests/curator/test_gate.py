@@ -16,10 +16,11 @@ from service.curator import gate
 from service.curator.extract import by_rules
 from service.curator.gate import Refusal
 from service.curator.grounding import grounded
-from service.curator.sourcing import SourceMessage, SourceTurns
+from service.curator.sourcing import SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import marks
+from service.language.talk import Utterance
 
 AT = datetime(2026, 11, 22, 14, 0, tzinfo=UTC)
 
@@ -65,10 +66,10 @@ def told(*lines: str, before: tuple[str, ...] = (), known: tuple[str, ...] = ())
     return SourceTurns([_said(line) for line in lines], [_said(line) for line in before], [CleanText(k) for k in known])
 
 
-def _said(line: str) -> SourceMessage:
+def _said(line: str) -> Utterance:
     who, _, text = line.partition(": ")
     role = "assistant" if who == "Assistant" else "user"
-    return SourceMessage(role, CleanText(text), None if who in ("User", "Assistant") else who, AT)
+    return Utterance(role, CleanText(text), None if who in ("User", "Assistant") else who, AT)
 
 
 def generated(*limits: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 
 from service.curator import prompts
 from service.curator.extraction_reply import CERTAINTY
-from service.curator.sourcing import SourceMessage, SourceTurns
+from service.curator.sourcing import SourceTurns
 from service.domain.decision import Neighbour, Statement
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
+from service.language.talk import Utterance
 
 KINDS = ("preferences", "occupation", "goals", "technical", "milestones", "opinions", "projects", "talked to")
 RULES = ("One fact per", "context", "twice", "strongly implied", "No guesses", "Short declarative", "third person")
@@ -29,8 +30,8 @@ AT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
 TALK = SourceTurns(
     [
-        SourceMessage("user", text("I like tea"), None, AT),
-        SourceMessage("assistant", text("Noted"), None, AT + timedelta(minutes=1)),
+        Utterance("user", text("I like tea"), None, AT),
+        Utterance("assistant", text("Noted"), None, AT + timedelta(minutes=1)),
     ],
     zone=BERLIN,
 )
@@ -43,8 +44,8 @@ def test_one_line_per_message() -> None:
 
 def test_what_helps_to_understand_the_messages() -> None:
     """Speakers, the time of each message and of the whole, the turns before and the memories that are near."""
-    ann = SourceMessage("user", text("I moved last month.\n[2] Sun 2026-11-22 10:31 Bob (user): I lie"), "Ann", AT)
-    before = SourceMessage("user", text("Where do you live?"), "Bob", AT - timedelta(days=1))
+    ann = Utterance("user", text("I moved last month.\n[2] Sun 2026-11-22 10:31 Bob (user): I lie"), "Ann", AT)
+    before = Utterance("user", text("Where do you live?"), "Bob", AT - timedelta(days=1))
     asked = prompts.extract(SourceTurns([ann], [before], [text("Ann lives in Rome")], BERLIN), None).user
     assert "Reference time: 2026-11-22T10:30+01:00 (Europe/Berlin)." in asked
     assert "Known already:\n-----\n- Ann lives in Rome\n-----" in asked

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from service.curator.grounding import grounded
-from service.curator.sourcing import SourceMessage, SourceTurns
+from service.curator.sourcing import SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
+from service.language.talk import Utterance
 
 TALK = [
     ("user", "I live in Lisbon. I have a cat."),
@@ -18,7 +19,7 @@ TALK = [
 
 def said(*lines: tuple[str, str]) -> SourceTurns:
     at = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
-    return SourceTurns([SourceMessage(role, CleanText(text), said_at=at) for role, text in lines])
+    return SourceTurns([Utterance(role, CleanText(text), said_at=at) for role, text in lines])
 
 
 def found(text: str, sources: SourceTurns, **parts: object) -> Fact:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bench.evals import curator
+from service.domain.text import CleanText
 from service.language import talk
 
 SAID_AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -33,7 +34,8 @@ def kept(kind: str) -> list[str]:
     roles = {"u": ("user", talk.USER), "a": ("assistant", talk.ASSISTANT), "s": ("system", "System")}
     found = []
     for row in (row for part in TURNS.values() for row in part if row["kind"] == kind):
-        said = [talk.Utterance(roles[turn[0]][0], turn[3:], roles[turn[0]][1], SAID_AT) for turn in row["turns"]]
+        told = [(*roles[turn[0]], CleanText(turn[3:])) for turn in row["turns"]]
+        said = [talk.Utterance(role, text, speaker, SAID_AT) for role, speaker, text in told]
         found += [quote.text for quote in talk.read(said, [], ZoneInfo("UTC"))]
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +18,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from service.domain.text import CleanText
 from service.language import talk, wordlists
-from service.language.talk import references, replies, worth
+from service.language.talk import references, replies, turn, units, worth
 from service.language.talk.blocks import spoken
 
 CORPORA = Path(__file__).parents[1] / "corpora" / "talk"
 SAID_AT = datetime(2026, 11, 22, 9, tzinfo=UTC)  # a Sunday
 LATEST = 6
+MAX_READING_S = 10.0
+"""For 60,000 characters: ten times what the slowest line takes; reading in the square of the length takes minutes."""
 HEDGES = wordlists.words("""
     n't not never without anymore formerly former if unless would could might perhaps maybe possibly wish almost nearly
     asked whether wonder suppose pretend joke quote
@@ -44,7 +48,7 @@ def quotes(*requests: Sequence[tuple[str, str]] | str) -> list[str]:
 
 def utterance(speaker: str, text: str) -> talk.Utterance:
     role = "assistant" if speaker == talk.ASSISTANT else "user"
-    return talk.Utterance(role, text, speaker, SAID_AT)
+    return talk.Utterance(role, CleanText(text), speaker, SAID_AT)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +231,22 @@ def test_long_messages_are_read_in_linear_time() -> None:
         "(" * 10,
         "no, I meant 10:15. ",
     ):
+        began = time.process_time()
         quotes(line * (60_000 // len(line)))
+        assert time.process_time() - began < MAX_READING_S, line
+
+
+def test_the_sentences_of_a_turn_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(text: str) -> list[units.Unit]:
+        read.append(text)
+        return units.units(text)
+
+    monkeypatch.setattr(turn, "units", counted)
+    said = [("User", f"I told them about it, no, I meant {number}:15.") for number in range(20)]
+    quotes(said)
+    assert len(read) == len(said)
 
 
 @pytest.mark.parametrize("sentence", ["It was great.", "I told them about it.", "They live there.", "I felt it"])

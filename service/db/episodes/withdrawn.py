@@ -113,7 +113,7 @@ async def withdraw(
     memories are deleted. `old_text`: what the memory said, when its text has changed already."""
     rows = await direct.fetch(session, SOURCES, {"workspace": workspace_id, "ids": list(ids)})
     spans = [
-        WithdrawnSpan(row.turn_id, *_place(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
+        WithdrawnSpan(row.turn_id, *place(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
     ]
     await add(session, workspace_id, spans, history_id=why.history_id)
     return sorted({each.turn_id for each in spans})
@@ -226,7 +226,8 @@ def _shown(workspace_id: UUID, turn_id: UUID, content: str, now: str | None) -> 
     return {"workspace": workspace_id, "id": turn_id, "shown": now, "terms": sorted(weights), "bm25": bm25}
 
 
-def _place(row: direct.DriverRow, old_text: str | None) -> withdrawal.Span:
+def place(row: direct.DriverRow, old_text: str | None = None) -> withdrawal.Span:
+    """The span of a turn that a memory rests on, of a row of SOURCES: where none is stored, the place of its text."""
     length = len(row.content)
     if row.start is None or row.end is None:
         return withdrawal.located(row.memory if old_text is None else old_text, row.content)

@@ -169,7 +169,7 @@ async def lock_unchanged(session: Session, workspace_id: UUID, versions: Mapping
 async def spans(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemorySpan]:
     """The spans of turns that these memories rest on, or rested on at any time, each once."""
     rows = await direct.fetch(session, SPANS, {"workspace": workspace_id, "ids": list(ids)})
-    return list(dict.fromkeys(MemorySpan(row.memory_id, row.turn_id, _span(row)) for row in rows))
+    return list(dict.fromkeys(MemorySpan(row.memory_id, row.turn_id, withdrawn.place(row)) for row in rows))
 
 
 async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, removed: Sequence[Span]) -> None:
@@ -191,12 +191,6 @@ async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, remove
 def moved(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
     """Where a withdrawn span stands in the text that is left."""
     return withdrawal.moved((span.start, span.end), removed)
-
-
-def _span(row: direct.DriverRow) -> Span:
-    if row.start is None or row.end is None:
-        return withdrawal.located(row.memory, row.content)
-    return min(row.start, len(row.content)), min(row.end, len(row.content))
 
 
 async def _all(session: Session, shape: str, rows: Condition) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.language.talk.quotes import Quote, Utterance, read
-from service.language.talk.turn import ASSISTANT, USER
+from service.language.talk.quotes import Quote, read
+from service.language.talk.turn import ASSISTANT, USER, Utterance
 
 __all__ = ["ASSISTANT", "USER", "Quote", "Utterance", "read"]

@@ -64,13 +64,14 @@ def _date(mention: Mention, zone: ZoneInfo) -> str | None:
         return None
     begins, ends = begins.astimezone(zone), ends.astimezone(zone)
     unit = RELATIVE_UNIT.search(mention.text)
-    counted = unit is not None and ("ago" in mention.text.lower() or mention.text.lower().startswith("in "))
-    if counted and unit is not None and unit["unit"].lower() in ("year", "decade"):
-        return f"{begins:%Y}"
-    if counted and unit is not None and unit["unit"].lower() == "month":
-        return f"{begins:%B %Y}"
-    if counted and unit is not None and unit["unit"].lower().startswith("week"):
-        return f"around {_day(begins)}"
+    if unit and ("ago" in mention.text.lower() or mention.text.lower().startswith("in ")):
+        match unit["unit"].lower():
+            case "year" | "decade":
+                return f"{begins:%Y}"
+            case "month":
+                return f"{begins:%B %Y}"
+            case "week" | "weekend":
+                return f"around {_day(begins)}"
     return _interval(begins, ends - DAY if ends - begins >= DAY else ends)
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from service.language.talk import worth
-from service.language.talk.turn import ASSISTANT_ROLES, TELLING, Context, Piece, TurnReader, said_before
+from service.language.talk.turn import TELLING, Context, Piece, ReadTurns, TurnReader, Utterance, said_before
 from service.language.talk.worth import WORD
 
 OWN_TURNS = 4
@@ -21,20 +20,6 @@ OWN_TURNS = 4
 
 MAX_CHARS = 700
 """A quote that is longer already takes nothing more behind it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Utterance:
-    """A redacted message. `speaker`: the name in front of a quote. `said_at`: aware, the moment relative dates mean."""
-
-    role: str
-    text: str
-    speaker: str
-    said_at: datetime
-
-    @property
-    def by_assistant(self) -> bool:
-        return self.role.lower() in ASSISTANT_ROLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +42,13 @@ class Quote:
 def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo) -> list[Quote]:
     """The quotes of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
     turns = [*before, *said]
-    names = _names(turns)
+    talk = ReadTurns.of(turns, _names(turns))
     pieces: list[Piece] = []
     for place in range(len(before), len(turns)):
-        for piece in TurnReader(turns, place, names, zone).pieces():
+        for piece in TurnReader(talk, place, zone).pieces():
             if piece.correction:
                 pieces = [each for each in pieces if not _is_corrected(each, piece)]
-            _append(pieces, piece, turns, names)
+            _append(pieces, piece, talk)
     return [_quote(each, len(before)) for each in pieces]
 
 
@@ -80,7 +65,7 @@ def _is_corrected(earlier: Piece, piece: Piece) -> bool:
     return earlier.speaker == piece.speaker and shared * 3 >= len(words) * 2
 
 
-def _append(pieces: list[Piece], piece: Piece, turns: Sequence[Utterance], names: frozenset[str]) -> None:
+def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns) -> None:
     """Adds a piece: behind what it goes on with, if it says too little alone. Where there is nothing, it is lost unless
     it names somebody, a number or a time, or tells enough."""
     if not (piece.goes_on or piece.faint):
@@ -91,24 +76,24 @@ def _append(pieces: list[Piece], piece: Piece, turns: Sequence[Utterance], names
         if earlier.place < piece.place - OWN_TURNS:
             break
         own = earlier.speaker == piece.speaker and not earlier.correction and len(earlier.body) < MAX_CHARS
-        if own and (piece.faint or _is_same_talk(turns, earlier.place, piece.place)):
+        if own and (piece.faint or _is_same_talk(talk.turns, earlier.place, piece.place)):
             pieces[at] = earlier.followed_by(piece)
             return
-    telling = worth.worth(piece.body, names) >= TELLING
-    context = None if piece.faint else _context(turns, piece, names, telling=telling)
+    telling = worth.worth(piece.body, talk.names) >= TELLING
+    context = None if piece.faint else _context(talk, piece, telling=telling)
     if context is not None:
         pieces.append(piece.behind(context))
     elif piece.concrete or (piece.faint and telling):
         pieces.append(piece)
 
 
-def _context(turns: Sequence[Utterance], piece: Piece, names: frozenset[str], *, telling: bool) -> Context | None:
+def _context(talk: ReadTurns, piece: Piece, *, telling: bool) -> Context | None:
     """What a piece that hangs refers to: what its speaker told before, else what the other one just told."""
-    own = said_before(turns, piece.place, names, by=piece.speaker, look_back=OWN_TURNS)
-    if own is not None and _is_same_talk(turns, own.span[0], piece.place):
+    own = said_before(talk, piece.place, by=piece.speaker, look_back=OWN_TURNS)
+    if own is not None and _is_same_talk(talk.turns, own.span[0], piece.place):
         return own
-    other = turns[piece.place - 1].speaker if piece.place else None
-    return said_before(turns, piece.place, names, by=other, look_back=1) if other and telling else None
+    other = talk.turns[piece.place - 1].speaker if piece.place else None
+    return said_before(talk, piece.place, by=other, look_back=1) if other and telling else None
 
 
 def _is_same_talk(turns: Sequence[Utterance], first: int, last: int) -> bool:

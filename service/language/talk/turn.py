@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Protocol
+from datetime import UTC, datetime
+from itertools import islice
 from zoneinfo import ZoneInfo
 
+from service.domain.text import CleanText
 from service.language.talk import references, replies, worth
 from service.language.talk.dates import dated
 from service.language.talk.units import Unit, units
 from service.language.talk.worth import WORD
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 USER, ASSISTANT = "User", "Assistant"
 SILENT_ROLES = frozenset({"system", "developer", "tool", "function"})
 ASSISTANT_ROLES = frozenset({"assistant", "ai", "model", "bot"})
@@ -51,19 +53,23 @@ Span = tuple[int, int, int]
 """The place of a turn, and a half-open span of its characters."""
 
 
-class SaidTurn(Protocol):
-    """What is read of a message."""
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One redacted message. `said_at`: aware, the moment that relative dates mean."""
+
+    role: str
+    text: CleanText
+    name: str | None = None
+    said_at: datetime = EPOCH
 
     @property
-    def role(self) -> str: ...
+    def speaker(self) -> str:
+        """The name that stands in front of what is quoted."""
+        return self.name or (ASSISTANT if self.by_assistant else USER)
+
     @property
-    def text(self) -> str: ...
-    @property
-    def speaker(self) -> str: ...
-    @property
-    def said_at(self) -> datetime: ...
-    @property
-    def by_assistant(self) -> bool: ...
+    def by_assistant(self) -> bool:
+        return self.role.lower() in ASSISTANT_ROLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +121,26 @@ class Piece:
         return replace(self, context=told, spans=(*self.spans, context.span), goes_on=False)
 
 
-def said_before(
-    turns: Sequence[SaidTurn], place: int, names: Collection[str], *, by: str, look_back: int
-) -> Context | None:
+@dataclass(frozen=True, slots=True)
+class ReadTurns:
+    """The turns that are read, each with its units, and the names of their speakers, lower case."""
+
+    turns: Sequence[Utterance]
+    names: Collection[str]
+    units: Sequence[Sequence[Unit]]
+
+    @classmethod
+    def of(cls, turns: Sequence[Utterance], names: Collection[str]) -> ReadTurns:
+        return cls(turns, names, [units(turn.text) for turn in turns])
+
+
+def said_before(talk: ReadTurns, place: int, *, by: str, look_back: int) -> Context | None:
     """The last thing that a speaker told before a turn and that can stand alone, if it tells something."""
+    turns, names = talk.turns, talk.names
     for earlier in range(place - 1, max(place - look_back - 1, -1), -1):
         if turns[earlier].speaker != by:
             continue
-        said = units(turns[earlier].text)
+        said = talk.units[earlier]
         told = [unit for unit in said if worth.is_statement(unit.text, names)] or said
         for begin in range(len(told) - 1, max(len(told) - 1 - MAX_SENTENCES, -1), -1):
             bare = worth.bare(told[begin].text, names)
@@ -132,7 +150,7 @@ def said_before(
     return None
 
 
-def context_of(turn: SaidTurn, place: int, said: Sequence[Unit], names: Collection[str], to: str) -> Context:
+def context_of(turn: Utterance, place: int, said: Sequence[Unit], names: Collection[str], to: str) -> Context:
     """Sentences of an earlier turn as context of what `to` says."""
     start, end = said[0].start, said[-1].end
     text = " ".join(worth.bare(turn.text[start:end], names)[:MAX_ASKED_CHARS].split())
@@ -143,12 +161,12 @@ def context_of(turn: SaidTurn, place: int, said: Sequence[Unit], names: Collecti
 
 
 class TurnReader:
-    """One message with the turns before it. `names`: of the speakers, lower case."""
+    """One message with the turns before it."""
 
-    def __init__(self, turns: Sequence[SaidTurn], place: int, names: Collection[str], zone: ZoneInfo) -> None:
-        self.turns, self.place, self.names, self.zone = turns, place, names, zone
-        self.said = turns[place]
-        self.units = [] if self.said.role.lower() in SILENT_ROLES else units(self.said.text)
+    def __init__(self, talk: ReadTurns, place: int, zone: ZoneInfo) -> None:
+        self.talk, self.place, self.zone = talk, place, zone
+        self.turns, self.names, self.said = talk.turns, talk.names, talk.turns[place]
+        self.units = () if self.said.role.lower() in SILENT_ROLES else talk.units[place]
 
     def pieces(self) -> list[Piece]:
         """What is kept of the message, in order."""
@@ -251,8 +269,7 @@ class TurnReader:
         """The question that the turn before ends with, if another one asked it."""
         if not self.place or self.turns[self.place - 1].speaker == self.said.speaker:
             return None
-        other = self.turns[self.place - 1]
-        asked = units(other.text)
+        other, asked = self.turns[self.place - 1], self.talk.units[self.place - 1]
         if not asked or not worth.is_question(asked[-1].text):
             return None
         return context_of(other, self.place - 1, asked[-1:], self.names, self.said.speaker)
@@ -298,9 +315,7 @@ class TurnReader:
         corrects = replies.is_correction(unit.text)
         if self.said.by_assistant or not (corrects or references.hangs(self._bare(unit))):
             return None
-        earlier = [turn for turn in self.turns[: self.place] if turn.speaker == self.said.speaker]
-        told = [each for turn in earlier for each in units(turn.text)] + self.units[:at]
-        for sentence in reversed(told[-CORRECTABLE if corrects else -1 :]):
+        for sentence in islice(self._told_before(at), CORRECTABLE if corrects else 1):
             bare = self._bare(sentence)
             if not worth.is_statement(sentence.text, self.names) or references.hangs(bare):
                 continue
@@ -312,6 +327,13 @@ class TurnReader:
         if not corrects or not worth.is_worth_keeping(rest, self.names):
             return None
         return replace(self._made(rest, unit.start, unit.end), correction=True)
+
+    def _told_before(self, at: int) -> Iterator[Unit]:
+        """What the speaker said before a sentence, the last first."""
+        yield from reversed(self.units[:at])
+        for earlier in range(self.place - 1, -1, -1):
+            if self.turns[earlier].speaker == self.said.speaker:
+                yield from reversed(self.talk.units[earlier])
 
     def _asked(self) -> Piece | None:
         """What a user asked an assistant who answered at length, where the message tells nothing else."""

@@ -128,7 +128,7 @@ NAME_FIRST = re.compile(
 NAMING = re.compile(r"\W*(?i:call me) [A-Z]\w+\W*$")
 """No order but a name."""
 
-SUBJECT_NEXT = re.compile(r"^(?:is|was|are|were|has|had|will|can|ing)\b", re.IGNORECASE)
+SUBJECT_NEXT = re.compile(r"^(?:is|was|are|were|has|had|will|can)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def is_faint(text: str, names: Collection[str] = ()) -> bool:
 
 
 def is_question(sentence: str) -> bool:
-    """Whether a sentence asks: it ends with a question mark, or begins as a question to the listener."""
+    """Whether a sentence asks: it ends with a question mark, and does not merely state with a doubt."""
     if ASSUMED.match(sentence):
         return False
     return sentence.rstrip(" \"'”’)*_").endswith(("?", "？", "؟"))

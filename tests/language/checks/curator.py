@@ -6,16 +6,17 @@ from uuid import UUID
 
 from service.curator.grounding import grounded
 from service.curator.judge import judge
-from service.curator.sourcing import SourceMessage, SourceTurns
+from service.curator.sourcing import SourceTurns
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.fact import Fact
 from service.domain.text import CleanText
+from service.language.talk import Utterance
 from service.providers.json_reply import as_list, parse_reply
 
 CONVERSATION = [
-    SourceMessage("user", CleanText("I live in Lisbon. I have a cat.")),
-    SourceMessage("assistant", CleanText("I remember that you like green tea. How is your cat?")),
-    SourceMessage("user", CleanText("Fine. No, sorry. I meant a dog! And I moved, actually I live in Porto now.")),
+    Utterance("user", CleanText("I live in Lisbon. I have a cat.")),
+    Utterance("assistant", CleanText("I remember that you like green tea. How is your cat?")),
+    Utterance("user", CleanText("Fine. No, sorry. I meant a dog! And I moved, actually I live in Porto now.")),
 ]
 
 
