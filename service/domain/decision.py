@@ -8,6 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from service.domain.text import CleanText
+from service.domain.version import begins
 
 
 class Action(StrEnum):
@@ -71,6 +72,11 @@ class Neighbour:
     timestamp: datetime | None = None
     t_valid: datetime | None = None
     t_invalid: datetime | None = None
+
+    @property
+    def start(self) -> datetime | None:
+        """From when on it counts; None where it is not known when it was said."""
+        return None if self.timestamp is None else begins(self.timestamp, self.t_valid, self.t_invalid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from service.domain.kinds import Classification, Importance, MemoryType
 from service.domain.scope import Scope
 from service.domain.temporal import Temporal
 from service.domain.text import CleanText, Redaction
+from service.domain.version import begins
 
 
 class EmbeddingStatus(StrEnum):
@@ -206,6 +207,11 @@ class Draft:
         """When the thing happened: the turn's time, the caller's, or now."""
         spoken = self.speech.timestamp if self.speech else None
         return spoken or self.given.timestamp or self.received_at
+
+    @property
+    def start(self) -> datetime:
+        """From when on it counts."""
+        return begins(self.timestamp, self.given.t_valid, self.given.t_invalid)
 
     @property
     def clean(self) -> CleanText:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -23,7 +22,6 @@ from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome
-from service.domain.version import begins
 from service.memory import late, write
 from service.resources import Resources
 from service.settings import Settings
@@ -76,12 +74,12 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     session, res, target = context.session, context.res, edit.target
     if target is not None and edit.action is Action.NONE:
         return await _unchanged(context, draft, edit, target)
-    if edit.action is Action.NONE or (target is None and edit.action is not Action.ADD):
-        await write.keep_evidence(session, draft.scope, target.id if target else None, draft.evidence)
-        return _outcome(context, draft, Action.NONE, edit, text=target.text if target else None)
+    if target is None and edit.action is not Action.ADD:
+        await write.keep_evidence(session, draft.scope, None, draft.evidence)
+        return _outcome(context, draft, Action.NONE, edit, text=None)
     if edit.action is Action.DELETE:
         assert target is not None
-        at, why = start_of(draft), draft.evidence
+        at, why = draft.start, draft.evidence
         await write.retire(session, draft.scope, target.id, why, res, at=at, ruling_id=context.ruling_id)
         return _outcome(context, draft, Action.DELETE, edit, text=None, old=target.text)
     known = await _if_known(context, draft, target)
@@ -99,24 +97,15 @@ async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Nei
     session, res, kept_as = context.session, context.res, None
     await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
     if late.is_older(draft, edit):
-        version = await late.keep(session, draft, target.id, res, previous=edit.previous)
-        kept_as = version if version != target.id else None
+        draft, kept_as = await late.keep_as_history(session, draft, edit, res)
     elif late.is_said_again(draft, edit):
         await versions.say_again(session, draft.scope.workspace_id, target.id, draft.timestamp)
-    if kept_as is not None:
-        draft = replace(draft, warnings=(*draft.warnings, late.KEPT))
     return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)
 
 
 def _follows(draft: Draft, target: Neighbour) -> bool:
     """Whether it is newer than the target; two statements of one moment are in no order."""
-    then = target.timestamp
-    return then is not None and start_of(draft) > begins(then, target.t_valid, target.t_invalid)
-
-
-def start_of(draft: Draft) -> datetime:
-    """From when on the draft counts."""
-    return begins(draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
+    return target.start is not None and draft.start > target.start
 
 
 async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
@@ -132,7 +121,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
             continue
         new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW))
         if draft.given.t_valid is None and any(_follows(draft, target) for target, _ in retired):
-            since = write.holds_since(start_of(draft), draft.given.t_invalid, context.res)
+            since = write.holds_since(draft.start, draft.given.t_invalid, context.res)
             new = replace(new, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
         outcomes.append(known or await _add(context, new, replace(edit, target=None)))
@@ -141,7 +130,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
         if by is None or by == target.id:  # nothing took its place, or it is what it was
             continue
         session, res, ruling_id = context.session, context.res, context.ruling_id
-        at, why = start_of(draft), draft.evidence
+        at, why = draft.start, draft.evidence
         await write.supersede(session, draft.scope, target.id, by, why, res, at=at, ruling_id=ruling_id)
         ended = Edit(Action.DELETE, target)
         outcomes.append(_outcome(context, draft, Action.DELETE, ended, text=None, old=target.text))

@@ -23,7 +23,7 @@ from service.domain.decision import Action, Edit, Evidence, Neighbour
 from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.relation import Relation, RelationType
 from service.domain.scope import Scope
-from service.domain.version import Place, Version, begins, place
+from service.domain.version import Place, Version, place
 from service.memory import write
 from service.resources import Resources
 
@@ -45,15 +45,25 @@ def is_older(draft: Draft, edit: Edit) -> bool:
     """Whether a draft that leaves the target as it is is older news: so it was decided, or it is the very text of the
     target, said before that began."""
     target = edit.target
-    if edit.earlier or target is None or target.hash != draft.hash or target.timestamp is None:
+    if edit.earlier or target is None or target.hash != draft.hash or target.start is None:
         return edit.earlier
-    start = begins(draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
-    return start < begins(target.timestamp, target.t_valid, target.t_invalid)
+    return draft.start < target.start
 
 
 def is_said_again(draft: Draft, edit: Edit) -> bool:
     """Whether a draft that is no older news says the target once more."""
     return edit.renewed or (edit.target is not None and edit.target.hash == draft.hash)
+
+
+async def keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> tuple[Draft, UUID | None]:
+    """Keeps the draft as what the target of its edit was before. Returns it with a warning, and the id of the version;
+    None where the target only began earlier than was known. Raises Gone."""
+    target = edit.target
+    assert target is not None, "it is older than something"
+    version = await keep(session, draft, target.id, res, previous=edit.previous)
+    if version == target.id:
+        return draft, None
+    return replace(draft, warnings=(*draft.warnings, KEPT)), version
 
 
 async def keep(

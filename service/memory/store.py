@@ -153,7 +153,7 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
     old = await write.update(session, target, new, res, ruling_id=ruling_id)
     for each in ended:
         assert each is not None, "a DELETE names what it ends"
-        at, why = edits.start_of(draft), draft.evidence
+        at, why = draft.start, draft.evidence
         await write.retire(session, draft.scope, each.id, why, res, at=at, ruling_id=ruling_id)
     return _outcome(draft, target, new.text, old)
 
@@ -181,11 +181,10 @@ async def _keep_as_history(session: Session, draft: Draft, edit: Edit, res: Reso
     target = edit.target
     assert target is not None, "it is older than something"
     await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
-    version = await late.keep(session, draft, target.id, res, previous=edit.previous)
+    draft, version = await late.keep_as_history(session, draft, edit, res)
     draft = replace(draft, dedup=edits.dedup_of(edit))
-    if version == target.id:  # it only began earlier than was known
+    if version is None:  # it only began earlier than was known
         return _outcome(_with_unused_fields(draft, target.id), target.id, target.text)
-    draft = replace(draft, warnings=(*draft.warnings, late.KEPT))
     return replace(_outcome(draft, target.id, target.text), kept_as=version)
 
 
