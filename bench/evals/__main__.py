@@ -22,6 +22,7 @@ REPORTS: dict[str, str | None] = {
     "entities": None,
     "curator": None,
     "ranking": None,
+    "scenarios": None,
     "forgetting": "forget-dev.jsonl",
     "facts": "locomo-dev.jsonl",
     "sessions": "lme-dev.jsonl",

@@ -18,8 +18,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from bench.evals.scenarios import says, states
 from service.domain.text import CleanText
-from service.language import talk, wordlists
+from service.language import talk
 from service.language.talk import references, replies, turn, units, worth
 from service.language.talk.blocks import spoken
 
@@ -28,10 +29,6 @@ SAID_AT = datetime(2026, 11, 22, 9, tzinfo=UTC)  # a Sunday
 LATEST = 6
 MAX_READING_S = 10.0
 """For 60,000 characters: ten times what the slowest line takes; reading in the square of the length takes minutes."""
-HEDGES = wordlists.words("""
-    n't not never without anymore formerly former if unless would could might perhaps maybe possibly wish almost nearly
-    asked whether wonder suppose pretend joke quote
-""")
 
 
 def quotes(*requests: Sequence[tuple[str, str]] | str) -> list[str]:
@@ -208,17 +205,6 @@ def told(case: Mapping[str, Any]) -> list[str]:
     return quotes(
         *([(each.get("name") or names[each["role"]], each["content"]) for each in told] for told in case["requests"])
     )
-
-
-def says(text: str, words: Sequence[str]) -> bool:
-    """Whether each of the words, or one of its alternatives between bars, stands in the text."""
-    return all(any(word.lower() in text for word in each.split("|")) for each in words)
-
-
-def states(text: str, claim: Mapping[str, Any]) -> bool:
-    words = set(re.findall(r"n't|[a-z]+", text))
-    taken_back = "?" in text or HEDGES & words or any(word in text for word in claim.get("unless", ()))
-    return says(text, claim["words"]) and not taken_back
 
 
 def test_long_messages_are_read_in_linear_time() -> None:
