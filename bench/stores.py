@@ -115,7 +115,7 @@ async def until_idle(service: Service, timeout_s: float = 120.0) -> None:
     """Waits until no job is due, so that the jobs of one run do not slow down the next."""
     client = Client(service.url, service.key)
     for _ in range(int(timeout_s / 0.2)):
-        if not (await client.get("/v1/health")).json.get("queue_depth"):
+        if not (await client.get("/v1/health/details")).json["queue_depth"]:
             break
         await asyncio.sleep(0.2)
     await client.close()

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from service import __version__, garbage, logs, warmup
 from service.api import (
+    answer_headers,
     audit,
     bulk,
     conversations,
@@ -103,6 +104,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.uses = uses
             app.state.search_buckets = Buckets()
             app.state.keys = KeyRing(resources.db)
+            app.state.probe = health.Probe(resources.db)
             yield
 
     app = FastAPI(
@@ -112,6 +114,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
         description=openapi.DESCRIPTION,
         lifespan=lifespan,
         redirect_slashes=False,
+        openapi_url="/openapi.json" if settings.serve_docs else None,
         docs_url=None,
         redoc_url=None,  # few routes are open: docs/decisions/021-open-routes.md
         swagger_ui_oauth2_redirect_url=None,
@@ -119,10 +122,12 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     errors.install(app)
     app.add_exception_handler(Replay, writes.repeated)
     app.add_middleware(RequestMiddleware, max_body_bytes=settings.max_body_bytes)
+    answer_headers.install(app, settings)
     for part in PARTS:
         app.include_router(part.router)
-    openapi.install(app)
-    openapi.serve_page(app)
+    openapi.install(app, key_in_query=settings.auth_allow_query)
+    if settings.serve_docs:
+        openapi.serve_page(app)
     return app
 
 

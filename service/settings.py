@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -105,6 +106,24 @@ def _zone(value: str) -> str:
 Zone = Annotated[str, AfterValidator(_zone)]
 
 
+ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")
+
+
+def _split_origins(value: object) -> object:
+    """The origins in an environment variable, between commas."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+def _check_origins(value: tuple[str, ...]) -> tuple[str, ...]:
+    for each in value:
+        if not ORIGIN.fullmatch(each):
+            raise ValueError("must be origins such as https://app.example:8443: scheme and host, without path or *")
+    return value
+
+
+Origins = Annotated[tuple[str, ...], BeforeValidator(_split_origins), AfterValidator(_check_origins)]
+
+
 def _parse_json(value: object) -> object:
     """The object in an environment variable, which holds it as JSON."""
     if not isinstance(value, str):
@@ -138,7 +157,9 @@ class Settings(BaseModel):
     bootstrap_api_key: SecretStr | None = None  # this key exists with admin rights after start
     max_body_bytes: int = Field(4_000_000, ge=1_000)  # a 5 MB body is refused with 413
     request_deadline_s: float = Field(24.0, gt=0, le=600)  # below the 25 s that clients wait
-    auth_allow_query: bool = True  # ?api_key=...; switch off where proxies log URLs
+    auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
+    cors_origins: Origins = ()  # pages whose scripts may call the API, e.g. https://app.example, between commas
+    serve_docs: bool = True  # /docs and /openapi.json, which need no key
     log_level: Literal["debug", "info", "warning", "error"] = "info"  # JSON lines on standard error
 
     # -- the database

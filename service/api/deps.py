@@ -27,7 +27,7 @@ from service.resources import Resources
 
 BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer <key>` (preferred)")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="header")
-QUERY = APIKeyQuery(name="api_key", auto_error=False, scheme_name="query", description="Can be switched off")
+QUERY = APIKeyQuery(name="api_key", auto_error=False, scheme_name="query", description="Off unless set so")
 
 REMEMBERED_S = 5.0
 """How long a key is not looked up again, and so how long a revoked key goes on working in other processes."""
@@ -70,11 +70,9 @@ async def caller(
     """The caller; raises Unauthenticated. The key is read from the bearer token, else from the header, else from the
     query, and the workspace comes from the key alone. Query parameters that the route does not have are refused too."""
     res: Resources = request.app.state.resources
-    secret = bearer.credentials if bearer else header
-    if not secret and query:
-        if not res.settings.auth_allow_query:
-            raise Unauthenticated("A key in the query string is not accepted here; use Authorization: Bearer.")
-        secret = query
+    if query is not None and not res.settings.auth_allow_query:  # also beside a good key: this one stands in logs
+        raise Unauthenticated("A key in the URL (api_key) is not accepted here: send Authorization: Bearer <key>.")
+    secret = (bearer.credentials if bearer else header) or query
     if not secret:
         raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
     found = await request.app.state.keys.caller(secret)

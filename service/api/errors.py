@@ -213,7 +213,8 @@ def _field(where: Sequence[int | str]) -> str:
 async def _http(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, HTTPException)
     if exc.status_code == 404:
-        return reply(request, 404, code="not_found", detail="There is no such route; /docs shows all.")
+        shown = "; /docs shows all." if request.app.openapi_url else "."
+        return reply(request, 404, code="not_found", detail=f"There is no such route{shown}")
     if exc.status_code == 405:
         allowed = ", ".join(suggestions.methods(request))
         detail = f"This address takes {allowed}." if allowed else "This address takes another method."

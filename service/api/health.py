@@ -1,13 +1,20 @@
-"""Liveness, readiness, health and metrics. Only the metrics need a key (docs/decisions/021-open-routes.md)."""
+"""Liveness, readiness, health and metrics (docs/decisions/021-open-routes.md).
+
+What needs no key says one word: is it well or not. Versions, models, the queue and the reason are told to keys with the
+right `metrics`, and the reason to the log.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import structlog
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from pydantic import Field
 
@@ -17,22 +24,32 @@ from service.api.deps import needs
 from service.api.schemas import ResponseModel
 from service.db import readiness
 from service.db.cognition import working
+from service.db.engine import Database
 from service.domain.access import Caller, Right
 from service.errors import SchemaMismatch, ServiceError
 from service.resources import Resources
 
 router = APIRouter(tags=["health"])
+log = structlog.get_logger(__name__)
 
 READY_TIMEOUT_S = 2.0
+REMEMBERED_S = 1.0
 WORKING_BYTES = Gauge("working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
+
+Status = Literal["ok", "unavailable"]
+NOT_DOWN = "ok, or unavailable while the database does not answer within 2 s or has another schema"
 
 
 class HealthResponse(ResponseModel):
     """200 with `ok`, 503 with `unavailable`."""
 
-    status: Literal["ok", "unavailable"] = Field(
-        description="ok, or unavailable while the database does not answer within 2 s or has another schema"
-    )
+    status: Status = Field(description=NOT_DOWN)
+
+
+class HealthDetailsResponse(ResponseModel):
+    """200 with `ok`, 503 with `unavailable`."""
+
+    status: Status = Field(description=NOT_DOWN)
     detail: str | None = Field(
         default=None, description="What is wrong, or that only reads are served; null: nothing is wrong"
     )
@@ -51,26 +68,52 @@ class HealthResponse(ResponseModel):
     llm: str | None = Field(default=None, description="The model in use; null: there is none, or the database is down")
 
 
-@router.get("/livez", operation_id="livez", summary="Check that the process is alive", include_in_schema=True)
-async def livez() -> dict[str, str]:
+class Probe:
+    """What the open routes know of the database. All who ask within REMEMBERED_S share one look at it: without a key
+    nobody can have the database asked more often."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._clock = clock
+        self._looking = asyncio.Lock()
+        self._found: Status = "unavailable"
+        self._until = float("-inf")
+
+    async def status(self) -> Status:
+        async with self._looking:
+            if self._clock() >= self._until:
+                self._found = await self._look()
+                self._until = self._clock() + REMEMBERED_S
+            return self._found
+
+    async def _look(self) -> Status:
+        try:
+            await asyncio.wait_for(readiness.check(self._database), READY_TIMEOUT_S)
+        except (ServiceError, TimeoutError) as exc:
+            reason = exc.detail if isinstance(exc, ServiceError) else "The database does not answer."
+            log.warning("not ready", reason=reason)
+            return "unavailable"
+        if self._database.write_refusal is not None:
+            log.warning("ready for reads only", reason=self._database.write_refusal)
+        return "ok"
+
+
+WELL_OR_NOT: dict[int | str, dict[str, Any]] = {503: {"model": HealthResponse}}
+
+
+@router.get("/livez", operation_id="livez", summary="Check that the process is alive", response_model=HealthResponse)
+async def livez() -> Response:
     """Never touches the database: a slow database must not get the process killed."""
-    return {"status": "ok"}
+    return JSONResponse({"status": "ok"})
 
 
 @router.get(
     "/readyz",
     operation_id="readyz",
     summary="Check that the service can answer requests",
-    responses=errors.documented(503),
+    response_model=HealthResponse,
+    responses=WELL_OR_NOT,
 )
-async def readyz(request: Request) -> Response:
-    """200 while the database answers within 2 s and its schema can be read, else 503. `detail` says why, or that a
-    newer schema allows reads only."""
-    found = await _look(request)
-    body = {"status": found.status} | ({"detail": found.detail} if found.detail else {})
-    return JSONResponse(body, _http_status(found))
-
-
 @router.get(
     "/health",
     operation_id="health_unversioned",
@@ -83,16 +126,37 @@ async def readyz(request: Request) -> Response:
     operation_id="health",
     summary="Get the health of the service",
     response_model=HealthResponse,
-    responses={503: {}},
+    responses=WELL_OR_NOT,
 )
 async def health(request: Request) -> Response:
-    """Versions, models and the length of the queue; 503 while the database does not answer within 2 s, or has a schema
-    that this version cannot serve. Needs no key."""
-    found = await _look(request)
-    return JSONResponse(found.model_dump(), _http_status(found))
+    """200 while the database answers within 2 s and its schema can be read, else 503. Needs no key and says no more:
+    the log has the reason, and so has `/v1/health/details`."""
+    probe: Probe = request.app.state.probe
+    status = await probe.status()
+    return JSONResponse({"status": status}, _http_status(status))
 
 
-@router.get("/metrics", operation_id="metrics", summary="Prometheus metrics", responses=errors.documented(401, 403))
+@router.get(
+    "/v1/health/details",
+    operation_id="get_health_details",
+    summary="Get the health of the service with versions, models and the queue",
+    response_model=HealthDetailsResponse,
+    responses=errors.documented(401, 403) | {503: {"model": HealthDetailsResponse}},
+)
+async def health_details(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+    """Versions, models, the length of the queue, and what is wrong; needs the right `metrics`. 503 while the database
+    does not answer within 2 s, or has a schema that this version cannot serve."""
+    found = await _details(request.app.state.resources)
+    return JSONResponse(found.model_dump(), _http_status(found.status))
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Prometheus metrics",
+    response_class=PlainTextResponse,
+    responses=errors.documented(401, 403),
+)
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """In the text format of Prometheus; needs the right `metrics`. No workspace and no user is a label."""
     res: Resources = request.app.state.resources
@@ -102,19 +166,18 @@ async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Righ
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
-def _http_status(found: HealthResponse) -> int:
-    return 200 if found.status == "ok" else 503
+def _http_status(status: Status) -> int:
+    return 200 if status == "ok" else 503
 
 
-async def _look(request: Request) -> HealthResponse:
-    res: Resources = request.app.state.resources
+async def _details(res: Resources) -> HealthDetailsResponse:
     try:
-        found = await asyncio.wait_for(readiness.check(res.db), READY_TIMEOUT_S)
+        found = await asyncio.wait_for(readiness.status(res.db), READY_TIMEOUT_S)
     except SchemaMismatch as exc:
-        return HealthResponse(status="unavailable", version=__version__, database="up", detail=exc.detail)
+        return HealthDetailsResponse(status="unavailable", version=__version__, database="up", detail=exc.detail)
     except (ServiceError, TimeoutError):
-        return HealthResponse(status="unavailable", version=__version__, database="down")
-    return HealthResponse(
+        return HealthDetailsResponse(status="unavailable", version=__version__, database="down")
+    return HealthDetailsResponse(
         status="ok",
         detail=res.db.write_refusal,
         version=__version__,

@@ -33,7 +33,7 @@ LARGE_BYTES = 50_000
 
 REQUEST_ID_CHARS = 100
 
-PROBES = frozenset({"/livez", "/readyz", "/health", "/v1/health", "/metrics"})
+PROBES = frozenset({"/livez", "/readyz", "/health", "/v1/health", "/v1/health/details", "/metrics"})
 """Called every few seconds by monitors; logged at debug level only."""
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 
+from service.api.deps import QUERY
 from service.api.errors import Problem, documented
 
 DESCRIPTION = """
@@ -48,12 +52,15 @@ COMMON = {
 """Descriptions of parameters that mean the same on every route."""
 
 
-def install(app: FastAPI) -> None:
+def install(app: FastAPI, *, key_in_query: bool) -> None:
+    """`key_in_query`: whether ?api_key= is taken, and so told."""
     original = app.openapi
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
             app.openapi_schema = _adapted(original())
+            if not key_in_query:
+                _leave_out_scheme(app.openapi_schema, QUERY.scheme_name)
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
@@ -92,6 +99,14 @@ def _add_implied_errors(operation: dict[str, Any]) -> None:
         answers.setdefault(str(status), answer)
 
 
+def _leave_out_scheme(document: dict[str, Any], name: str) -> None:
+    document["components"]["securitySchemes"].pop(name)
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            if "security" in operation:
+                operation["security"] = [each for each in operation["security"] if name not in each]
+
+
 ASSETS = "/docs/assets"
 
 
@@ -100,15 +115,31 @@ def serve_page(app: FastAPI) -> None:
     own."""
     app.mount(ASSETS, StaticFiles(directory=_assets()), name="docs")
 
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return get_swagger_ui_html(
+    page = bytes(
+        get_swagger_ui_html(
             openapi_url=str(app.openapi_url),
             title=app.title,
             swagger_js_url=f"{ASSETS}/swagger-ui-bundle.js",
             swagger_css_url=f"{ASSETS}/swagger-ui.css",
             swagger_favicon_url=f"{ASSETS}/favicon.png",
-        )
+            swagger_ui_parameters={"validatorUrl": None},  # its badge would send our address to a server of theirs
+        ).body
+    ).decode()
+    policy = _content_policy(page)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy})
+
+
+def _content_policy(page: str) -> str:
+    """What the page may load: files of this service, and the one script in the page itself. Swagger sets styles."""
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
 
 
 def _assets() -> Path:

@@ -1,4 +1,4 @@
-"""Whether this version of the service fits the database: the schema's revision, versions, and the queue's length.
+"""Whether this version of the service fits the database, and what there is to know of it.
 
 A migration that only adds leaves older code able to read. Code that meets such a database serves reads and refuses
 writes; every other difference keeps it from serving (docs/upgrades.md, docs/decisions/028-schema-files.md).
@@ -37,13 +37,24 @@ class DatabaseStatus:
     queue_depth: int
 
 
-async def check(database: Database) -> DatabaseStatus:
+async def check(database: Database) -> None:
     """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached. Where
     it can only read, `database` refuses writes from now on, and takes them again once the revisions agree."""
     async with database.read() as session:
-        revision, oldest_reader = await _revision(session)
-        database.write_refusal = write_refusal(revision, oldest_reader)
+        await _check(database, session)
+
+
+async def status(database: Database) -> DatabaseStatus:
+    """What `check` looked at and more; raises the same."""
+    async with database.read() as session:
+        revision = await _check(database, session)
         return DatabaseStatus(revision, *(await session.execute(SERVER)).one())
+
+
+async def _check(database: Database, session: Session) -> int:
+    revision, oldest_reader = await _revision(session)
+    database.write_refusal = write_refusal(revision, oldest_reader)
+    return revision
 
 
 async def _revision(session: Session) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,16 +30,33 @@ async def made(client: AsyncClient, *rights: str, **more: Any) -> str:
     return str(answer.json()["api_key"])
 
 
-async def test_three_places(anonymous: AsyncClient, tenant: Tenant) -> None:
+async def test_headers_that_hold_the_key(anonymous: AsyncClient, tenant: Tenant) -> None:
     for headers in ({"Authorization": f"Bearer {tenant.key}"}, {"authorization": f"bearer {tenant.key}"}):
         assert (await anonymous.get(LIST, headers=headers)).status_code == 200
     assert (await anonymous.get(LIST, headers={"X-API-Key": tenant.key})).status_code == 200
-    assert (await anonymous.get(f"{LIST}&api_key={tenant.key}")).status_code == 200
 
 
-async def test_bearer_before_header_before_query(anonymous: AsyncClient, tenant: Tenant, stranger: Tenant) -> None:
+@pytest.fixture
+async def with_query(resources: Resources, settings: Settings) -> AsyncIterator[AsyncClient]:
+    """No key, and a service that takes one in the URL."""
+    lenient = replace(resources, settings=settings.model_copy(update={"auth_allow_query": True}))
+    async with serving(lenient) as app, client_of(app, None) as client:
+        yield client
+
+
+async def test_the_url_is_a_fourth_place_where_it_is_allowed(with_query: AsyncClient, tenant: Tenant) -> None:
+    assert (await with_query.get(f"{LIST}&api_key={tenant.key}")).status_code == 200
+    schemes = (await with_query.get("/openapi.json")).json()["components"]["securitySchemes"].values()
+    assert {(each["type"], each.get("in")) for each in schemes} == {
+        ("http", None),
+        ("apiKey", "header"),
+        ("apiKey", "query"),
+    }
+
+
+async def test_bearer_before_header_before_query(with_query: AsyncClient, tenant: Tenant, stranger: Tenant) -> None:
     async def workspace(headers: dict[str, str], query: str = "") -> tuple[int, str | None]:
-        answer = await anonymous.get(f"/v1/whoami{query}", headers=headers)
+        answer = await with_query.get(f"/v1/whoami{query}", headers=headers)
         return answer.status_code, answer.json().get("workspace_id")
 
     bearer, header = {"Authorization": f"Bearer {tenant.key}"}, {"X-API-Key": stranger.key}
@@ -78,19 +96,20 @@ async def test_401(anonymous: AsyncClient, headers: dict[str, Any]) -> None:
     assert "xxx" not in answer.text
 
 
-async def test_the_query_key_can_be_switched_off(resources: Resources, settings: Settings, tenant: Tenant) -> None:
-    strict = replace(resources, settings=settings.model_copy(update={"auth_allow_query": False}))
-    async with serving(strict) as app, client_of(app, None) as client:
-        refused = await client.get(f"{LIST}&api_key={tenant.key}")
-        assert refused.status_code == 401
-        assert (await client.get(LIST, headers={"X-API-Key": tenant.key})).status_code == 200
+async def test_a_key_in_the_url_is_refused(anonymous: AsyncClient, tenant: Tenant) -> None:
+    """Also beside a good one: it stands in the logs of whatever lies between."""
+    for headers in ({}, {"X-API-Key": tenant.key}, {"Authorization": f"Bearer {tenant.key}"}):
+        refused = await anonymous.get(f"{LIST}&api_key={tenant.key}", headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+        assert "A key in the URL (api_key) is not accepted here" in refused.json()["detail"]
+        assert refused.headers["WWW-Authenticate"] == "Bearer"
 
 
-async def test_the_key_is_in_no_log(anonymous: AsyncClient, tenant: Tenant) -> None:
+async def test_the_key_is_in_no_log(with_query: AsyncClient, tenant: Tenant) -> None:
     with structlog.testing.capture_logs() as lines:
-        await anonymous.get(f"{LIST}&api_key={tenant.key}")
-        await anonymous.get(LIST, headers={"X-API-Key": tenant.key})
-        await anonymous.get(f"/v1/nowhere/{tenant.key}?api_key={tenant.key}")
+        await with_query.get(f"{LIST}&api_key={tenant.key}")
+        await with_query.get(LIST, headers={"X-API-Key": tenant.key})
+        await with_query.get(f"/v1/nowhere/{tenant.key}?api_key={tenant.key}")
     assert lines
     assert tenant.key not in str(lines)
 
@@ -132,6 +151,7 @@ CALLS: list[tuple[str, str, Any, str]] = [
     ("PATCH", "/v1/workspaces/current", {"name": "x"}, "admin"),
     ("POST", "/v1/workspaces", {"name": "x"}, "operator"),
     ("GET", "/metrics", None, "metrics"),
+    ("GET", "/v1/health/details", None, "metrics"),
 ]
 
 

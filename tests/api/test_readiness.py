@@ -12,6 +12,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
+from service.api.health import Probe
 from service.db import generations, migrate, readiness
 from service.db.engine import Database, find_access
 from service.db.readiness import EXPECTED_REVISION, write_refusal
@@ -126,17 +127,24 @@ async def test_reads_of_a_database_that_is_ahead_are_served_and_writes_refused(
         assert (await client.post("/v1/memories", json=new)).status_code == 201
         await connection.execute(ADDITIVE)
         ready = await client.get("/readyz")
-        assert (ready.status_code, ready.json()["status"]) == (200, "ok")
-        assert "only serves reads" in ready.json()["detail"]
+        assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
+        details = await client.get("/v1/health/details")
+        assert (details.status_code, details.json()["status"]) == (200, "ok")
+        assert "only serves reads" in details.json()["detail"]
         refused = await client.post("/v1/memories", json=new)
         assert (refused.status_code, refused.json()["code"]) == (503, "schema_mismatch")
-        assert refused.json()["detail"] == ready.json()["detail"]
+        assert refused.json()["detail"] == details.json()["detail"]
         found = await client.post("/v1/memories/search", json={"query": "Where does Ada live?", "user_id": "ada"})
         assert [each["memory"] for each in found.json()["results"]] == [new["content"]]
         await connection.execute(UNREADABLE)
-        health = await client.get("/v1/health")
-        assert (health.status_code, health.json()["database"]) == (503, "up")
-        assert "cannot read" in health.json()["detail"]
+        details = await client.get("/v1/health/details")
+        assert (details.status_code, details.json()["database"]) == (503, "up")
+        assert "cannot read" in details.json()["detail"]
+        app.state.probe = Probe(database)  # the old one still has what it saw a moment ago
+        for path in ("/readyz", "/v1/health"):
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()) == (503, {"status": "unavailable"})
+        assert (await client.get("/livez")).status_code == 200
     await database.close()
 
 
