@@ -10,13 +10,14 @@ from pydantic import Field
 
 from service.api import cursors, errors
 from service.api.deps import Auditor, ResourcesOf
+from service.api.json_body import JsonRoute
 from service.api.schemas import Id, NextCursor, OfUser, ResponseModel, Time
 from service.db.tenants import audit
 from service.db.tenants.audit import AuditFilter
 from service.domain.audit import Operation, Subject
 from service.errors import InvalidInput
 
-router = APIRouter(prefix="/v1/audit", tags=["audit"])
+router = APIRouter(prefix="/v1/audit", tags=["audit"], route_class=JsonRoute)
 
 Text = Annotated[str | None, Query(min_length=1, max_length=255)]
 

@@ -23,6 +23,7 @@ from service.api.change_models import (
     PatchMemoryInput,
 )
 from service.api.deps import Deleter, Reader, ResourcesOf, Writer
+from service.api.json_body import JsonRoute
 from service.api.memories import memory_answer, revision
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.reads import AuditReadOf
@@ -40,7 +41,7 @@ from service.memory.revise import revise
 from service.memory.transactions import memory_id
 from service.resources import Resources
 
-router = APIRouter(prefix="/v1/memories/batch", tags=["memories"])
+router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=JsonRoute)
 
 AT_ONCE = 4
 

@@ -38,6 +38,7 @@ from service.api.deps import (
     budget,
     scope_of,
 )
+from service.api.json_body import JsonRoute
 from service.api.memory_models import memory_fields
 from service.api.preconditions import ExpectedOf
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf
@@ -54,7 +55,7 @@ from service.pipeline.pii import clean_words
 from service.retrieval import transcript
 from service.retrieval.conversation_context import context
 
-router = APIRouter(prefix="/v1", tags=["conversations"])
+router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
 WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
 

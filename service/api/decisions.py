@@ -9,6 +9,7 @@ from pydantic import Field
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import IN_SCOPE, uuid_of
 from service.api.schemas import Id, OnePage, ResponseModel, Time
@@ -20,7 +21,7 @@ from service.domain.request import StoredAnswer
 from service.memory import undo
 from service.memory.transactions import memory_id, missing
 
-router = APIRouter(prefix="/v1", tags=["decisions"])
+router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
 
 
 class DecisionResponse(ResponseModel):

@@ -33,6 +33,7 @@ from service.api.entity_models import (
     MergeEntitiesRequest,
     UpsertEntityRequest,
 )
+from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf, uuid_of
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountsOf
 from service.api.schemas import Channel, embedding_vector
@@ -51,7 +52,7 @@ from service.pipeline.pii import clean_words
 from service.providers.protocols import Vector
 from service.resources import Resources
 
-router = APIRouter(prefix="/v1/entities", tags=["entities"])
+router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
 
 MIN_SIMILARITY = 0.5
 """Below it, an entity that was found only by its vector is not shown."""

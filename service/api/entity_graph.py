@@ -23,6 +23,7 @@ from service.api.entity_models import (
     EntityResponse,
     relation_response,
 )
+from service.api.json_body import JsonRoute
 from service.api.query_parameters import split
 from service.api.reads import CountsOf
 from service.api.schemas import DeletedCountResponse, Time
@@ -37,7 +38,7 @@ from service.errors import InvalidInput, NotFound
 from service.language.relation_labels import normalise
 from service.memory import entity
 
-router = APIRouter(prefix="/v1/entities", tags=["entities"])
+router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
 
 MAX_PATH_EDGES = 6
 MAX_STARTS, MAX_TYPES = 50, 20

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 from service.api import errors
 from service.api.deps import Deleter, ResourcesOf, scope_of, shared_scope
 from service.api.forgetting import PurgeReceiptResponse, receipt_fields
+from service.api.json_body import JsonRoute
 from service.api.schemas import READABLE_SCHEMA, SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields
 from service.api.writes import WriteOf, answer, send
 from service.domain.access import Caller, Right
@@ -23,7 +24,7 @@ from service.memory.forget_matched import Forgotten
 from service.pipeline.pii import clean_words
 from service.resources import Resources
 
-router = APIRouter(prefix="/v1", tags=["memories"])
+router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
 
 MAX_QUERY = 2_000
 MAX_IDS = 1_000

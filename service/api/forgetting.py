@@ -21,6 +21,7 @@ from service.api.deps import (
     scope_of,
     shared_scope,
 )
+from service.api.json_body import JsonRoute
 from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.schemas import DeletedCountResponse, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
@@ -32,7 +33,7 @@ from service.memory.forget import ForgottenMemory, ForgottenScope, empty_workspa
 from service.memory.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
 from service.memory.transactions import memory_id
 
-router = APIRouter(prefix="/v1", tags=["memories"])
+router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
 
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {

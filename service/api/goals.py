@@ -25,6 +25,7 @@ from service.api.goal_models import (
     goal_details_response,
     goal_response,
 )
+from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf, in_scope, uuid_of
 from service.api.schemas import DeletedCountResponse, Id, Time
 from service.api.writes import WriteOf, answer, deleted, send
@@ -46,7 +47,7 @@ from service.memory.goals import (
 from service.memory.transactions import memory_id
 from service.resources import Resources
 
-router = APIRouter(prefix="/v1/goals", tags=["goals"])
+router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
 
 IN_SCOPE = [in_scope(goals.get, missing)]

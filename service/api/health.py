@@ -21,6 +21,7 @@ from pydantic import Field
 from service import __version__
 from service.api import errors
 from service.api.deps import needs
+from service.api.json_body import JsonRoute
 from service.api.schemas import ResponseModel
 from service.db import readiness
 from service.db.cognition import working
@@ -29,7 +30,7 @@ from service.domain.access import Caller, Right
 from service.errors import SchemaMismatch, ServiceError
 from service.resources import Resources
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=JsonRoute)
 log = structlog.get_logger(__name__)
 
 READY_TIMEOUT_S = 2.0

@@ -27,6 +27,7 @@ from service.api.deps import (
     Writer,
     read_scope,
 )
+from service.api.json_body import JsonRoute
 from service.api.memory_models import (
     MemoryHistoryResponse,
     MemoryPage,
@@ -60,7 +61,7 @@ from service.memory.promote import PromotedMemory, promote, share
 from service.memory.revise import restore, revise
 from service.memory.transactions import memory_id
 
-router = APIRouter(prefix="/v1/memories", tags=["memories"])
+router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 
 @router.get(

@@ -1,19 +1,12 @@
 """Runs before the route of every request.
 
 One ASGI middleware: it gives a request id, drops a trailing slash (a redirect would lose the body), limits the body,
-refuses what JSON or Postgres cannot hold (NUL, lone surrogates, NaN and infinities, duplicate keys, deep nesting; see
-docs/decisions/018-hostile-input.md), and writes one log line per request, without its query.
+reads its JSON (json_body.py), and writes one log line per request, without its query.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import math
 import time
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import structlog
@@ -21,15 +14,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
-from service.api import errors
+from service.api import errors, json_body
 from service.errors import InvalidInput
 
 log = structlog.get_logger("http")
-
-MAX_DEPTH = 32
-MAX_NUMBER = 10**308
-LARGE_BYTES = 50_000
-"""Bodies from this size on are checked in a thread (about 2 ms)."""
 
 REQUEST_ID_CHARS = 100
 
@@ -80,8 +68,8 @@ class RequestMiddleware:
         try:
             check_head(scope)
             body = await self._body(scope, receive)
-            if body is not None and _is_json(scope):
-                await check_body(body)
+            if body and _is_json(scope):
+                scope["state"]["json"] = await json_body.read(body)
         except TooLong:
             detail = f"The body is larger than {self._max_body_bytes} bytes."
             await errors.reply(request, 413, code="too_large", detail=detail, field="body")(scope, receive, send)
@@ -131,104 +119,10 @@ def check_head(scope: Scope) -> None:
     """Raises InvalidInput for a path, query or header that no text column could hold."""
     for field, raw in (("path", scope.get("raw_path") or b""), ("query", scope.get("query_string", b""))):
         decoded = unquote_to_bytes(raw.replace(b"+", b" "))
-        _text(decoded, field)
+        json_body.text_of(decoded, field)
     for name, value in scope["headers"]:
         if b"\x00" in value:
             raise InvalidInput("A header holds a NUL character.", field=name.decode("latin-1"))
-
-
-async def check_body(body: bytes) -> None:
-    """Raises InvalidInput with the path of the first value that cannot be stored."""
-    if not body:
-        return
-    if len(body) > LARGE_BYTES:
-        await asyncio.to_thread(check_json, body)
-    else:
-        check_json(body)
-
-
-def check_json(body: bytes) -> None:
-    text = _text(body, "body")
-    try:
-        value = json.loads(text, parse_int=_int, object_pairs_hook=_object)
-    except RecursionError:
-        raise InvalidInput(f"The body is nested deeper than {MAX_DEPTH} levels.", field="body") from None
-    except json.JSONDecodeError as exc:  # its message is about the syntax and does not show the input
-        detail = f"The body is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
-        raise InvalidInput(detail, field="body") from None
-    except ValueError:
-        raise InvalidInput("The body is not valid JSON.", field="body") from None
-    for where, part in walk(value):
-        bad = _unstorable(part) if isinstance(part, str) else _not_finite(part) if isinstance(part, float) else None
-        if bad:
-            raise InvalidInput(f"{where or 'body'}: holds {bad}.", field=where or "body")
-
-
-class _DuplicateKey(dict[str, Any]):
-    """An object that has a key twice. Parsers differ in which of the two they take, so it is refused."""
-
-    name: str
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    duplicate = _DuplicateKey(found)
-    duplicate.name = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-    return duplicate
-
-
-def walk(value: Any) -> Iterator[tuple[str, Any]]:
-    """The strings, numbers and keys of a JSON value with their paths; raises InvalidInput when nested too deep."""
-    waiting: list[tuple[str, Any, int]] = [("", value, 0)]
-    while waiting:
-        where, part, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise InvalidInput(f"{where}: nested deeper than {MAX_DEPTH} levels.", field=where)
-        if isinstance(part, dict):
-            if isinstance(part, _DuplicateKey) and not _unstorable(part.name):
-                shown = f"{where}.{part.name}" if where else part.name
-                raise InvalidInput(f"{shown}: is there twice; send it once.", field=shown)
-            for key, inner in part.items():
-                shown = where if _unstorable(key) else (f"{where}.{key}" if where else key)
-                yield shown, key
-                waiting.append((shown, inner, depth + 1))
-        elif isinstance(part, list):
-            waiting.extend((f"{where}[{place}]", inner, depth + 1) for place, inner in enumerate(part))
-        else:
-            yield where, part
-
-
-def _unstorable(text: str) -> str | None:
-    if "\x00" in text:
-        return "a NUL character"
-    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "a lone surrogate"
-    return None
-
-
-def _not_finite(number: float) -> str | None:
-    if math.isfinite(number):
-        return None
-    return "NaN, which is not a JSON number" if math.isnan(number) else "a number beyond 1e308"
-
-
-def _text(raw: bytes, field: str) -> str:
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InvalidInput(f"The {field} is not valid UTF-8.", field=field) from None
-    if "\x00" in text:
-        raise InvalidInput(f"The {field} holds a NUL character.", field=field)
-    return text
-
-
-def _int(digits: str) -> int | float:
-    """The number, or infinity for one that jsonb cannot hold: infinity is refused later, with its path."""
-    if len(digits) > 308 and (len(digits) > 4_000 or abs(int(digits)) > MAX_NUMBER):
-        return math.inf
-    return int(digits)
 
 
 def _is_json(scope: Scope) -> bool:

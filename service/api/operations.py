@@ -10,6 +10,7 @@ from pydantic import Field
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf
+from service.api.json_body import JsonRoute
 from service.api.preconditions import uuid_of
 from service.api.schemas import Id, ResponseModel, Time
 from service.api.writes import answer
@@ -17,7 +18,7 @@ from service.db.jobs import operations
 from service.domain.request import StoredAnswer
 from service.errors import NotFound
 
-router = APIRouter(prefix="/v1/operations", tags=["operations"])
+router = APIRouter(prefix="/v1/operations", tags=["operations"], route_class=JsonRoute)
 
 
 class AcceptedResponse(ResponseModel):

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import RequestModel, ResponseModel, Time
 from service.api.writes import WriteOf, answer, etag, send
@@ -19,7 +20,7 @@ from service.domain.request import StoredAnswer
 from service.memory import profile
 from service.memory.profile import ProfileOutcome
 
-router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"])
+router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
 UserId = Annotated[str, Path(min_length=1, max_length=255)]
 WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)

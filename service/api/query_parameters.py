@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from service.api import errors, middleware
+from service.api import errors, json_body
 from service.api.answers import MIN_PROBABILITY
 from service.api.deps import AgentId, ChannelName, IncludeShared, RunId, ScopeMatching, SharedOnly, UserId
 from service.api.narrowing import (
@@ -85,18 +84,6 @@ def _parts(given: list[Any]) -> list[str]:
     return [part for part in parts if part]
 
 
-def _json(text: str) -> Any:
-    """Checked like the JSON of a body, which a parameter is not."""
-    try:
-        middleware.check_json(text.encode())
-    except InvalidInput as exc:
-        if exc.field is None or exc.field == "body":
-            raise InvalidInput(f"filters: {exc.detail.removeprefix('The body ')}", field="filters") from None
-        inside = "filters" if exc.field.startswith("[") else "filters."
-        raise InvalidInput(f"{inside}{exc.detail}", field=f"{inside}{exc.field}") from None
-    return json.loads(text)
-
-
 # -- what narrows -----------------------------------------------------------------------------------------------------
 
 
@@ -142,7 +129,7 @@ async def _narrowing_parameters(
         **_present(channels=channels, min_confidence=min_confidence, include_shared=include_shared),
         "shared": shared,
         "scope_match": scope_match,
-        **({} if filters is None else {"filters": _json(filters)}),
+        **({} if filters is None else {"filters": json_body.parse(filters.encode(), "filters")}),
         "tags": split(tags, "tags"),
         "exclude_tags": split(exclude_tags, "exclude_tags"),
         "categories": split(categories, "categories"),

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 
 from service.api import errors, narrowing
 from service.api.deps import Reader, ResourcesOf, read_scope
+from service.api.json_body import JsonRoute
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf, in_time
 from service.api.recall_models import RecallRequest, RecallResponse, recall_response
 from service.domain.bundle import RecallQuery, Shares
@@ -21,7 +22,7 @@ from service.pipeline.pii import clean_words
 from service.resources import Resources
 from service.retrieval.recall import recall
 
-router = APIRouter(prefix="/v1/recall", tags=["recall"])
+router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
 
 
 @router.post(

@@ -11,13 +11,14 @@ from pydantic import Field
 
 from service.api import errors
 from service.api.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
+from service.api.json_body import JsonRoute
 from service.api.schemas import OnePage, ResponseModel
 from service.db.memories import stats
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
 from service.language import relation_labels
 
-router = APIRouter(prefix="/v1", tags=["reference"])
+router = APIRouter(prefix="/v1", tags=["reference"], route_class=JsonRoute)
 
 
 class ConfigResponse(ResponseModel):

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.query_parameters import split
@@ -27,7 +28,7 @@ from service.memory.associate import associate, dissociate
 from service.memory.transactions import memory_id, missing
 from service.resources import Resources
 
-router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=IN_SCOPE)
+router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=IN_SCOPE, route_class=JsonRoute)
 
 
 RelationName = Literal[

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from service.api import cursors, errors
 from service.api.deps import Reader, ReadScopeOf, ResourcesOf, Writer
+from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import ExpectedOf, uuid_of
 from service.api.schemas import Id, NextCursor, ResponseModel, Time
@@ -19,7 +20,7 @@ from service.errors import NotFound
 from service.memory import review
 from service.memory.review import ReviewWithMemories
 
-router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
+router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=JsonRoute)
 
 RESOLVED = errors.documented(401, 403, 404, 409, 412, 503)
 

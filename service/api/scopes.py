@@ -10,6 +10,7 @@ from pydantic import Field
 from service.api import cursors, errors
 from service.api.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.api.forgetting import ACCEPTED, deleted_count_answer
+from service.api.json_body import JsonRoute
 from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, send
 from service.db.erasure.deletion import Extent
@@ -18,7 +19,7 @@ from service.db.tenants.users import KINDS, OwnerKind, OwnerUsage
 from service.domain.scope import Scope
 from service.memory.forget import forget_scope
 
-router = APIRouter(prefix="/v1", tags=["scopes"])
+router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)
 
 KindName = Literal["user", "agent", "run"]
 

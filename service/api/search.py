@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from service.api import errors, narrowing
 from service.api.connected import ConnectedMemoryItem, connected_to_hits
 from service.api.deps import Reader, ResourcesOf, read_scope
+from service.api.json_body import JsonRoute
 from service.api.memory_models import memory_fields
 from service.api.query_parameters import SearchParameters, body_of
 from service.api.reads import RATE_LIMITED, AuditRead, AuditReadOf, CountUse, CountUseOf, in_time, page_limit
@@ -37,7 +38,7 @@ from service.pipeline.pii import clean_words
 from service.resources import Resources
 from service.retrieval.search import most_important, search
 
-router = APIRouter(prefix="/v1/memories", tags=["memories"])
+router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 NOTHING_ASKED = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
 

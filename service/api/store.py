@@ -20,6 +20,7 @@ from service.api.deps import (
     scope_of,
     shared_scope,
 )
+from service.api.json_body import JsonRoute
 from service.api.schemas import embedding_vector, expiry
 from service.api.store_models import (
     BatchItemError,
@@ -54,7 +55,7 @@ from service.memory.store import store
 from service.providers.budget import Budget
 from service.resources import Resources
 
-router = APIRouter(prefix="/v1/memories", tags=["memories"])
+router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 BATCH_AT_ONCE = 4
 

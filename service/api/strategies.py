@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from service.api import cursors, errors
 from service.api.deps import Deleter, Reader, ResourcesOf, ScopeOf, Writer, scope_of
+from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf, in_scope, uuid_of
 from service.api.procedure_models import (
     LearnStrategyRequest,
@@ -32,7 +33,7 @@ from service.memory.procedures import LearnedStrategy, NewStrategy, missing
 from service.pipeline.pii import clean_words
 from service.retrieval import strategy_ranking
 
-router = APIRouter(prefix="/v1/strategies", tags=["procedures"])
+router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
 
 IN_SCOPE = [in_scope(strategies.get, missing)]
 Label = Annotated[str | None, Query(min_length=1, max_length=100)]

@@ -11,6 +11,7 @@ from pydantic import Field
 from service.api import errors
 from service.api.connected import ConnectedMemoryItem, connected
 from service.api.deps import Reader, ReadScopeOf, ResourcesOf
+from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.reads import AuditReadOf, CountsOf, CountUseOf
 from service.api.schemas import ResponseModel
@@ -25,7 +26,7 @@ from service.errors import InvalidInput
 from service.language.tags import normalise
 from service.resources import Resources
 
-router = APIRouter(prefix="/v1/memories", tags=["memories"])
+router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 
 class TaggedMemoryItem(MemoryResponse):

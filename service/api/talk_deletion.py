@@ -11,6 +11,7 @@ from service.api import errors
 from service.api.conversations import ConversationId, OwnerOf
 from service.api.deps import Deleter, ResourcesOf
 from service.api.forgetting import PurgeOf, PurgeReceiptResponse, receipt_answer
+from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf, uuid_of
 from service.api.schemas import Id, ResponseModel
 from service.api.writes import WriteOf, answer, send
@@ -22,7 +23,7 @@ from service.memory import forget_conversation
 from service.memory.conversations import find
 from service.memory.forget_conversation import DeletedTalk, Talk
 
-router = APIRouter(prefix="/v1", tags=["conversations"])
+router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
 FactsOf = Annotated[bool, Query(description="Delete the facts that rest on it alone, too; a purge does so in any case")]
 

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from service.api import cursors, errors
 from service.api.deps import Reader, ReadScopeOf, ResourcesOf
+from service.api.json_body import JsonRoute
 from service.api.query_parameters import REPEATABLE, SplitAtCommas
 from service.api.reads import AuditReadOf
 from service.api.schemas import Id, NextCursor, OfChannel, ResponseModel, Time
@@ -17,7 +18,7 @@ from service.domain.query import Window
 from service.domain.timeline import EventKind, TimelineEvent
 from service.errors import InvalidInput
 
-router = APIRouter(prefix="/v1/timeline", tags=["recall"])
+router = APIRouter(prefix="/v1/timeline", tags=["recall"], route_class=JsonRoute)
 
 
 class TimelineItem(ResponseModel):

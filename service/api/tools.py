@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from service.api import cursors, errors
 from service.api.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, optional_scope
+from service.api.json_body import JsonRoute
 from service.api.procedure_models import (
     RecordedToolInvocationResponse,
     RecordToolInvocationRequest,
@@ -29,7 +30,7 @@ from service.domain.scope import Scope
 from service.errors import InvalidInput
 from service.memory.procedures import record, scope_of_conversation
 
-router = APIRouter(prefix="/v1", tags=["procedures"])
+router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 
 READ = errors.documented(400, 401, 403, 503)
 Name = Annotated[str | None, Query(min_length=1, max_length=100)]

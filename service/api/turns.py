@@ -12,6 +12,7 @@ from service.api import errors
 from service.api.answers import MIN_PROBABILITY
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
 from service.api.deps import Reader, ResourcesOf, ScopeOf
+from service.api.json_body import JsonRoute
 from service.api.reads import RATE_LIMITED, AuditReadOf, in_time
 from service.api.schemas import Channel
 from service.db.episodes import turns
@@ -22,7 +23,7 @@ from service.memory.conversations import find
 from service.pipeline.pii import clean_words
 from service.retrieval.turn_search import search
 
-router = APIRouter(prefix="/v1/turns", tags=["conversations"])
+router = APIRouter(prefix="/v1/turns", tags=["conversations"], route_class=JsonRoute)
 
 MAX_QUERY = 20_000
 MAX_HOURS = 24 * 366 * 100

@@ -11,13 +11,14 @@ from pydantic import Field
 from service.api import errors
 from service.api.decisions import DecisionResponse, shown
 from service.api.deps import Reader, ResourcesOf
+from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryHistoryItem, history_item
 from service.api.preconditions import IN_SCOPE
 from service.api.schemas import Id, ResponseModel, Time
 from service.db.memories import decisions, history, memories, sources
 from service.memory.transactions import memory_id, missing
 
-router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"])
+router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"], route_class=JsonRoute)
 
 
 class MemorySourceItem(ResponseModel):

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from service.api import errors
 from service.api.deps import AgentId, CallerOf, ChannelName, Reader, ResourcesOf, UserId, Writer
+from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import DeletedCountResponse, Name
 from service.api.working_models import (
@@ -49,7 +50,12 @@ async def refuse_key(
         )
 
 
-router = APIRouter(prefix="/v1/working/{conversation_id}", tags=["working memory"], dependencies=[Depends(refuse_key)])
+router = APIRouter(
+    prefix="/v1/working/{conversation_id}",
+    tags=["working memory"],
+    dependencies=[Depends(refuse_key)],
+    route_class=JsonRoute,
+)
 
 READ = errors.documented(400, 401, 403, 404, 503)
 WRITE = errors.documented(400, 401, 403, 404, 412, 413, 422, 503)

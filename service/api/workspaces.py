@@ -11,13 +11,14 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from service.api import errors
 from service.api.deps import Admin, CallerOf, Operator, ResourcesOf
+from service.api.json_body import JsonRoute
 from service.api.schemas import Channel, Id, Metadata, Name, OnePage, RequestModel, ResponseModel, Time, Title
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.errors import Forbidden, InvalidInput, NotFound
 from service.settings import PER_WORKSPACE, Settings
 
-router = APIRouter(prefix="/v1", tags=["workspaces"])
+router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute)
 
 RIGHTS = ", ".join(sorted(Right))
 RightName = Annotated[str, Field(examples=["memory:read"])]

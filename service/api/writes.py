@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import json
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Depends, Header, Request, Response
@@ -120,24 +120,24 @@ async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
     """The key, and a fingerprint of method, path, query and body. Blanks and key order in the JSON do not matter."""
     if not given.strip():
         raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
-    res, body = await resources(request), await _canonical(request)
+    res, sent = await resources(request), await _sent(request)
+    body = "" if sent is None else json.dumps(sent, sort_keys=True, separators=(",", ":"))
     query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
     lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
     fingerprint = hmac.new(given.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
-    return IdempotencyKey(given, fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, body))
+    return IdempotencyKey(given, fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, sent))
 
 
-async def _canonical(request: Request) -> str:
-    """The body as JSON with sorted keys and without blanks; raises InvalidInput when it is no JSON."""
+async def _sent(request: Request) -> Any:
+    """The JSON of the body, None without one; raises InvalidInput when it is no JSON."""
     try:
-        return json.dumps(await request.json(), sort_keys=True, separators=(",", ":")) if await request.body() else ""
+        return await request.json() if await request.body() else None
     except (ValueError, RecursionError):
         raise InvalidInput("The body is not valid JSON.", field="body") from None
 
 
-def _owner(request: Request, caller: Caller, body: str) -> tuple[str | None, str | None, str | None]:
+def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str | None, str | None]:
     """User, agent and run from query or body, else the defaults of the API key."""
-    sent = json.loads(body) if body else {}
     named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
     user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
     found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
