@@ -3,7 +3,8 @@
     ServiceError
     ├── InvalidInput          the caller sent something we cannot use (names the field)
     │   ├── ScopeMissing      no user_id, agent_id or run_id
-    │   ├── TooLarge          body or content beyond a hard limit
+    │   ├── TooLarge          content beyond a hard limit
+    │   │   └── BodyTooLarge  the whole body is
     │   └── PiiRejected       a secret was announced that cannot be cut out
     ├── Unauthenticated       no key, or an unknown, expired or revoked one
     ├── Forbidden             a good key without the right
@@ -11,7 +12,9 @@
     ├── Conflict              the request collides with what is stored
     │   └── IdempotencyMismatch
     ├── PreconditionFailed    If-Match names another version
-    ├── TooManyRequests       a limit of ours was hit
+    ├── RequestTimeout        the body came too slowly
+    ├── TooManyRequests       as many of the workspace's requests wait already as may
+    │   └── RateLimited       a budget is used up, or too many keys were wrong
     └── Unavailable           try again later
         ├── StoreUnavailable  Postgres cannot be reached, or is overloaded
         │   └── SchemaMismatch    its schema is of another version
@@ -57,6 +60,10 @@ class TooLarge(InvalidInput):
     code = "too_large"
 
 
+class BodyTooLarge(TooLarge):
+    """The code of TooLarge, with a status of its own."""
+
+
 class PiiRejected(InvalidInput):
     code = "pii_rejected"
 
@@ -87,6 +94,15 @@ class PreconditionFailed(ServiceError):
 
 class TooManyRequests(ServiceError):
     code = "too_many_requests"
+    retryable = True
+
+
+class RateLimited(TooManyRequests):
+    code = "rate_limited"
+
+
+class RequestTimeout(ServiceError):
+    code = "request_timeout"
     retryable = True
 
 

@@ -44,9 +44,9 @@ from service.api import (
     workspaces,
     writes,
 )
+from service.api.buckets import Buckets
 from service.api.deps import KeyRing
 from service.api.middleware import RequestMiddleware
-from service.api.reads import Buckets
 from service.db.idempotency import Replay
 from service.memory.write_behind import ReadLog, UseCounter, in_background
 from service.resources import Resources, open_resources
@@ -103,7 +103,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.reads = reads
             app.state.uses = uses
             app.state.search_buckets = Buckets()
-            app.state.keys = KeyRing(resources.db)
+            app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
             app.state.probe = health.Probe(resources.db)
             yield
 
@@ -121,7 +121,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     )
     errors.install(app)
     app.add_exception_handler(Replay, writes.repeated)
-    app.add_middleware(RequestMiddleware, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(RequestMiddleware, settings=settings)
     answer_headers.install(app, settings)
     for part in PARTS:
         app.include_router(part.router)

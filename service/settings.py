@@ -156,6 +156,11 @@ class Settings(BaseModel):
     )  # embedded Postgres, first key
     bootstrap_api_key: SecretStr | None = None  # this key exists with admin rights after start
     max_body_bytes: int = Field(4_000_000, ge=1_000)  # a 5 MB body is refused with 413
+    body_timeout_s: float = Field(20.0, gt=0, le=600)  # a body that took longer is refused with 408
+    body_min_bytes_per_s: int = Field(10_000, ge=1)  # so many have to come a second, after the first five seconds
+    max_connections: int = Field(800, ge=1)  # open connections of a process; with more of them requests get 503
+    trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
+    failed_keys_per_min: int = Field(100, ge=0)  # wrong keys an address may send to a process, then 429; 0 is no limit
     request_deadline_s: float = Field(24.0, gt=0, le=600)  # below the 25 s that clients wait
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
     cors_origins: Origins = ()  # pages whose scripts may call the API, e.g. https://app.example, between commas

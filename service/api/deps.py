@@ -16,12 +16,13 @@ from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
 from service.api import suggestions
+from service.api.buckets import FailedAttempts, address_of
 from service.api.schemas import INCLUDE_SHARED, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
 from service.db.engine import Database
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.domain.scope import GLOBAL_CHANNEL, Scope, ScopeMatch
-from service.errors import Forbidden, InvalidInput, Unauthenticated
+from service.errors import Forbidden, InvalidInput, RateLimited, Unauthenticated
 from service.providers.budget import Budget, Limits, current, spending
 from service.resources import Resources
 
@@ -32,33 +33,76 @@ QUERY = APIKeyQuery(name="api_key", auto_error=False, scheme_name="query", descr
 REMEMBERED_S = 5.0
 """How long a key is not looked up again, and so how long a revoked key goes on working in other processes."""
 
+UNKNOWN_S = 3.0
+"""How long an unknown key is refused without a look, and so after how long one works that was tried before it was made
+by another process."""
+
 REMEMBERED_KEYS = 1_000
+REMEMBERED_UNKNOWN = 10_000
 
 
 class KeyRing:
-    """A cache of API keys by their hash. Unknown keys are not cached: a new one works at once."""
+    """A cache of API keys by their hash, of unknown ones too, and which addresses sent those."""
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, database: Database, *, failed_per_min: int = 0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._database = database
         self._clock = clock
         self._seen: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
+        self._unknown: OrderedDict[str, float] = OrderedDict()
+        self._failures = FailedAttempts(failed_per_min, clock)
 
-    async def caller(self, secret: str) -> Caller | None:
+    async def caller(self, secret: str, address: str = "") -> Caller | None:
+        """The caller, None for an unknown key. Raises RateLimited for an address that sent too many of those, unless
+        this process has seen the key work."""
         digest = keys.digest(secret)
         until, known = self._seen.get(digest, (0.0, None))
         if known is not None and self._clock() < until:
             return known
-        found = await keys.find(self._database, secret)
+        if known is None and (wait_s := self._failures.wait_s(address)) > 0:
+            raise RateLimited("Too many wrong keys came from this address.", retry_after_s=wait_s)
+        found = None
+        if self._clock() >= self._unknown.get(digest, 0.0):
+            found = await keys.find(self._database, secret)
+            self._remember(digest, found)
+        if found is None:
+            self._failures.failed(address)
+        return found
+
+    def _remember(self, digest: str, found: Caller | None) -> None:
         self._seen.pop(digest, None)
+        self._unknown.pop(digest, None)
         if found is not None:
             self._seen[digest] = (self._clock() + REMEMBERED_S, found)
-            if len(self._seen) > REMEMBERED_KEYS:
-                self._seen.popitem(last=False)
-        return found
+        else:
+            self._unknown[digest] = self._clock() + UNKNOWN_S
+        if len(self._seen) > REMEMBERED_KEYS:
+            self._seen.popitem(last=False)
+        if len(self._unknown) > REMEMBERED_UNKNOWN:
+            self._unknown.popitem(last=False)
 
     def forget(self) -> None:
         """Empties the cache, after a change to keys or workspace settings in this process."""
         self._seen.clear()
+        self._unknown.clear()
+
+
+async def authenticate(request: Request) -> Caller:
+    """The caller, also as `request.state.caller`; raises Unauthenticated or RateLimited. The key is read from the
+    bearer token, else from the header, else from the query, and the workspace comes from the key alone."""
+    res: Resources = request.app.state.resources
+    bearer, query = await BEARER(request), request.query_params.get("api_key")
+    if query is not None and not res.settings.auth_allow_query:  # also beside a good key: this one stands in logs
+        raise Unauthenticated("A key in the URL (api_key) is not accepted here: send Authorization: Bearer <key>.")
+    secret = (bearer.credentials if bearer else await HEADER(request)) or query
+    if not secret:
+        raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
+    found: Caller | None = await request.app.state.keys.caller(secret, address_of(request.scope))
+    if found is None or (found.expires_at is not None and found.expires_at <= res.clock()):
+        raise Unauthenticated("The API key is unknown, expired or revoked.")
+    request.state.caller = found
+    return found
 
 
 async def caller(
@@ -67,20 +111,16 @@ async def caller(
     header: Annotated[str | None, Security(HEADER)],
     query: Annotated[str | None, Security(QUERY)],
 ) -> Caller:
-    """The caller; raises Unauthenticated. The key is read from the bearer token, else from the header, else from the
-    query, and the workspace comes from the key alone. Query parameters that the route does not have are refused too."""
-    res: Resources = request.app.state.resources
-    if query is not None and not res.settings.auth_allow_query:  # also beside a good key: this one stands in logs
-        raise Unauthenticated("A key in the URL (api_key) is not accepted here: send Authorization: Bearer <key>.")
-    secret = (bearer.credentials if bearer else header) or query
-    if not secret:
-        raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
-    found = await request.app.state.keys.caller(secret)
-    if found is None or (found.expires_at is not None and found.expires_at <= res.clock()):
-        raise Unauthenticated("The API key is unknown, expired or revoked.")
-    refuse_unknown_parameters(request)  # here, because every route but the open ones needs the caller
-    request.state.caller = found
-    return found  # type: ignore[no-any-return]
+    """The caller, whom the middleware has found; what is declared here is for the OpenAPI document. Raises InvalidInput
+    for query parameters that the route does not have: here, because every route but the open ones needs the caller."""
+    refuse_unknown_parameters(request)
+    return identified(request)
+
+
+def identified(request: Request) -> Caller:
+    """The caller, whom the middleware has found."""
+    found: Caller = request.state.caller
+    return found
 
 
 EVERYWHERE = frozenset({"api_key"})
@@ -114,15 +154,6 @@ def _takes_several(annotation: Any) -> bool:
 CallerOf = Annotated[Caller, Depends(caller)]
 
 
-async def identified(request: Request) -> Caller:
-    """The caller, for other dependencies. Called directly, because FastAPI resolves the whole tree below a dependency
-    again wherever it is named, even when the result is cached."""
-    known: Caller | None = getattr(request.state, "caller", None)
-    if known is not None:
-        return known
-    return await caller(request, await BEARER(request), await HEADER(request), await QUERY(request))
-
-
 def needs(right: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
     """A dependency that returns the caller if it holds `right`, and raises Forbidden otherwise."""
 
@@ -147,7 +178,7 @@ async def resources(request: Request) -> Resources:
     known: Resources | None = getattr(request.state, "resources", None)
     if known is None:
         base: Resources = request.app.state.resources
-        known = request.state.resources = base.of_workspace(dict((await identified(request)).settings))
+        known = request.state.resources = base.of_workspace(dict(identified(request).settings))
     return known
 
 

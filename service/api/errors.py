@@ -24,6 +24,7 @@ MEDIA_TYPE = "application/problem+json"
 
 STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.PiiRejected: 422,
+    errors.BodyTooLarge: 413,
     errors.TooLarge: 400,
     errors.InvalidInput: 400,
     errors.Unauthenticated: 401,
@@ -31,6 +32,7 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.PreconditionFailed: 412,
+    errors.RequestTimeout: 408,
     errors.TooManyRequests: 429,
     errors.Unavailable: 503,
 }

@@ -1,7 +1,8 @@
 """Runs before the route of every request.
 
-One ASGI middleware: it gives a request id, drops a trailing slash (a redirect would lose the body), limits the body,
-reads its JSON (json_body.py), and writes one log line per request, without its query.
+One ASGI middleware: it gives a request id, drops a trailing slash (a redirect would lose the body), asks for the key
+before anything of the body is read, limits the body, reads its JSON (json_body.py), and writes one log line per
+request, without its query.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from urllib.parse import unquote_to_bytes
 
 import structlog
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
-from service.api import errors, json_body
-from service.errors import InvalidInput
+from service.api import deps, errors, json_body
+from service.api.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
+from service.errors import InvalidInput, ServiceError
+from service.settings import Settings
 
 log = structlog.get_logger("http")
 
@@ -24,13 +28,20 @@ REQUEST_ID_CHARS = 100
 PROBES = frozenset({"/livez", "/readyz", "/health", "/v1/health", "/v1/health/details", "/metrics"})
 """Called every few seconds by monitors; logged at debug level only."""
 
+OPEN = frozenset({"/livez", "/readyz", "/health", "/v1/health", "/docs", "/openapi.json"})
+"""Paths that need no key (docs/decisions/021-open-routes.md)."""
+
+
+def is_open(path: str) -> bool:
+    return path in OPEN or path.startswith("/docs/assets/")
+
 
 class RequestMiddleware:
-    """The only middleware. `max_body_bytes`: larger bodies get 413, whatever Content-Length says."""
+    """The only middleware of ours. What it refuses, no route has seen."""
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self._app = app
-        self._max_body_bytes = max_body_bytes
+        self._limits = BodyLimits(settings.max_body_bytes, settings.body_timeout_s, settings.body_min_bytes_per_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -39,27 +50,20 @@ class RequestMiddleware:
         began = time.perf_counter()
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
-        answer: dict[str, int] = {"status": 500, "begun": 0}
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                answer.update(status=message["status"], begun=1)
-                message.setdefault("headers", []).append((b"x-request-id", request_id.encode()))
-            await send(message)
-
+        answer = _Answer(send, request_id, body_unread=may_be_long(scope))
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
-                await self._enter(scope, receive, sending)
+                await self._enter(scope, receive, answer)
             except Exception as exc:  # the server would log its message, which may hold a user's text
                 errors.log_unexpected(exc)
-                if not answer["begun"]:
-                    await errors.unexpected(Request(scope))(scope, receive, sending)
+                if not answer.begun:
+                    await errors.unexpected(Request(scope))(scope, receive, answer.send)
             finally:
                 took_ms = round((time.perf_counter() - began) * 1000, 1)
                 say = log.debug if scope["path"] in PROBES else log.info
-                say("request", method=scope["method"], path=_route(scope), status=answer["status"], took_ms=took_ms)
+                say("request", method=scope["method"], path=_route(scope), status=answer.status, took_ms=took_ms)
 
-    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _enter(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         path: str = scope["path"]
         if len(path) > 1 and path.endswith("/"):
             scope["path"] = path.rstrip("/") or "/"
@@ -67,52 +71,61 @@ class RequestMiddleware:
         request = Request(scope, receive)
         try:
             check_head(scope)
-            body = await self._body(scope, receive)
-            if body and _is_json(scope):
-                scope["state"]["json"] = await json_body.read(body)
-        except TooLong:
-            detail = f"The body is larger than {self._max_body_bytes} bytes."
-            await errors.reply(request, 413, code="too_large", detail=detail, field="body")(scope, receive, send)
+            if not is_open(scope["path"]):
+                receive = await self._admitted(request, receive, answer)
+        except ServiceError as exc:
+            await _refuse(errors.of(request, exc), scope, receive, answer)
             return
-        except InvalidInput as exc:
-            await errors.of(request, exc)(scope, receive, send)
-            return
-        await self._app(scope, _replay(body, receive), send)
+        await self._app(scope, receive, answer.send)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        if scope["method"] in ("GET", "HEAD", "OPTIONS"):
-            return None
-        chunks: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return b"".join(chunks)
-            size += len(message.get("body", b""))
-            if size > self._max_body_bytes:
-                raise TooLong
-            chunks.append(message.get("body", b""))
-            if not message.get("more_body", False):
-                return b"".join(chunks)
+    async def _admitted(self, request: Request, receive: Receive, answer: _Answer) -> Receive:
+        """What the route will receive, from a caller whose key is good; raises ServiceError. Nothing of the body is
+        read before the key was found good and the announced size was."""
+        await deps.authenticate(request)
+        if request.method in WITHOUT_BODY:
+            return receive
+        self._limits.check(announced_bytes(request.scope))
+        body = await self._limits.read(receive)
+        answer.body_unread = False
+        if body and _is_json(request.scope):
+            request.state.json = await json_body.read(body)
+        return replay(body, receive)
 
 
-class TooLong(Exception):
-    """The body is over the limit."""
+class _Answer:
+    """What is sent to the client, with the request's id. A connection on which much of a body is still to come is
+    closed after it: nobody will read that."""
+
+    def __init__(self, send: Send, request_id: str, *, body_unread: bool) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.body_unread = body_unread
+        self.begun = False
+        self.status = 500
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun, self.status = True, message["status"]
+            headers = message.setdefault("headers", [])
+            headers.append((b"x-request-id", self._request_id.encode()))
+            if self.body_unread:
+                headers.append((b"connection", b"close"))
+        await self._send(message)
 
 
-def _replay(body: bytes | None, receive: Receive) -> Receive:
-    if body is None:
-        return receive
-    delivered = False
+async def _refuse(response: Response, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    """Answers at once, and ends after the client had a moment to read that."""
+    if not answer.body_unread:
+        await response(scope, receive, answer.send)
+        return
 
-    async def again() -> Message:
-        nonlocal delivered
-        if delivered:
-            return await receive()
-        delivered = True
-        return {"type": "http.request", "body": body, "more_body": False}
+    async def unfinished(message: Message) -> None:
+        more = {"more_body": True} if message["type"] == "http.response.body" else {}
+        await answer.send({**message, **more})
 
-    return again
+    await response(scope, receive, unfinished)
+    await drain(receive)
+    await answer.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def check_head(scope: Scope) -> None:

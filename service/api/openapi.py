@@ -84,15 +84,17 @@ def _adapted(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_implied_errors(operation: dict[str, Any]) -> None:
-    """Adds the errors that follow from the parts of the request: any part can be invalid, a body too large, an
-    Idempotency-Key used before, a version outdated."""
+    """Adds the errors that follow from the parts of the request: any part can be invalid, a body too large or too
+    slow, an Idempotency-Key used before, a version outdated, a limit reached."""
     answers = operation["responses"]
     sent = {each["name"].lower() for each in operation.get("parameters", [])}
     implied = {
         400: "401" in answers,  # an unknown parameter
+        408: "requestBody" in operation,
         409: "idempotency-key" in sent,
         412: "if-match" in sent,
         413: "requestBody" in operation,
+        429: "401" in answers,
         503: "401" in answers,  # the API key is looked up in the database
     }
     for status, answer in documented(*(status for status, comes in implied.items() if comes)).items():

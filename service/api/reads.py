@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
 from fastapi import Depends, Query, Request
 
+from service.api.buckets import Buckets
 from service.api.deps import ResourcesOf, budget, session_of
 from service.db.writes import AuditEntry, thresholds
 from service.domain.access import Caller
@@ -31,27 +31,6 @@ from service.domain.timeline import TimelineEvent
 from service.errors import ClientGone, DeadlineExceeded, InvalidInput, TooManyRequests
 from service.memory.write_behind import ReadLog, UseCounter
 from service.resources import Resources
-
-REMEMBERED_KEYS = 10_000
-
-
-class Buckets:
-    """Tokens left by key, and when they were counted."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._left: OrderedDict[UUID, tuple[float, float]] = OrderedDict()
-
-    def take(self, key: UUID, *, per_s: float, burst: int) -> float:
-        """Takes a token; returns 0, or the seconds until there is one."""
-        now = self._clock()
-        left, at = self._left.pop(key, (float(burst), now))
-        left = min(float(burst), left + (now - at) * per_s)
-        taken = left >= 1
-        self._left[key] = (left - 1 if taken else left, now)
-        if len(self._left) > REMEMBERED_KEYS:
-            self._left.popitem(last=False)
-        return 0.0 if taken else (1 - left) / per_s
 
 
 async def within_search_rate(request: Request, res: ResourcesOf) -> None:

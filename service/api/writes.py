@@ -41,7 +41,7 @@ KeyHeader = Annotated[
 
 
 async def _context(request: Request, given: KeyHeader = None) -> WriteContext:
-    caller = await identified(request)
+    caller = identified(request)
     key = None if given is None else await _key(request, given, caller)
     return WriteContext(
         request.state.request_id,
@@ -53,7 +53,7 @@ async def _context(request: Request, given: KeyHeader = None) -> WriteContext:
 
 
 async def _write(request: Request, context: Annotated[WriteContext, Depends(_context)]) -> WriteContext:
-    caller, res = await identified(request), await resources(request)
+    caller, res = identified(request), await resources(request)
     await refuse_repeated(context, caller.workspace_id, res)
     return context
 

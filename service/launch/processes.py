@@ -16,6 +16,7 @@ from service.settings import Settings
 
 MAIN = "service.main"
 APP = f"{MAIN}:app_from_env"
+HTTP = "service.launch.http_protocol:BoundedHttp"
 DRAIN_MARGIN_S = 1  # a request at its deadline still answers
 
 
@@ -36,6 +37,9 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
         "access_log": False,  # it would print ?q= and ?api_key=
         "log_config": None,  # ours is structlog, set up by the application
         "server_header": False,
+        "http": HTTP,
+        "limit_concurrency": settings.max_connections,
+        "forwarded_allow_ips": settings.trusted_proxies,
         "timeout_graceful_shutdown": int(settings.request_deadline_s) + DRAIN_MARGIN_S,
     }
     if reload:

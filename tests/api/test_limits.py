@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.api.reads import REMEMBERED_KEYS, Buckets
+from service.api.buckets import REMEMBERED, Buckets
 from service.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.api.helpers import store
@@ -39,7 +39,7 @@ def test_keys_do_not_share() -> None:
     buckets, one = Buckets(Seconds()), uuid4()
     assert buckets.take(one, per_s=1, burst=1) == 0
     assert buckets.take(one, per_s=1, burst=1) > 0
-    for _ in range(REMEMBERED_KEYS):
+    for _ in range(REMEMBERED):
         assert buckets.take(uuid4(), per_s=1, burst=1) == 0
     assert buckets.take(one, per_s=1, burst=1) == 0  # forgotten meanwhile
 
