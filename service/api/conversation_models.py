@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -21,7 +21,10 @@ from service.api.schemas import (
     OfUser,
     RequestModel,
     ResponseModel,
+    Role,
     ScopeFields,
+    Secretless,
+    Speaker,
     Time,
 )
 from service.api.store_models import RedactionCount
@@ -74,15 +77,15 @@ class StoreTurnRequest(RequestModel):
         json_schema_extra={"examples": [{"role": "user", "content": "I moved to Lisbon last week.", "turn_index": 0}]}
     )
 
-    role: str = Field(
-        min_length=1, max_length=20, examples=["user"], description="user, assistant, system or tool; any word is taken"
-    )
+    role: Role = Field(description="user, assistant, system or tool; any word is taken")
     content: Filled = Field(min_length=1, max_length=MAX_TEXT, description="What was said; redacted")
-    name: str | None = Field(None, max_length=200, description="Name of the speaker")
+    name: Speaker | None = Field(None, description="Name of the speaker")
     turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default the end")
     timestamp: Time | None = Field(None, description="When it was said; default now")
     token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
-    model: str | None = Field(None, min_length=1, max_length=100, description="The model that wrote it")
+    model: Annotated[str, Field(min_length=1, max_length=100), Secretless] | None = Field(
+        None, description="The model that wrote it"
+    )
     metadata: Metadata = Field(default_factory=dict, description="Any JSON to keep with it")
     embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
 

@@ -17,12 +17,13 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 
 from service.api import suggestions
 from service.api.buckets import FailedAttempts, address_of
-from service.api.schemas import INCLUDE_SHARED, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
+from service.api.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
 from service.db.engine import Database
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.domain.scope import GLOBAL_CHANNEL, Scope, ScopeMatch
-from service.errors import Forbidden, InvalidInput, RateLimited, Unauthenticated
+from service.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
+from service.language import pii
 from service.providers.budget import Budget, Limits, current, spending
 from service.resources import Resources
 
@@ -112,8 +113,10 @@ async def caller(
     query: Annotated[str | None, Security(QUERY)],
 ) -> Caller:
     """The caller, whom the middleware has found; what is declared here is for the OpenAPI document. Raises InvalidInput
-    for query parameters that the route does not have: here, because every route but the open ones needs the caller."""
+    for query parameters that the route does not have, and PiiRejected for a secret in X-Session-Id: here, because every
+    route but the open ones needs the caller."""
     refuse_unknown_parameters(request)
+    session_of(request)
     return identified(request)
 
 
@@ -290,8 +293,11 @@ MAX_SESSION_CHARS = 255
 
 
 def session_of(request: Request) -> str | None:
-    """The X-Session-Id header, which the audit log keeps; cut to what its index takes."""
-    return request.headers.get("x-session-id", "").strip()[:MAX_SESSION_CHARS] or None
+    """The X-Session-Id header, which the audit log keeps; cut to what its index takes. Raises PiiRejected."""
+    found: str = request.headers.get("x-session-id", "").strip()
+    if pii.holds_secret(found):
+        raise PiiRejected(f"X-Session-Id: {NOT_A_NAME}.", field="X-Session-Id")
+    return found[:MAX_SESSION_CHARS] or None
 
 
 MODELS_SHARE = 0.85

@@ -134,6 +134,8 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         return of(request, errors.ScopeMissing(field="user_id"))
     if found[0]["type"] == "json_invalid":
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
+    if rejected := _rejected(found):
+        return of(request, _with_secret(rejected, _field))
     field, message = first_message(found, _field)
     if not field and found[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
         message = "is not said to be JSON: send Content-Type: application/json"
@@ -142,6 +144,16 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     elif found[0]["type"] == "extra_forbidden":
         message += suggestions.of_field(suggestions.body_model(request), found[0]["loc"][1:])
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
+
+
+def _rejected(found: Sequence[Any]) -> Any | None:
+    """The first name that holds a secret, if any: of a union the other members fail, too."""
+    return next((each for each in found if each["type"] == "pii_rejected"), None)
+
+
+def _with_secret(rejected: Any, place: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected:
+    where = place(rejected["loc"])
+    return errors.PiiRejected(f"{where}: {rejected['msg']}.", field=where)
 
 
 def _misspelt_first(found: Sequence[Any]) -> Sequence[Any]:
@@ -155,6 +167,8 @@ def _misspelt_first(found: Sequence[Any]) -> Sequence[Any]:
 def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
     """The error of a model that was built from query parameters."""
     found = exc.errors()
+    if rejected := _rejected(found):
+        return _with_secret(rejected, lambda where: path(list(where)))
     field, message = first_message(found, lambda where: path(list(where)))
     if found[0]["type"] == "extra_forbidden":
         message += suggestions.of_field(model, found[0]["loc"])

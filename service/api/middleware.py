@@ -19,6 +19,7 @@ from uuid_utils.compat import uuid7
 from service.api import deps, errors, json_body
 from service.api.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.errors import InvalidInput, ServiceError
+from service.language import pii
 from service.settings import Settings
 
 log = structlog.get_logger("http")
@@ -144,11 +145,11 @@ def _is_json(scope: Scope) -> bool:
 
 
 def _request_id(scope: Scope) -> str:
-    """The caller's X-Request-ID if it is short printable ASCII, else a new one."""
+    """The caller's X-Request-ID if it is short printable ASCII and holds no secret, else a new one."""
     given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     text: str = given.decode("latin-1")
     usable = 0 < len(text) <= REQUEST_ID_CHARS and text.isascii() and text.isprintable()
-    return text if usable else str(uuid7())
+    return text if usable and not pii.holds_secret(text) else str(uuid7())
 
 
 def _route(scope: Scope) -> str:

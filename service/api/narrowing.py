@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
-from service.api.schemas import Channel, ReadScopeFields, RequestModel, Time, TypeName, Unit, Zone
+from service.api.schemas import Channel, ReadScopeFields, RequestModel, Secretless, Time, TypeName, Unit, Zone
 from service.domain import filters
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
@@ -69,10 +69,8 @@ class FilterInput(RequestModel):
         }
     )
 
-    field: str | None = Field(
+    field: Annotated[str, Field(min_length=1, max_length=filters.MAX_FIELD), Secretless] | None = Field(
         None,
-        min_length=1,
-        max_length=filters.MAX_FIELD,
         description="A column of a memory, or a path into its metadata of at most 8 steps",
         examples=["metadata.project"],
     )

@@ -94,6 +94,7 @@ def _add_implied_errors(operation: dict[str, Any]) -> None:
         409: "idempotency-key" in sent,
         412: "if-match" in sent,
         413: "requestBody" in operation,
+        422: "401" in answers,  # X-Session-Id, an id or another name holds a secret
         429: "401" in answers,
         503: "401" in answers,  # the API key is looked up in the database
     }

@@ -17,6 +17,7 @@ from service.api.schemas import (
     RequestModel,
     ResponseModel,
     ScopeFields,
+    Secretless,
     Time,
     Unit,
 )
@@ -24,7 +25,7 @@ from service.api.store_models import RedactionCount
 from service.domain.procedure import Strategy, StrategyMatch
 from service.memory.procedures import LearnedStrategy
 
-Label = Annotated[Filled, Field(min_length=1, max_length=100)]
+Label = Annotated[Filled, Field(min_length=1, max_length=100), Secretless]
 StrategyText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 
 

@@ -20,11 +20,13 @@ from pydantic import (
     PlainSerializer,
     WithJsonSchema,
 )
+from pydantic_core import PydanticCustomError
 
 from service.domain.scope import ScopeMatch
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
 from service.errors import InvalidInput
+from service.language import pii
 
 
 class RequestModel(BaseModel):
@@ -103,6 +105,12 @@ def _indexable(value: str) -> str:
     return value
 
 
+def _without_secret(value: str) -> str:
+    if pii.holds_secret(value):
+        raise PydanticCustomError("pii_rejected", NOT_A_NAME)
+    return value
+
+
 def _finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError("must be a finite number")
@@ -124,15 +132,25 @@ Time = Annotated[
 
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Berlin"])]
+NOT_A_NAME = "holds a credential or a card number; use another name"
+Secretless = AfterValidator(_without_secret)
+"""For whatever names something: it is kept as it is, or refused with 422. Texts are redacted instead."""
+
 MAX_NAME_BYTES = 512
 """Three ids and a channel are in one index row, which holds 2,704 bytes."""
 
-Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_filled), AfterValidator(_indexable)]
-Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_filled)]
+Name = Annotated[
+    str, Field(min_length=1, max_length=255), AfterValidator(_filled), AfterValidator(_indexable), Secretless
+]
+Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_filled), Secretless]
 """The name of a workspace or a key, which is in no index."""
 
 Filled = Annotated[str, AfterValidator(_filled)]
-Channel = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled)]
+Channel = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled), Secretless]
+Role = Annotated[str, Field(min_length=1, max_length=20, examples=["user"]), Secretless]
+Speaker = Annotated[str, Field(max_length=200), Secretless]
+"""The name of who said something."""
+
 Unit = Annotated[float, Field(ge=0, le=1), AfterValidator(_finite)]
 Metadata = dict[str, Any]
 

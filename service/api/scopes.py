@@ -11,7 +11,7 @@ from service.api import cursors, errors
 from service.api.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.api.forgetting import ACCEPTED, deleted_count_answer
 from service.api.json_body import JsonRoute
-from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Time
+from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Secretless, Time
 from service.api.writes import WriteOf, send
 from service.db.erasure.deletion import Extent
 from service.db.tenants import users
@@ -98,7 +98,7 @@ async def list_scopes(
 )
 async def delete_scope(
     type: Annotated[KindName, Path(description="Whose memories go")],
-    id: Annotated[str, Path(min_length=1, max_length=255)],
+    id: Annotated[str, Path(min_length=1, max_length=255), Secretless],
     caller: Deleter,
     res: ResourcesOf,
     write: WriteOf,

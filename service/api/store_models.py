@@ -19,7 +19,9 @@ from service.api.schemas import (
     Name,
     RequestModel,
     ResponseModel,
+    Role,
     ScopeFields,
+    Speaker,
     Tag,
     TemporalDetails,
     Time,
@@ -40,18 +42,13 @@ from service.providers.budget import RequestUsage
 class MessageInput(RequestModel):
     """One message of a conversation, as clients send them: parts without text are left out with a warning."""
 
-    role: str = Field(
-        min_length=1,
-        max_length=20,
-        examples=["user"],
-        description="user, assistant, system or tool; others are taken with a warning",
-    )
+    role: Role = Field(description="user, assistant, system or tool; others are taken with a warning")
     content: str | list[Any] | None = Field(
         None,
         examples=["I moved to Lisbon last week."],
         description="What was said; of a list of parts those with text are kept",
     )
-    name: str | None = Field(None, max_length=200, description="The speaker's name")
+    name: Speaker | None = Field(None, description="The speaker's name")
     timestamp: Time | None = Field(None, description="When it was said; default the request's")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from service.api.schemas import MAX_TEXT, Filled, Id, Name, RequestModel, ResponseModel, Time
+from service.api.schemas import MAX_TEXT, Filled, Id, Name, RequestModel, ResponseModel, Role, Speaker, Time
 from service.domain.working import WorkingEntry
 
 Ttl = Annotated[
@@ -31,9 +31,9 @@ class AddWorkingTurnRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
 
-    role: Annotated[str, Field(min_length=1, max_length=20)] = Field(description="user, assistant, system or tool")
+    role: Role = Field(description="user, assistant, system or tool")
     content: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(description="What was said")
-    name: Annotated[Filled | None, Field(max_length=200)] = Field(None, description="Name of the speaker")
+    name: Annotated[Speaker, Field(min_length=1)] | None = Field(None, description="Name of the speaker")
     timestamp: Time | None = Field(None, description="When it was said")
     ttl_seconds: Ttl = None
 

@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from service.api.deps import identified, resources, session_of
-from service.api.schemas import DeletedCountResponse
+from service.api.schemas import DeletedCountResponse, Secretless
 from service.db import idempotency
 from service.db.idempotency import Replay
 from service.domain.access import Caller, Right
@@ -31,7 +31,7 @@ from service.resources import Resources
 MAX_KEY_CHARS = 255
 
 KeyHeader = Annotated[
-    str | None,
+    Annotated[str, Secretless] | None,
     Header(
         alias="Idempotency-Key",
         max_length=MAX_KEY_CHARS,

@@ -96,14 +96,27 @@ def test_any_text_is_survived(text: str) -> None:
     assert all(0 <= item.start < item.end <= len(text) for item in found)
 
 
-def test_json_values_are_redacted_and_keys_are_not() -> None:
+def test_json_values_and_keys_are_redacted() -> None:
     value = {"a@b.org": ["c@d.org", {"note": "call +49 30 901820", "n": 7, "ok": True, "none": None}]}
     clean, redactions = pii.redact_json(value)
     assert clean == {
-        "a@b.org": ["[REDACTED:EMAIL]", {"note": "call [REDACTED:PHONE]", "n": 7, "ok": True, "none": None}]
+        "[REDACTED:EMAIL]": ["[REDACTED:EMAIL]", {"note": "call [REDACTED:PHONE]", "n": 7, "ok": True, "none": None}]
     }
-    assert redactions == (Redaction("EMAIL", 1), Redaction("PHONE", 1))
+    assert redactions == (Redaction("EMAIL", 2), Redaction("PHONE", 1))
     assert value["a@b.org"][0] == "c@d.org"
+
+
+def test_keys_that_become_the_same_keep_their_values() -> None:
+    value = {"a@b.org": 1, "c@d.org": 2, "[REDACTED:EMAIL]": 3, "e@f.org": 4, "[REDACTED:EMAIL]_3": 5}
+    clean, _ = pii.redact_json(value)
+    assert isinstance(clean, dict)
+    assert clean == {
+        "[REDACTED:EMAIL]_2": 1,
+        "[REDACTED:EMAIL]_4": 2,
+        "[REDACTED:EMAIL]": 3,
+        "[REDACTED:EMAIL]_5": 4,
+        "[REDACTED:EMAIL]_3": 5,
+    }
 
 
 def test_json_announcement_without_value_is_rejected() -> None:

@@ -9,13 +9,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from service.domain.text import CleanText, Redaction
 from service.errors import PiiRejected
-from service.language.pii import accounts, addresses, announcements, blocks, cards, credentials, names, phones, tokens
+from service.language.pii import (
+    accounts,
+    addresses,
+    announcements,
+    blocks,
+    cards,
+    credentials,
+    folding,
+    names,
+    phones,
+    tokens,
+)
 from service.language.pii.findings import PASSWORD, Finding, settle
 from service.language.pii.values import stands_for_something
+
+# Words in small letters hold no secret, and nearly all keys are such.
+_PLAIN_KEY = re.compile(r"[a-z_]{0,40}")
 
 # A placeholder changes the words around it and may uncover a second finding; two rounds have always sufficed.
 _MAX_ROUNDS = 4
@@ -30,7 +45,13 @@ class Redacted:
 
 
 def find(text: str) -> tuple[Finding, ...]:
-    """Spans that must not be stored, ascending, without overlap; placeholders are never part of one."""
+    """Spans that must not be stored, ascending, without overlap; placeholders are never part of one. Look-alikes count
+    as what they look like."""
+    plain, places = folding.folded(text)
+    return folding.unfolded(_find(plain), places)
+
+
+def _find(text: str) -> tuple[Finding, ...]:
     found = [*blocks.find(text), *tokens.find(text), *credentials.find(text), *addresses.find(text)]
     if any(map(str.isdigit, text)):
         numbers = settle(text, [*cards.find(text), *accounts.find(text)])
@@ -45,27 +66,33 @@ def redact(text: str) -> Redacted:
 
 
 def redact_json(value: object) -> tuple[object, tuple[Redaction, ...]]:
-    """A copy of nested dicts and lists with every string redacted; keys stay, and numbers under a harmless key.
+    """A copy of nested dicts and lists with every string and every key redacted; numbers under a harmless key stay.
 
     The key counts as context: what stands under "password" is replaced as a whole. Raises PiiRejected like `redact`,
-    except that a credential word by itself is taken for a name ({"topic": "password"}).
+    except that a credential word by itself is taken for a name ({"topic": "password"}). Keys that become the same are
+    numbered, so that no value is lost.
     """
     counts: Counter[str] = Counter()
     return _walk(value, counts, ""), _listed(counts)
 
 
 def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
-    """`context` goes before the text while looking and is never part of the answer."""
     counts: Counter[str] = Counter()
+    text = _cut(text, context, counts)
+    if announcements.is_unbounded(text, bare=bare):
+        raise PiiRejected("The text announces a credential that cannot be cut out; send it without.")
+    return Redacted(CleanText(text), _listed(counts))
+
+
+def _cut(text: str, context: str, counts: Counter[str]) -> str:
+    """`context` goes before the text while looking and is never part of the answer."""
     for _ in range(_MAX_ROUNDS):
         found = _after(len(context), find(context + text))
         if not found:
             break
         counts.update(item.label for item in found)
         text = _replaced(text, found)
-    if announcements.is_unbounded(text, bare=bare):
-        raise PiiRejected("The text announces a credential that cannot be cut out; send it without.")
-    return Redacted(CleanText(text), _listed(counts))
+    return text
 
 
 def _after(offset: int, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -98,16 +125,28 @@ def _listed(counts: Counter[str]) -> tuple[Redaction, ...]:
 
 def _walk(value: object, counts: Counter[str], key: str) -> object:
     if isinstance(value, dict):
-        return {name: _walk(item, counts, str(name)) for name, item in value.items()}
+        return _walk_object(value, counts)
     if isinstance(value, list | tuple):
         return [_walk(item, counts, key) for item in value]
     if isinstance(value, str):
         return _clean_string(value, counts, key)
     if isinstance(value, int) and not isinstance(value, bool):
-        clean = _redact(str(value), context=_context(key), bare=False)
-        counts.update({item.label: item.count for item in clean.redactions})
-        return clean.text if clean.redactions else value
+        number = _redact(str(value), context=_context(key), bare=False)
+        counts.update({item.label: item.count for item in number.redactions})
+        return number.text if number.redactions else value
     return value
+
+
+def _walk_object(value: Mapping[str, object], counts: Counter[str]) -> dict[str, object]:
+    clean: dict[str, object] = {}
+    used: Counter[str] = Counter()
+    for name, item in value.items():
+        key = redacted = name if _PLAIN_KEY.fullmatch(name) else _cut(name, "", counts)
+        while key != name and (key in clean or key in value):  # two keys that became one are numbered
+            used[redacted] += 1
+            key = f"{redacted}_{used[redacted] + 1}"
+        clean[key] = _walk(item, counts, name)
+    return clean
 
 
 def _clean_string(value: str, counts: Counter[str], key: str) -> str:

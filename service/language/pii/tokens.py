@@ -1,8 +1,6 @@
 """Keys recognised by their own shape, whatever stands around them.
 
-Vendors print a prefix on their tokens so that leaks can be found; the table lists prefix, alphabet and least length
-as the vendors' pages give them, with the minimum a little short so that a truncated paste is caught too. A candidate
-must still carry a digit and some disorder: `ghp_xxxxxxxx` in a manual is no secret.
+`vendor_keys.py` has the shapes. A candidate must still have some disorder: `ghp_xxxxxxxx` in a manual is no secret.
 
 All patterns run over long unbroken runs only, which ordinary prose hardly has. Quantifiers are possessive or bounded,
 so that no text can make them slow.
@@ -11,182 +9,32 @@ so that no text can make them slow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from service.language.pii.findings import API_KEY, Finding
 from service.language.pii.values import entropy_bits
-
-_WORD = "[A-Za-z0-9]"
-_URL = r"[\w-]"
-_HEX = "[0-9a-fA-F]"
-_B64 = "[A-Za-z0-9+/=_-]"
-_UUID = f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
-
-# prefix, alphabet, least number of characters after the prefix
-_PREFIXED: tuple[tuple[str, str, int], ...] = (
-    # source hosting, build and packages
-    (r"gh[opusr]_", _WORD, 30),
-    (r"github_pat_", r"\w", 30),
-    (r"gl(?:pat|dt|cbt|ptt|ft|imt|agent|soat|oas|rt|rtr|ffct|wt)-", r"[\w.-]", 16),
-    (r"GR1348941", _URL, 18),
-    (r"npm_", _WORD, 30),
-    (r"pypi-", _URL, 50),
-    (r"rubygems_", _HEX, 40),
-    (r"CLOJARS_", _WORD, 50),
-    (r"dckr_(?:pat|oat)_", _URL, 20),
-    (r"ATATT3|ATCTT3|ATBB", _B64, 24),
-    (r"cmVmd", _WORD, 50),
-    (r"AKC", _WORD, 10),
-    (r"AP\d", _WORD, 8),
-    (r"sq[upa]_", _HEX, 40),
-    (r"sgp_(?:local_|[0-9a-fA-F]{16}_)?", _HEX, 40),
-    (r"sntry[su]_", _B64, 40),
-    (r"pul-", _HEX, 40),
-    (r"API-", "[A-Z0-9]", 25),
-    (r"pnu_", _WORD, 32),
-    (r"(?:snyk|sonar|codecov|circleci|CCIPAT|bkua)_", _WORD, 30),
-    # clouds and hosts
-    (r"(?:AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA)", "[A-Z0-9]", 16),
-    (r"ABSK|bedrock-api-key-", _B64, 60),
-    (r"amzn\.mws\.", "[0-9a-f-]", 36),
-    (r"AIza", _URL, 33),
-    (r"ya29\.", r"[\w.-]", 20),
-    (r"GOCSPX-", _URL, 20),
-    (r"1//0[a-z0-9]?", _URL, 30),
-    (r"LTAI", _WORD, 16),
-    (r"AKID", _WORD, 28),
-    (r"AQVN", _URL, 32),
-    (r"YC", _URL, 38),
-    (r"do[opr]_v1_", _HEX, 40),
-    (r"HRKU-", _URL, 30),
-    (r"dapi", _HEX, 32),
-    (r"hv[sbr]\.", _URL, 20),
-    (r"v1\.0-", "[0-9a-f-]", 60),
-    (r"fo1_|fm1[ar]_|fm2_", _B64, 30),
-    (r"nf[pucbo]_", _WORD, 30),
-    (r"rnd_", _WORD, 24),
-    (r"vc[pkiar]_", _WORD, 24),
-    (r"sha256~", _URL, 40),
-    (r"tk-us-", _URL, 40),
-    (r"dnkey-", _URL, 40),
-    (r"pscale_(?:tkn|pw|oauth)_", r"[\w=.-]", 30),
-    (r"sbp_|e2b_", _HEX, 40),
-    (r"sb_secret_", _URL, 20),
-    (r"napi_", _WORD, 40),
-    (r"4b1d", _WORD, 38),
-    (r"dp\.(?:pt|st|ct|sa|scim|audit)\.", r"[\w.-]", 38),
-    (r"ops_eyJ", _B64, 100),
-    (r"HCP[A-Z0-9]{0,4}_", _WORD, 30),
-    (r"s-s4t2(?:ud|af)-", _HEX, 60),
-    (r"AGE-SECRET-KEY-1", "[A-Z0-9]", 50),
-    # models and search
-    (r"sk-(?:proj|svcacct|admin|None|or-v1|lf|ant-[a-z0-9]{3,8})-", _URL, 20),
-    (r"sk-", _WORD, 20),
-    (r"sess-", _WORD, 38),
-    (r"(?:hf|api_org)_", _WORD, 30),
-    (r"pplx-", _WORD, 40),
-    (r"gsk_", _WORD, 40),
-    (r"r8_", _WORD, 35),
-    (r"xai-", _WORD, 60),
-    (r"nvapi-", _URL, 50),
-    (r"csk-", _WORD, 40),
-    (r"pa-", _URL, 40),
-    (r"lsv2_(?:pt|sk)_", r"\w", 30),
-    (r"pcsk_", r"\w", 40),
-    (r"jina_", r"\w", 40),
-    (r"tvly-", _URL, 24),
-    (r"fc-", _HEX, 32),
-    (r"aio_", _WORD, 26),
-    # chat, mail and telephony
-    (r"xox[abeoprscd](?:\.xox[abp])?-", _URL, 14),
-    (r"xapp-\d-", _URL, 20),
-    (r"SG\.[\w-]{14,40}\.", _URL, 20),
-    (r"(?:pub)?key-", "[0-9a-f]", 32),
-    (r"SK|AC", "[0-9a-f]", 32),
-    (r"xkeysib-|xsmtpsib-", "[a-zA-Z0-9-]", 50),
-    # payment and shops
-    (r"(?:sk|rk|pk)_(?:live|test|prod)_", _WORD, 10),
-    (r"whsec_", _B64, 24),
-    (r"shp(?:at|ca|pa|ss|tka|ua)_", _WORD, 28),
-    (r"sq0(?:atp|csp|idp)-", _URL, 20),
-    (r"EAAA", _B64, 50),
-    (r"EAA[CM]", _WORD, 90),
-    (r"EZ[AT]K", _WORD, 50),
-    (r"FLW(?:SECK|PUBK)(?:_TEST)?-", "[A-Za-z0-9-]", 12),
-    (r"duffel_(?:live|test)_", r"[\w=-]", 40),
-    (r"shippo_(?:live|test)_", _HEX, 36),
-    (r"live_", r"[\w=-]", 35),
-    (r"access_token\$(?:production|sandbox)\$", r"[\w$]", 30),
-    # everything else
-    (r"(?:sdk|mob|api)-(?=" + _UUID + ")", "[0-9a-f-]", 36),
-    (r"pat-(?:na|eu)\d-", "[0-9a-f-]", 36),
-    (r"access-(?:sandbox|development|production)-", "[0-9a-f-]", 36),
-    (r"NR(?:AK|II|JS|AL|RA)-", _URL, 19),
-    (r"dt0[a-z]\d{2}\.[A-Z0-9]{20,28}\.", "[A-Z0-9]", 50),
-    (r"lin_(?:api|oauth)_", _WORD, 32),
-    (r"PMAK-[0-9a-f]{20,28}-", "[0-9a-f]", 30),
-    (r"p8e-", _WORD, 32),
-    (r"ntn_", _WORD, 40),
-    (r"secret_", _WORD, 40),
-    (r"tfp_", r"[\w.=-]", 50),
-    (r"gl(?:sa|c)_", r"[\w+/=]", 32),
-    (r"eyJrIjoi", _B64, 60),
-    (r"fig[dou]_", _URL, 36),
-    (r"fio-u-", _URL, 60),
-    (r"ico-", _WORD, 32),
-    (r"endr\+", _WORD, 16),
-    (r"CFPAT-", _URL, 40),
-    (r"ph[cx]_", _WORD, 40),
-    (r"rdme_", _WORD, 60),
-    (r"sm_(?:pat|sat|aat)_", _WORD, 16),
-    (r"(?:pat|sat)\.[\w-]{20,24}\.[0-9a-f]{24}\.", _WORD, 18),
-    (r"sl\.", _URL, 100),
-    (r"pat[A-Za-z0-9]{14}\.", "[0-9a-f]", 60),
-    (r"[sp]k\.(?:eyJ)?", r"[\w-]", 40),
-    (r"ZXlK|ZXlB|ZXdv", _B64, 60),
-    (r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.", r"[\w.+/=-]", 40),
-    (r"t1\.[\w-]{2,400}=*\.", _B64, 80),
-    (r"access_key_|secret_key_|api_key_|apikey_|token_", _WORD, 24),
-    # the custom of `<vendor>_live_<body>`, started by Stripe
-    (r"[a-z]{2,12}_(?:live|test|prod|sandbox)_", _WORD, 20),
-)
-
-# Formats without a telling prefix: the whole shape is the sign.
-_SHAPES: tuple[str, ...] = (
-    r"(?:eyJ|eyA|ewo)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w+/=-]*+)?",  # JWT, with or without signature
-    r"\d{8,10}:A[A-H][\w-]{33}(?![\w-])",  # Telegram bot
-    r"[MNO][\w-]{23,27}\.[\w-]{6,7}\.[\w-]{27,42}",  # Discord bot
-    r"[0-9a-f]{32}-us\d{1,2}(?!\w)",  # Mailchimp
-    r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])",  # Mailgun
-    rf"A3-[A-Z0-9]{{6}}-{_WORD}{{5,11}}(?:-{_WORD}{{5}}){{3,4}}(?!\w)",  # 1Password secret key
-    rf"{_WORD}{{6}}_{_WORD}{{29}}_mmk",  # MaxMind
-    rf"{_WORD}{{14}}\.atlasv1\.[\w=-]{{40,}}+",  # Terraform Cloud
-    r"[\w~.]{3}[0-9]Q~[\w~.-]{30,}+",  # Azure AD client secret
-    r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[\w/+-]{20,}+",
-    r"(?:https?://)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/[\w-]{20,}+",
-    r"[\w-]{1,60}\.webhook\.office\.com/webhookb2/[\w@/-]{60,}+",
-    r"(?:https?://)?hooks\.zapier\.com/hooks/catch/[\w/]{8,}+",
-    r"A{20,22}[A-Za-z0-9%]{80,}+",  # Twitter bearer
-    r"(?<=_gitlab_session=)[0-9a-f]{32}",
-    r"(?<=CONTRIBSYS__COM=)[0-9a-f]{8}:[0-9a-f]{8}",  # Sidekiq
-    r"softlayer\.com/soap/v3(?:\.1)?/[a-z0-9]{64}",
-    r"(?<=[?&]sig=)[\w%+/=-]{30,}+",  # Azure shared access signature
-)
+from service.language.pii.vendor_keys import COMMON_PREFIXES, PREFIXED, SHAPES
 
 # A run of token characters; anything shorter cannot be one of the above.
 _RUN = re.compile(r"""[^\s"'`<>(){}\[\],;|\\]{16,}+""")
-_TOKEN = re.compile(
-    r"(?<![A-Za-z0-9])(?=[A-Za-z0-9_~.%])(?:"
-    + "|".join([*_SHAPES, *(f"(?:{prefix}){chars}{{{least},}}+" for prefix, chars, least in _PREFIXED)])
-    + ")",
-    re.ASCII,
-)
+
+
+def _any_of(prefixed: Iterable[tuple[str, str, int]]) -> re.Pattern[str]:
+    forms = [*SHAPES, *(f"(?:{prefix}){chars}{{{least},}}+" for prefix, chars, least in prefixed)]
+    return re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z0-9_~.%])(?:" + "|".join(forms) + ")", re.ASCII)
+
+
+_TELLING = _any_of(PREFIXED)
+_TOKEN = _any_of([*PREFIXED, *COMMON_PREFIXES])
+# Azure shared access: the parameter before it says what it is, and the run it ends may be long.
+_SIGNATURE = re.compile(r"[?&]sig=([\w%+/=-]{30,}+)", re.ASCII)
 # test_returns_201_when_nothing_changed: four words and more are a name, not a key.
 _SPOKEN = re.compile(
     r"(?:(?:[a-z]+\d{0,2}|[A-Z]+\d{0,2}|[A-Z][a-z]+|\d{1,4}[a-z]{0,2})[_.-]){3,}(?:[a-z]+|[A-Z]+|[A-Z][a-z]+|\d{1,4}[a-z]{0,2})$"
 )
-_AWS_ID = re.compile(r"A(?:KIA|SIA|BIA)[A-Z0-9]{16}")
+_AWS_ID = re.compile(r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}")
 _AWS_SECRET = re.compile(r"(?<![\w/+=])[A-Za-z0-9/+]{40}(?![\w/+=])")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*")
 _AWS_REACH_CHARS = 300  # how far a secret stands from its access key id in a credentials file or a table
 
 # Below this a body is a mask, a run or a filler. Real tokens of 20 characters have 3.5 to 4.3 bits.
@@ -194,24 +42,51 @@ _MIN_BITS = 2.6
 
 
 def find(text: str) -> Iterator[Finding]:
-    """Keys that vendors have made recognisable, and AWS secrets near their key id."""
+    """Keys that vendors have made recognisable, AWS secrets near their key id, and signatures of addresses."""
+    for found in _shaped(text, _TOKEN):
+        yield found
+        yield from _aws_secrets(text, found)
+    if "sig=" in text:
+        for match in _SIGNATURE.finditer(text):
+            yield Finding(match.start(1), match.end(1), API_KEY)
+
+
+def find_telling(name: str) -> Iterator[Finding]:
+    """Only keys whose prefix or shape nothing else has."""
+    yield from _shaped(name, _TELLING)
+
+
+def _shaped(text: str, pattern: re.Pattern[str]) -> Iterator[Finding]:
     for run in _RUN.finditer(text):
-        for match in _TOKEN.finditer(text, run.start(), run.end()):
-            if _is_disordered(match.group()):
+        for match in pattern.finditer(text, run.start(), run.end()):
+            if _is_disordered(match.group()) and not _is_within_base64(text, match.start()):
                 yield Finding(match.start(), match.end(), API_KEY)
-                yield from _aws_secrets(text, match.group(), match.end())
+
+
+def _is_within_base64(text: str, start: int) -> bool:
+    """Whether it goes on what is Base64 already: in a long picture every short prefix occurs by chance."""
+    if text[max(0, start - 1) : start] not in ("+", "/"):
+        return False
+    before = text[max(0, start - 40) : start]
+    return _BASE64.fullmatch(before) is not None and len(before) == 40 and _is_mixed(before)
+
+
+def _is_mixed(text: str) -> bool:
+    return all(sum(map(kind, text)) >= 3 for kind in (str.isupper, str.islower, str.isdigit))
 
 
 def _is_disordered(token: str) -> bool:
+    if _AWS_ID.fullmatch(token):  # base 32: one in thirty has no digit
+        return entropy_bits(token[4:]) >= _MIN_BITS
     body = token[4:400]
     varied = any(map(str.isdigit, body)) or (any(map(str.isupper, body)) and any(map(str.islower, body)))
     return varied and entropy_bits(body) >= _MIN_BITS and not _SPOKEN.match(token[:400])
 
 
-def _aws_secrets(text: str, token: str, end: int) -> Iterator[Finding]:
-    if not _AWS_ID.fullmatch(token):
+def _aws_secrets(text: str, found: Finding) -> Iterator[Finding]:
+    if not _AWS_ID.fullmatch(text, found.start, found.end):
         return
-    for match in _AWS_SECRET.finditer(text, end, min(len(text), end + _AWS_REACH_CHARS)):
+    for match in _AWS_SECRET.finditer(text, found.end, min(len(text), found.end + _AWS_REACH_CHARS)):
         body = match.group()
         if any(map(str.isdigit, body)) and any(map(str.isupper, body)) and any(map(str.islower, body)):
             yield Finding(match.start(), match.end(), API_KEY)

@@ -1,0 +1,123 @@
+"""Keys by the formats that vendors publish are found in sentences, and what only looks generated is left alone."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Callable
+
+import pytest
+
+from service.language import pii
+from tests.language.vendor_grammars import SHAPES, samples
+
+WRAPPED = frozenset({"Azure storage", "Azure service bus", "Azure shared access"})
+"""Only a part of the value is the secret: the last one."""
+
+
+def kept(shape: str, value: str, text: str) -> bool:
+    """Whether enough of the value is left in the redacted text to be of use."""
+    clean = pii.redact(text).text
+    return value[-20:-4] in clean or (shape not in WRAPPED and value[: len(value) // 2] in clean)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_of_two_hundred_keys_at_least_all_but_two_are_found(shape: str) -> None:
+    left = [value for value, text in samples(shape) if kept(shape, value, text)]
+    assert len(left) <= 2, left[:3]
+
+
+COMMON = frozenset({"Mailgun", "Replicate"})
+"""Begin like ids of applications do, so ids may begin like them."""
+
+
+@pytest.mark.parametrize("shape", sorted(SHAPES.keys() - WRAPPED - COMMON))
+def test_no_name_may_hold_them(shape: str) -> None:
+    passed = [value for value, _ in samples(shape, 20) if not pii.holds_secret(f"chat {value}")]
+    assert passed == []
+
+
+CHANCE = random.Random(5)
+
+
+def digits(count: int) -> str:
+    return str(CHANCE.randrange(10 ** (count - 1), 10**count))
+
+
+def hexadecimal(count: int) -> str:
+    return CHANCE.randbytes(count // 2).hex()
+
+
+NAMES: dict[str, Callable[[], str]] = {
+    "uuid": lambda: f"{hexadecimal(8)}-{hexadecimal(4)}-7{hexadecimal(4)[1:]}-a{hexadecimal(4)[1:]}-{hexadecimal(12)}",
+    "prefixed uuid": lambda: f"session-{NAMES['uuid']()}",
+    "git commit": lambda: hexadecimal(40),
+    "md5": lambda: hexadecimal(32),
+    "sha256": lambda: f"sha256:{hexadecimal(64)}",
+    "auth0": lambda: f"auth0|{hexadecimal(24)}",
+    "google": lambda: f"google-oauth2|{digits(21)}",
+    "number": lambda: digits(CHANCE.choice([6, 8, 10])),
+    "snowflake": lambda: "1" + digits(17),
+    "mail": lambda: f"ana.{digits(3)}@example.org",
+    "telephone": lambda: f"+4917{digits(8)}",
+    "chat of Slack": lambda: f"T{digits(8)}:C0{digits(8)}:1700000000.{digits(6)}",
+    "thread": lambda: f"thread_{hexadecimal(24)}",
+    "live": lambda: f"conv_live_{hexadecimal(24)}",
+    "order": lambda: f"ORD-2026-{digits(7)}",
+    "ulid": lambda: "01" + "".join(CHANCE.choices("0123456789ABCDEFGHJKMNPQRSTVWXYZ", k=24)),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_usual_ids_are_taken(kind: str) -> None:
+    refused = [name for name in (NAMES[kind]() for _ in range(200)) if pii.holds_secret(name)]
+    assert refused == []
+
+
+@pytest.mark.parametrize("kind", ["uuid", "git commit", "md5", "sha256", "order", "ulid"])
+def test_what_only_looks_generated_stays(kind: str) -> None:
+    for name in (NAMES[kind]() for _ in range(200)):
+        text = f"It is {name}, as you know."
+        assert pii.redact(text).text == text
+
+
+def test_a_picture_in_base64_stays() -> None:
+    body = base64.b64encode(random.Random(3).randbytes(150_000)).decode()
+    lines = "\n".join(body[at : at + 76] for at in range(0, len(body), 76))
+    for text in (f"data:image/png;base64,{body}", lines):
+        assert pii.find(text) == ()
+
+
+AWS = "AKIAQ7ZR2LMX4VKP5TNB"
+LOOK_ALIKES = [
+    ("full width", "４１１１ １１１１ １１１１ １１１１"),
+    ("unseen joiners", "4111\u200b1111\u200b1111\u200b1111"),
+    ("soft hyphens", "AK\u00adIAQ7ZR2LMX4VKP5TNB"),
+    ("hyphens that do not break", "sk\u2011proj\u2011" + "a8Kq2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uEo0iQw"),
+    ("Cyrillic letters", "\u0410KI\u0410Q7ZR2LMX4VKP5TNB"),
+    ("Greek letters", "\u0391K\u0399\u0391Q7ZR2LMX4VKP5TNB"),
+    ("styled letters", "".join(chr(0x1D5A0 + ord(each) - 65) if each > "9" else each for each in AWS)),
+    ("full width mail", "ana＠example．org"),
+    ("marks of direction", "\u202eAKIAQ7ZR2LMX4VKP5TNB\u202c"),
+    ("own key", "l\u043ex_" + "a8Kq2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uEo0iQw7Zr"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "value"), LOOK_ALIKES, ids=[kind for kind, _ in LOOK_ALIKES])
+def test_look_alikes_are_found_and_cut_out_where_they_are(kind: str, value: str) -> None:
+    clean = pii.redact(f"Die Größe … \u200bist {value}, naïve Ωmega.").text
+    assert clean.startswith("Die Größe … \u200bist ")
+    assert clean.endswith(", naïve Ωmega.")
+    assert "[REDACTED:" in clean
+    assert len(clean) < 75
+    assert value.strip("\u202e\u202c") not in clean
+
+
+def test_text_in_other_letters_stays() -> None:
+    for text in (
+        "Мама мыла раму в 2024 году, и это стоило 1500 рублей.",
+        "Η Αθήνα έχει 664.046 κατοίκους από το 2011.",
+        "会議は２０２４年３月５日の午前１０時からです。",
+        "👨\u200d👩\u200d👧 on 12² m²",
+    ):
+        assert pii.redact(text).text == text
