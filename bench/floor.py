@@ -136,7 +136,7 @@ def _insert(table: str, columns: Sequence[str]) -> str:
 
 
 async def _connect(database: str, *, role: str | None) -> asyncpg.Connection[Any]:
-    settings = connect_arguments(Access(database, role))["server_settings"]
-    connection = await asyncpg.connect(database, server_settings=settings)
+    settings = connect_arguments(Access(database))["server_settings"]
+    connection = await asyncpg.connect(database, server_settings=settings | ({"role": role} if role else {}))
     await register_vector(connection)
     return connection

@@ -23,11 +23,13 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import text
 
+from bench.superuser import SUPERUSER, login_url, trusting
 from service.db import migrate
-from service.db.engine import Database, find_access
+from service.db.engine import Database
 from service.db.jobs import queue
 from service.db.jobs.queue import FIRST_LANE, Wakeup
-from service.db.roles import APP, WORKER
+from service.db.rights import find_access
+from service.db.roles import APP, OWNER, WORKER
 from service.domain.job import Ending, Job, JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs.loop import Worker
@@ -201,12 +203,12 @@ def app_url(database: Database) -> str:
 
 
 async def open_database(url: str, role: str) -> Database:
-    access = await find_access(url, wanted_role=role, own_login=False, pooled=False)
+    access = await find_access(login_url(url, role), wanted_role=role, pooled=False)
     return Database.open(access, pool_size=12, pool_timeout_s=30, statement_timeout_s=120)
 
 
 async def measure(url: str, count: int) -> None:
-    await migrate.upgrade_async(url, SETTINGS)
+    await migrate.upgrade_async(login_url(url, OWNER), SETTINGS)
     app, worker = await open_database(url, APP), await open_database(url, WORKER)
     # these tasks use no embedder
     res = Resources(worker, cast(Any, None), 1, None, SETTINGS, Wakeup(url))
@@ -241,8 +243,11 @@ def main() -> None:
     if options.url:
         asyncio.run(measure(options.url, options.jobs))
         return
-    with tempfile.TemporaryDirectory(prefix="loxodon-bench-") as folder, EmbeddedPostgres(Path(folder)) as server:
-        asyncio.run(measure(server.url(), options.jobs))
+    with (
+        tempfile.TemporaryDirectory(prefix="loxodon-bench-") as folder,
+        EmbeddedPostgres(Path(folder), settings=trusting(Path(folder))) as server,
+    ):
+        asyncio.run(measure(server.url(SUPERUSER), options.jobs))
 
 
 if __name__ == "__main__":

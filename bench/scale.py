@@ -40,8 +40,10 @@ from bench.clients import Client
 from bench.numbers import mean, percentile, table
 from bench.scale_data import SHARES, Sources
 from bench.scale_store import Store
+from bench.superuser import login_url
 from service.db import scopes
-from service.db.engine import Database, driver, find_access
+from service.db.engine import Database, driver
+from service.db.rights import find_access
 from service.db.roles import APP
 from service.db.search import approximate, candidates, exact, term_statistics, visibility
 from service.db.search.plan import Candidates, SearchPlan
@@ -124,7 +126,7 @@ async def find(database: Database, plan: SearchPlan, scope_rows: int) -> Candida
 
 @asynccontextmanager
 async def application(store: Store) -> AsyncIterator[Database]:
-    access = await find_access(store.url, wanted_role=APP, own_login=False, pooled=False)
+    access = await find_access(login_url(store.url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=1, pool_timeout_s=10, statement_timeout_s=600)
     async with database.begin(store.workspace) as session:
         counted = await session.scalar(text("SELECT count(*) FROM term_stat"))

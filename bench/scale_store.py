@@ -16,9 +16,11 @@ from pathlib import Path
 from uuid import UUID
 
 from bench import scale_data
+from bench.superuser import SUPERUSER, login_url, trusting
 from service.db import generations, migrate
-from service.db.engine import Database, find_access
-from service.db.roles import APP
+from service.db.engine import Database
+from service.db.rights import find_access
+from service.db.roles import APP, MIGRATE_LOGIN
 from service.db.tenants import keys
 from service.launch.postgres import EmbeddedPostgres
 from service.providers.choose import embedder_model
@@ -61,17 +63,17 @@ def opened(size: int) -> Iterator[Store]:
     if not note.exists():
         _build(size, folder, note)
     kept = json.loads(note.read_text())
-    with EmbeddedPostgres(folder, settings=SERVER) as server:
-        migrate.upgrade(server.url(), Settings.from_env({}))
-        yield Store(server.url(), UUID(kept["workspace"]), kept["key"], size, kept["took"])
+    with EmbeddedPostgres(folder, settings=SERVER | trusting(folder)) as server:
+        migrate.upgrade(server.url(MIGRATE_LOGIN), Settings.from_env({}))
+        yield Store(server.url(SUPERUSER), UUID(kept["workspace"]), kept["key"], size, kept["took"])
 
 
 def _build(size: int, folder: Path, note: Path) -> None:
     settings = Settings.from_env({})
     print(f"Building {size:,} memories in {folder} ...", flush=True)
-    with EmbeddedPostgres(folder, settings=SERVER | LOADING) as server:
-        url = server.url()
-        migrate.upgrade(url, settings)
+    with EmbeddedPostgres(folder, settings=SERVER | LOADING | trusting(folder)) as server:
+        url = server.url(SUPERUSER)
+        migrate.upgrade(server.url(MIGRATE_LOGIN), settings)
         found = scale_data.sources(FOLDER)
         store = asyncio.run(_fill(url, settings, size, found))
         note.write_text(json.dumps(asdict(store), default=str, indent=1))
@@ -80,7 +82,7 @@ def _build(size: int, folder: Path, note: Path) -> None:
 async def _fill(url: str, settings: Settings, size: int, found: scale_data.Sources) -> Store:
     await generations.record_first(url, embedder_model(settings), settings.embedding_dim)
     database = Database.open(
-        await find_access(url, wanted_role=APP, own_login=False, pooled=False), pool_size=1, pool_timeout_s=10
+        await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=1, pool_timeout_s=10
     )
     issued = await keys.create_workspace(database, f"scale {size}", rights=keys.EVERY_RIGHT)
     await database.close()

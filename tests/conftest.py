@@ -18,10 +18,12 @@ from uuid import UUID
 import hypothesis
 import pytest
 
+from bench.superuser import SUPERUSER, login_url, trusting
 from service.db import generations, migrate
-from service.db.engine import Access, Database, find_access
+from service.db.engine import Access, Database
 from service.db.jobs.queue import Wakeup
-from service.db.roles import APP, WORKER
+from service.db.rights import find_access
+from service.db.roles import APP, OWNER, WORKER
 from service.db.tenants import keys
 from service.launch.postgres import EmbeddedPostgres
 from service.resources import Resources, cached
@@ -48,10 +50,10 @@ def owner_url(settings: Settings) -> Iterator[str]:
     """A migrated database, as its superuser. Not durable: tests that kill Postgres start a server of their own."""
     with tempfile.TemporaryDirectory(prefix="loxodon-tests-") as folder:
         fast = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "100"}
-        server = EmbeddedPostgres(Path(folder), settings=fast)
-        url = server.start().url()
+        server = EmbeddedPostgres(Path(folder), settings=fast | trusting(Path(folder)))
+        url = server.start().url(SUPERUSER)
         try:
-            migrate.upgrade(url, settings)
+            migrate.upgrade(login_url(url, OWNER), settings)
             asyncio.run(generations.record_first(url, AngleEmbedder.model, DIMENSION))
             yield url
         finally:
@@ -59,7 +61,8 @@ def owner_url(settings: Settings) -> Iterator[str]:
 
 
 async def open_as(url: str, role: str) -> AsyncIterator[Database]:
-    access: Access = await find_access(url, wanted_role=role, own_login=False, pooled=False)
+    """`url`: the superuser's."""
+    access: Access = await find_access(login_url(url, role), wanted_role=role, pooled=False)
     database = Database.open(access, pool_size=20, pool_timeout_s=30)
     yield database
     await database.close()

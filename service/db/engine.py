@@ -18,7 +18,7 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 import sqlalchemy.exc
-from sqlalchemy import event, text
+from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from service.db import roles, vectors
@@ -76,11 +76,9 @@ def in_transaction() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a process connects: `url` for SQLAlchemy, the role to take (None: the login's), and whether through a pooler
-    in transaction mode."""
+    """How a process connects: `url` for SQLAlchemy, and whether through a pooler in transaction mode."""
 
     url: str
-    role: str | None
     pooled: bool = False
 
 
@@ -304,48 +302,8 @@ def connect_arguments(access: Access) -> dict[str, Any]:
             "prepared_statement_cache_size": 0,
             "prepared_statement_name_func": lambda: "",
         }
-    settings: Mapping[str, str] = {"application_name": "loxodon", **roles.SESSION_SETTINGS}
     return {
-        "server_settings": {**settings, **({"role": access.role} if access.role else {})},
+        "server_settings": {"application_name": "loxodon", **roles.SESSION_SETTINGS},
         "max_cached_statement_lifetime": MAX_PREPARED_S,
         "max_cacheable_statement_size": MAX_PREPARED_CHARS,
     }
-
-
-async def find_access(url: str, *, wanted_role: str, own_login: bool, pooled: bool) -> Access:
-    """How to connect with `url`: as its login, or as `wanted_role` where the login is the owner or a superuser.
-
-    `own_login`: the owner has a URL of its own, so this one must do as it is. Raises SchemaMismatch for a database that
-    was never migrated, StoreUnavailable when the resulting role must not serve requests
-    (docs/decisions/002-row-level-security.md).
-    """
-    engine = create_async_engine(url, connect_args={"timeout": 10}, pool_size=1)
-    try:
-        with translated_errors():
-            async with engine.connect() as session:
-                privileged = await session.scalar(text(roles.FORBIDDEN))
-                login = await session.scalar(text("SELECT current_user"))
-                may_take = await session.scalar(text(roles.MAY_TAKE), {"wanted": wanted_role})
-                migrated = await session.scalar(text("SELECT to_regprocedure('public.schema_revision()') IS NOT NULL"))
-    finally:
-        await engine.dispose()
-    if not migrated:
-        raise SchemaMismatch(NO_SCHEMA)
-    if privileged and (own_login or pooled):
-        raise StoreUnavailable(
-            f"The database role {login} {privileged}: row-level security would not hold. Use a role that is only a "
-            f"member of {wanted_role}."
-        )
-    if privileged and not may_take:
-        raise StoreUnavailable(
-            f"The database role {login} {privileged} and may not become {wanted_role}: GRANT {wanted_role} TO {login}."
-        )
-    return Access(url, wanted_role if privileged else None, pooled)
-
-
-async def check_role(database: Database) -> None:
-    """Raises StoreUnavailable under a role that row-level security does not hold back."""
-    async with database.read() as session:
-        privileged = await session.scalar(text(roles.FORBIDDEN))
-    if privileged:
-        raise StoreUnavailable(f"The current database role {privileged}: row-level security would not hold.")

@@ -1,7 +1,7 @@
 """Runs the migrations, and says what of the schema autogenerate compares.
 
-`upgrade` makes roles and extension where absent, becomes the owner role and runs Alembic under one lock, so that
-several starting processes wait for each other. docs/upgrades.md
+`upgrade` becomes the owner role and runs Alembic under one lock, so that several starting processes wait for each
+other. Roles and extension are there already (roles.bootstrap_sql). docs/upgrades.md
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from service.db import roles
+from service.db import rights, roles
 from service.errors import SchemaMismatch, StoreUnavailable
 from service.settings import Settings
 
@@ -115,18 +115,18 @@ async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> 
 async def _as_owner(url: str, work: Callable[[Connection], None]) -> None:
     engine = create_async_engine(url, poolclass=NullPool)
     try:
-        async with engine.connect() as connection:
-            await connection.run_sync(_become_owner)
-            await connection.run_sync(work)
-            await connection.commit()
+        with rights.usable(url):
+            async with engine.connect() as connection:
+                await connection.run_sync(_become_owner)
+                await connection.run_sync(work)
+                await connection.commit()
     finally:
         await engine.dispose()
 
 
 def _become_owner(connection: Connection) -> None:
     _check_versions(connection)
-    roles.prepare(connection)
-    connection.commit()
+    rights.check_owner(connection)
     connection.execute(text("SELECT pg_advisory_lock(hashtextextended('loxodon:migrate', 0))"))
     connection.execute(text(f"SET ROLE {roles.OWNER}"))
     connection.commit()

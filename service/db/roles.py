@@ -1,16 +1,30 @@
-"""The three database roles, the settings of their sessions, and which roles may not serve requests.
+"""Roles and logins of the database, the statements that make them, and the settings of their sessions.
 
 `loxodon_owner` owns the schema and its SECURITY DEFINER functions, `loxodon_app` serves requests under row-level
-security, `loxodon_worker` is the app with the few functions that upkeep needs. Roles are cluster-wide: they are made
-when absent and never dropped, because another database of the cluster may use them.
-docs/decisions/002-row-level-security.md
+security, `loxodon_worker` is the app with the few functions that upkeep needs. Each has one login: `loxodon_migrate`,
+`loxodon_api`, `loxodon_jobs`. An administrator makes them with bootstrap_sql(), the service itself makes none.
+docs/decisions/044-logins.md
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, text
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
 
 OWNER, APP, WORKER = "loxodon_owner", "loxodon_app", "loxodon_worker"
+MIGRATE_LOGIN, API_LOGIN, JOBS_LOGIN = "loxodon_migrate", "loxodon_api", "loxodon_jobs"
+LOGINS: Mapping[str, str] = {OWNER: MIGRATE_LOGIN, APP: API_LOGIN, WORKER: JOBS_LOGIN}
+"""The login of each role."""
+
+URL_VARIABLES: Mapping[str, str] = {
+    OWNER: "LOXODON_OWNER_DATABASE_URL",
+    APP: "DATABASE_URL",
+    WORKER: "LOXODON_WORKER_DATABASE_URL",
+}
+"""The environment variable with the URL of each role's login."""
+
+BOOTSTRAP = Path(__file__).parent / "sql" / "bootstrap.sql"
 
 SESSION_SETTINGS = {
     # a generic plan, made after twelve small users, made a big user's search 50 times slower
@@ -24,70 +38,16 @@ SESSION_SETTINGS = {
     "hnsw.ef_search": "400",
     "hnsw.max_scan_tuples": "10000",
 }
-"""Settings of every session. The roles have them too, for poolers that refuse start-up settings."""
-
-CREATE = """
-DO $$
-DECLARE
-    wanted text;
-BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('loxodon:roles', 0));
-    FOREACH wanted IN ARRAY ARRAY['loxodon_owner', 'loxodon_app', 'loxodon_worker'] LOOP
-        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted) THEN
-            EXECUTE format('CREATE ROLE %I NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE', wanted);
-        END IF;
-    END LOOP;
-    IF NOT pg_has_role('loxodon_worker', 'loxodon_app', 'MEMBER') THEN
-        GRANT loxodon_app TO loxodon_worker;
-    END IF;
-    -- From Postgres 16 on the creator of a role administers it but may not become it, and a login that both migrates
-    -- and serves has to become all three.
-    FOREACH wanted IN ARRAY ARRAY['loxodon_owner', 'loxodon_app', 'loxodon_worker'] LOOP
-        IF NOT pg_has_role(wanted, 'SET') AND pg_has_role(wanted, 'MEMBER WITH ADMIN OPTION') THEN
-            EXECUTE format('GRANT %I TO %I', wanted, current_user);
-        END IF;
-    END LOOP;
-END $$
-"""
-
-SCHEMA = """
-DO $$
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector') THEN
-        CREATE EXTENSION vector;
-    END IF;
-    IF NOT has_schema_privilege('loxodon_owner', 'public', 'CREATE') THEN
-        GRANT USAGE, CREATE ON SCHEMA public TO loxodon_owner;
-    END IF;
-    IF NOT has_schema_privilege('loxodon_app', 'public', 'USAGE') THEN
-        GRANT USAGE ON SCHEMA public TO loxodon_app;
-    END IF;
-END $$
-"""
-
-FORBIDDEN = """
-SELECT CASE
-    WHEN r.rolsuper THEN 'is a superuser'
-    WHEN r.rolbypassrls THEN 'bypasses row-level security'
-    WHEN EXISTS (SELECT FROM pg_class c WHERE c.relowner = r.oid AND c.relnamespace = 'public'::regnamespace
-                 AND c.relkind IN ('r', 'p')) THEN 'owns tables'
-    WHEN pg_has_role(r.oid, to_regrole('loxodon_owner')::oid, 'USAGE') THEN 'inherits the owner role'
-    END
-FROM pg_roles r WHERE r.rolname = current_user
-"""
-"""Why the current role must not serve requests, or NULL. No policy applies to these."""
+"""Settings of every session. The logins have them too (bootstrap.sql), for poolers that refuse start-up settings."""
 
 
-MAY_TAKE = "SELECT coalesce(pg_has_role(to_regrole(:wanted)::oid, 'SET'), true)"
-"""Whether the current role may become another one; true while there is no such role, an error of its own."""
+def bootstrap_sql(passwords: Mapping[str, str] = {}) -> str:
+    """The statements that an administrator runs once, with passwords for logins (new_passwords). An empty line follows
+    each statement and stands within none, as a single-user server wants it."""
+    found = [f"ALTER ROLE {login} PASSWORD '{word}';\n" for login, word in passwords.items()]
+    return "\n".join([BOOTSTRAP.read_text(), *found])
 
 
-def prepare(connection: Connection) -> None:
-    """Makes roles, extension and rights that are missing. Needs to be the database's owner, with CREATEROLE unless the
-    roles exist."""
-    connection.execute(text(CREATE))
-    connection.execute(text(SCHEMA))
-    if connection.scalar(text("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")):
-        for role in (APP, WORKER):
-            for name, value in SESSION_SETTINGS.items():
-                connection.execute(text(f"ALTER ROLE {role} SET {name} = '{value}'"))
+def new_passwords() -> dict[str, str]:
+    """A password for each login: 192 random bits."""
+    return {login: secrets.token_urlsafe(24) for login in LOGINS.values()}

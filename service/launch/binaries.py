@@ -36,14 +36,15 @@ def environment() -> dict[str, str]:
     return kept | {"LC_ALL": "C", "LANG": "C"}
 
 
-def call(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Runs a short-lived program; the result holds its exit code and output."""
+def call(command: Sequence[str], *, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs a short-lived program; the result holds its exit code and output. `given`: what it reads."""
     return subprocess.run(
         command,
         check=False,
         env=environment(),
         cwd="/",  # the account may not be able to enter ours
         start_new_session=True,  # Ctrl-C must not reach it and leave a half-made cluster
+        input=given,
         capture_output=True,
         text=True,
         errors="replace",
@@ -56,15 +57,6 @@ def major_version(binaries: Path) -> int:
     if number is None:
         raise LaunchError(f"{binaries / 'postgres'} does not run on this machine.")
     return int(number.group())
-
-
-def psql(binaries: Path, socket_dir: Path, port: int, statement: str) -> str:
-    """The unaligned output of a statement run as superuser. Raises LaunchError with the server's message."""
-    command = [str(binaries / "psql"), "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", str(socket_dir), "-p", str(port)]
-    done = call([*command, "-U", "postgres", "-d", "postgres", "-c", statement])
-    if done.returncode != 0:
-        raise LaunchError(f"Postgres started but refused {statement!r}:\n{tail(done.stderr)}")
-    return done.stdout.strip()
 
 
 def tail(text: str, lines: int = 8) -> str:

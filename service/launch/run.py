@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from service.db.roles import LOGINS, URL_VARIABLES
 from service.launch import data_dir, listener
 from service.launch.data_dir import Ownership, first_key
-from service.launch.postgres import EmbeddedPostgres
+from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import LaunchError
 from service.launch.programs import ChildProcess, PostgresProgram
 from service.launch.supervisor import Stopped, Supervisor
@@ -34,7 +35,8 @@ TAKEOVER_PATIENCE_S = 10.0  # the API of a killed supervisor frees the port once
 DRAIN_MARGIN_S = 5.0  # on top of the API's own limit, before it is killed
 WORKER_STOP_S = 30.0
 WORKER_NICE = 10  # on one machine requests go first; enrichment catches up when it is idle
-OWNER_ONLY = ("LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN")  # not passed to API and worker
+MIGRATE_ONLY = ("LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN", "LOXODON_OWNER_DATABASE_URL")
+WORKER_ONLY = ("LOXODON_WORKER_DATABASE_URL",)
 
 
 def run(settings: Settings, *, reload: bool = False) -> int:
@@ -94,7 +96,8 @@ class _Launcher:
         if not self._supervisor.wait_until(lambda: is_ready(self._url), timeout_s=READY_TIMEOUT_S):
             raise LaunchError(f"The API did not become ready within {READY_TIMEOUT_S:.0f} s ({self._url}/readyz).")
         # not earlier: its imports would take the API's core for two seconds
-        self._start("worker", ["worker", "--nice", str(WORKER_NICE)], env, stop_timeout_s=WORKER_STOP_S)
+        kept = without(env, MIGRATE_ONLY)
+        self._start("worker", ["worker", "--nice", str(WORKER_NICE)], kept, stop_timeout_s=WORKER_STOP_S)
         self._supervisor.mark_ready()
         self._ownership.note("running", self._url)
         say(banner(self._url, key, self._store()))
@@ -106,7 +109,7 @@ class _Launcher:
         say(f"Starting Postgres in {self._folder} …")
         postgres = EmbeddedPostgres(self._folder)
         self._supervisor.start(PostgresProgram(postgres))
-        return embedded_environment(os.environ, postgres.start().url())
+        return embedded_environment(os.environ, postgres.start())
 
     @contextlib.contextmanager
     def _api_behind_gate(self, env: Mapping[str, str]) -> Iterator[None]:
@@ -116,7 +119,8 @@ class _Launcher:
         words = ["api", "--fd", str(descriptor), "--gate", str(reading), *(["--reload"] if self._reload else [])]
         limit_s = self._settings.request_deadline_s + 2 * DRAIN_MARGIN_S
         try:
-            self._start("API", words, env, stop_timeout_s=limit_s, fds=[descriptor, reading])
+            kept = without(env, MIGRATE_ONLY + WORKER_ONLY)
+            self._start("API", words, kept, stop_timeout_s=limit_s, fds=[descriptor, reading])
             yield
         finally:
             os.close(writing)  # the reading end stays open: a restarted API passes the gate at once
@@ -124,8 +128,7 @@ class _Launcher:
     def _start(
         self, name: str, words: Sequence[str], env: Mapping[str, str], *, stop_timeout_s: float, fds: Sequence[int] = ()
     ) -> None:
-        kept = {variable: value for variable, value in env.items() if variable not in OWNER_ONLY}
-        self._supervisor.start(ChildProcess(name, [*MODULE, *words], env=kept, stop_timeout_s=stop_timeout_s, fds=fds))
+        self._supervisor.start(ChildProcess(name, [*MODULE, *words], env=env, stop_timeout_s=stop_timeout_s, fds=fds))
 
     def _migrate(self, env: Mapping[str, str]) -> None:
         migrate = ChildProcess("migrate", [*MODULE, "migrate"], env=env, stop_timeout_s=WORKER_STOP_S)
@@ -142,10 +145,15 @@ def compile_once() -> None:
     compileall.compile_dir(Path(__file__).parents[1], quiet=2)
 
 
-def embedded_environment(env: Mapping[str, str], url: str) -> dict[str, str]:
-    """`env` with the embedded server as the only database; each process takes its role from the superuser's URL."""
+def embedded_environment(env: Mapping[str, str], server: Server) -> dict[str, str]:
+    """`env` with the embedded server as the only database, and a login of its own for each process."""
     kept = {name: value for name, value in env.items() if not name.endswith("DATABASE_URL")}
-    return kept | {"DATABASE_URL": url}
+    return kept | {URL_VARIABLES[role]: server.url(login) for role, login in LOGINS.items()}
+
+
+def without(env: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """The environment of a process that is not to know these variables."""
+    return {name: value for name, value in env.items() if name not in names}
 
 
 def is_ready(url: str) -> bool:

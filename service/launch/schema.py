@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy.engine import make_url
 
 from service.db import generations, migrate
+from service.db.roles import MIGRATE_LOGIN
 from service.db.tenants import bootstrap
 from service.launch.postgres import EmbeddedPostgres
-from service.launch.problems import LaunchError
 from service.providers.choose import embedder_model
 from service.settings import Settings
 
@@ -21,15 +16,14 @@ def migrate_database(settings: Settings, revision: str = "head") -> None:
     """Runs the migrations as the owner, then makes sure that the key of LOXODON_BOOTSTRAP_API_KEY, if set, exists.
 
     Without DATABASE_URL it starts the embedded server, which must not be running: a running one is migrated already.
-    Raises LaunchError when the database cannot be used.
+    Raises StoreUnavailable when the database cannot be used.
     """
     named = settings.owner_database_url or settings.database_url
     if named is not None:
-        with _errors_without_password(named.get_secret_value()):
-            _bring_up_to_date(named.get_secret_value(), settings, revision)
+        _bring_up_to_date(named.get_secret_value(), settings, revision)
         return
     with EmbeddedPostgres(settings.data_dir) as server:
-        _bring_up_to_date(server.url(), settings, revision)
+        _bring_up_to_date(server.url(MIGRATE_LOGIN), settings, revision)
 
 
 def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:
@@ -38,14 +32,3 @@ def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:
         asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedding_dim))
     if settings.bootstrap_api_key is not None:
         asyncio.run(bootstrap.ensure_admin_key(url, settings.bootstrap_api_key.get_secret_value()))
-
-
-@contextmanager
-def _errors_without_password(url: str) -> Iterator[None]:
-    """Within the block a database that is unavailable or refuses the login is a LaunchError, its URL without the
-    password."""
-    try:
-        yield
-    except (OSError, asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as exc:
-        where = make_url(url).render_as_string(hide_password=True)
-        raise LaunchError(f"Cannot use the database {where}: {exc}. See DATABASE_URL.") from exc

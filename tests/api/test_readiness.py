@@ -12,11 +12,13 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
+from bench.superuser import login_url, new_database
 from service.api.health import Probe
 from service.db import generations, migrate, readiness
-from service.db.engine import Database, find_access
+from service.db.engine import Database
 from service.db.readiness import EXPECTED_REVISION, write_refusal
-from service.db.roles import APP
+from service.db.rights import find_access
+from service.db.roles import APP, OWNER, WORKER
 from service.db.tenants import keys
 from service.errors import SchemaMismatch
 from service.resources import Resources
@@ -56,8 +58,7 @@ def test_a_schema_that_only_gained_can_be_read() -> None:
 async def other(owner_url: str) -> AsyncIterator[tuple[str, asyncpg.Connection[Any]]]:
     """A database of its own, empty: its URL, and a connection of the superuser."""
     admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    await admin.execute("CREATE DATABASE revisions")
-    url = owner_url.replace("/loxodon?", "/revisions?")
+    url = await new_database(owner_url, "revisions")
     connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     yield url, connection
     await connection.close()
@@ -67,7 +68,12 @@ async def other(owner_url: str) -> AsyncIterator[tuple[str, asyncpg.Connection[A
 
 async def start(command: str, url: str) -> tuple[int | None, str]:
     """How `python -m service <command>` ended, and what it printed."""
-    env = {**os.environ, "DATABASE_URL": url}
+    env = {
+        **os.environ,
+        "DATABASE_URL": login_url(url, APP),
+        "LOXODON_WORKER_DATABASE_URL": login_url(url, WORKER),
+        "LOXODON_OWNER_DATABASE_URL": login_url(url, OWNER),
+    }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "service", command),
         env=env,
@@ -104,7 +110,7 @@ async def test_another_revision_ends_the_start_with_one_sentence(
     other: tuple[str, asyncpg.Connection[Any]], settings: Settings, command: str, change: str, says: str
 ) -> None:
     url, connection = other
-    await migrate.upgrade_async(url, settings)
+    await migrate.upgrade_async(login_url(url, OWNER), settings)
     await connection.execute(change)
     code, printed = await start(command, url)
     assert code == 1, printed
@@ -116,10 +122,10 @@ async def test_reads_of_a_database_that_is_ahead_are_served_and_writes_refused(
     other: tuple[str, asyncpg.Connection[Any]], settings: Settings, resources: Resources
 ) -> None:
     url, connection = other
-    await migrate.upgrade_async(url, settings)
+    await migrate.upgrade_async(login_url(url, OWNER), settings)
     await generations.record_first(url, AngleEmbedder.model, settings.embedding_dim)
     database = Database.open(
-        await find_access(url, wanted_role=APP, own_login=False, pooled=False), pool_size=2, pool_timeout_s=10
+        await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=2, pool_timeout_s=10
     )
     issued = await keys.create_workspace(database, "ahead", rights=keys.EVERY_RIGHT)
     new = {"content": "Ada lives in Oslo.", "user_id": "ada"}

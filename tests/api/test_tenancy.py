@@ -19,9 +19,11 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import Dialect, TextClause, event, text
 
+from bench.superuser import login_url
 from service.db import direct, scopes
-from service.db.engine import Access, Database, find_access
+from service.db.engine import Access, Database
 from service.db.memories import memories
+from service.db.rights import find_access
 from service.db.roles import APP, OWNER
 from service.domain.scope import Scope
 from service.errors import StoreUnavailable
@@ -76,7 +78,7 @@ async def test_the_stripper_strips(
     """As the owner, whom no policy holds back, stripped statements show foreign rows: the test below can fail."""
     await stored(client, MINE)
     await stored(other_client, THEIRS)
-    access = await find_access(owner_url, wanted_role=OWNER, own_login=False, pooled=False)
+    access = Access(login_url(owner_url, OWNER))
     unwalled = Database.open(access, pool_size=1, pool_timeout_s=5)
     with without_tenant_predicates(unwalled) as taken:
         async with unwalled.read(tenant.workspace_id) as session:
@@ -213,7 +215,7 @@ async def test_dedup_stays_in_exactly_the_scope(client: AsyncClient) -> None:
 @pytest.fixture
 async def narrow(owner_url: str) -> AsyncIterator[Database]:
     """A pool of one connection."""
-    access: Access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
+    access: Access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=1, pool_timeout_s=20)
     yield database
     await database.close()
@@ -295,7 +297,7 @@ async def test_cancelled_requests_leave_a_usable_pool(
 
 
 async def test_a_busy_pool_is_503_with_a_time_to_retry(owner_url: str, tenant: Tenant) -> None:
-    access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
+    access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=1, pool_timeout_s=0.05)
     async with database.read(tenant.workspace_id):
         with pytest.raises(StoreUnavailable) as caught:

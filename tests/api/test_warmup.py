@@ -15,8 +15,10 @@ from fastapi import FastAPI
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from bench.superuser import login_url
 from service import warmup
-from service.db.engine import Database, driver, find_access
+from service.db.engine import Database, driver
+from service.db.rights import find_access
 from service.db.roles import APP
 from service.domain.query import Query
 from service.domain.scope import Scope
@@ -33,7 +35,7 @@ PREPARED = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIK
 @pytest.fixture
 async def fresh(resources: Resources, owner_url: str) -> AsyncIterator[Resources]:
     """With a pool that has no connection yet."""
-    access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
+    access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
     yield replace(resources, db=database, settings=resources.settings.model_copy(update={"pool_size": 3}))
     await database.close()

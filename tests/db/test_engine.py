@@ -6,7 +6,9 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database, driver, find_access, in_transaction
+from bench.superuser import login_url
+from service.db.engine import Database, driver, in_transaction
+from service.db.rights import find_access
 from service.db.roles import APP
 from service.db.tenants import keys
 from service.domain.access import Right
@@ -65,7 +67,7 @@ async def test_a_failed_block_rolls_back(database: Database, workspace: UUID) ->
 
 
 async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) -> None:
-    access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
+    access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
     connections = [await database.engine.connect() for _ in range(3)]
     pids = [await each.scalar(text("SELECT pg_backend_pid()")) for each in connections]
@@ -81,7 +83,7 @@ async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) ->
 
 
 async def test_the_connection_used_last_is_used_first(owner_url: str) -> None:
-    access = await find_access(owner_url, wanted_role=APP, own_login=False, pooled=False)
+    access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
     connections = [await database.engine.connect() for _ in range(3)]
     for each in connections:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from service.db import migrate
 from service.db.engine import Access, Database
 from service.db.jobs.queue import Wakeup
-from service.db.roles import WORKER
+from service.db.roles import JOBS_LOGIN, MIGRATE_LOGIN
 from service.domain.job import Job, JobName, NewJob
 from service.jobs.registry import Task
 from service.launch.postgres import EmbeddedPostgres
@@ -113,10 +113,10 @@ async def test_a_worker_lives_through_a_restart_of_postgres(kind: JobName) -> No
 
     with tempfile.TemporaryDirectory(prefix="loxodon-tests-") as folder:
         server = EmbeddedPostgres(Path(folder), settings={"fsync": "off", "shared_buffers": "16MB"})
-        url = server.start().url()
-        await migrate.upgrade_async(url, Settings.model_validate({}))
-        database = Database.open(Access(url, WORKER), pool_size=3, pool_timeout_s=2)
-        wakeup = Wakeup(url)
+        running = server.start()
+        await migrate.upgrade_async(running.url(MIGRATE_LOGIN), Settings.model_validate({}))
+        database = Database.open(Access(running.url(JOBS_LOGIN)), pool_size=3, pool_timeout_s=2)
+        wakeup = Wakeup(running.url(JOBS_LOGIN))
         settings = Settings.model_validate(QUICK)
         res = Resources(database, CachedEmbedder(AngleEmbedder(), entries=0), 1, None, settings, wakeup)
         try:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import cast
 from uuid import uuid4
 
-from service.db.engine import Database, find_access
+from bench.superuser import login_url
+from service.db.engine import Database
 from service.db.jobs.queue import Wakeup
+from service.db.rights import find_access
 from service.db.roles import WORKER
 from service.domain.job import Job, JobName
 from service.jobs.loop import Worker
@@ -33,7 +35,7 @@ async def main(url: str, kind: str, behaviour: str, folder: Path) -> None:
 
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    access = await find_access(url, wanted_role=WORKER, own_login=False, pooled=False)
+    access = await find_access(login_url(url, WORKER), wanted_role=WORKER, pooled=False)
     database = Database.open(access, pool_size=5, pool_timeout_s=5)
     settings = Settings.model_validate({"worker_poll_s": 0.1, "job_lease_s": 1.5, "job_backoff_s": 0.05})
     embedder = CachedEmbedder(AngleEmbedder(), entries=0)

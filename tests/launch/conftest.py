@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from service.launch.binaries import find_binaries, psql
+from service.db.roles import MIGRATE_LOGIN
+from service.launch.binaries import call, find_binaries
 from service.launch.postgres import EmbeddedPostgres, Server
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +45,16 @@ def postgres(data_dir: Path, made_cluster: Path) -> Iterator[EmbeddedPostgres]:
 
 @pytest.fixture
 def run_sql() -> RunSql:
-    """Returns what a statement answers in the superuser's own database."""
+    """Returns what a statement answers, as the login that migrates."""
     binaries = find_binaries()
-    return lambda server, statement: psql(binaries, server.socket_dir, server.port, statement)
+
+    def run(server: Server, statement: str) -> str:
+        url = server.url(MIGRATE_LOGIN).replace("+asyncpg", "")
+        done = call([str(binaries / "psql"), "-XAtqw", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", statement])
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run
 
 
 @pytest.fixture

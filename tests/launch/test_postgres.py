@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from service.db.roles import MIGRATE_LOGIN
 from service.launch import accounts, cluster
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import AlreadyRunning, LaunchError
@@ -39,13 +40,12 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 async def test_first_start_makes_a_database_with_pgvector(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir, settings=UNSAFE) as server:
-        await _use(server.url())
+        await _use(server.url(MIGRATE_LOGIN))
 
 
 async def _use(url: str) -> None:
     engine = create_async_engine(url)
     async with engine.connect() as connection:
-        await connection.execute(text("CREATE EXTENSION vector"))
         row = (
             await connection.execute(text("SELECT current_database(), '[1,2]'::vector <-> '[1,4]', lower('Ä')"))
         ).one()

@@ -58,5 +58,5 @@ def test_a_planted_link_is_refused(tmp_path: Path) -> None:
 
 
 def test_url_quotes_what_a_path_may_hold() -> None:
-    url = Server(Path("/a b/100%&x"), 5432).url("my db", "me")
-    assert url == "postgresql+asyncpg://me@/my%20db?host=%2Fa%20b%2F100%25%26x&port=5432"
+    url = Server(Path("/a b/100%&x"), 5432, {"me": "hush"}).url("me")
+    assert url == "postgresql+asyncpg://me:hush@/loxodon?host=%2Fa%20b%2F100%25%26x&port=5432"

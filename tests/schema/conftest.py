@@ -8,7 +8,8 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.db.engine import Database, find_access
+from bench.superuser import login_url
+from service.db.engine import Access, Database
 from service.db.roles import OWNER
 
 
@@ -22,7 +23,7 @@ async def superuser(owner_url: str) -> AsyncIterator[asyncpg.Connection[Any]]:
 @pytest.fixture(scope="session")
 async def owner_database(owner_url: str) -> AsyncIterator[Database]:
     """As the owner of the tables, who sees every workspace."""
-    access = await find_access(owner_url, wanted_role=OWNER, own_login=False, pooled=False)
+    access = Access(login_url(owner_url, OWNER))
     database = Database.open(access, pool_size=2, pool_timeout_s=10)
     yield database
     await database.close()

@@ -1,4 +1,4 @@
-"""A managed Postgres, where nobody is superuser and one login does everything."""
+"""A server of one's own, where an administrator who is no superuser runs what bootstrap-sql prints."""
 
 from __future__ import annotations
 
@@ -6,40 +6,105 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
+from bench.superuser import SUPERUSER, trusting
 from service.db import migrate
-from service.db.engine import Database, check_role, find_access
-from service.db.roles import APP, WORKER
+from service.db.engine import Access, Database
+from service.db.rights import find_access
+from service.db.roles import APP, LOGINS, MIGRATE_LOGIN, SESSION_SETTINGS, WORKER, bootstrap_sql
+from service.errors import StoreUnavailable
+from service.launch.binaries import call, find_binaries
 from service.launch.postgres import EmbeddedPostgres
 from service.settings import Settings
 
+CLEAN = """
+DROP DATABASE loxodon;
+DROP ROLE loxodon_migrate, loxodon_api, loxodon_jobs;
+DROP ROLE loxodon_worker; DROP ROLE loxodon_owner; DROP ROLE loxodon_app;
+CREATE ROLE administrator LOGIN CREATEROLE;
+CREATE DATABASE memories OWNER administrator
+"""
+LACKS = {
+    "GRANT loxodon_owner TO loxodon_migrate;": "REVOKE loxodon_owner FROM loxodon_migrate GRANTED BY administrator",
+    "GRANT loxodon_app TO loxodon_worker;": "REVOKE loxodon_app FROM loxodon_worker GRANTED BY administrator",
+    "GRANT USAGE, CREATE ON SCHEMA public TO loxodon_owner;": "REVOKE CREATE ON SCHEMA public FROM loxodon_owner",
+    "GRANT USAGE ON SCHEMA public TO loxodon_app;": "REVOKE USAGE ON SCHEMA public FROM PUBLIC, loxodon_app",
+    "CREATE EXTENSION vector SCHEMA public;": "DROP EXTENSION vector",
+    "ALTER EXTENSION vector SET SCHEMA public;": "CREATE SCHEMA elsewhere; ALTER EXTENSION vector SET SCHEMA elsewhere",
+    "GRANT CONNECT ON DATABASE memories TO loxodon_migrate;": "REVOKE CONNECT ON DATABASE memories "
+    "FROM PUBLIC, loxodon_migrate",
+}
+"""The statement that an error names, and one that makes the error."""
+
 
 @pytest.fixture(scope="module")
-def fresh_url() -> Iterator[str]:
-    """A server that has never seen the service: roles are cluster-wide, so the common one will not do."""
+def url() -> Iterator[str]:
+    """The superuser's URL of a server that has never seen the service, with an administrator who owns a database."""
     with tempfile.TemporaryDirectory(prefix="loxodon-tests-") as folder:
-        server = EmbeddedPostgres(Path(folder), settings={"fsync": "off", "synchronous_commit": "off"})
+        fast = {"fsync": "off", "synchronous_commit": "off", "shared_buffers": "16MB"}
+        server = EmbeddedPostgres(Path(folder), settings=fast | trusting(Path(folder)))
         try:
-            yield server.start().url()
+            clean = server.start().url(SUPERUSER)
+            for statement in CLEAN.split(";"):
+                psql(clean.replace("/loxodon?", "/postgres?"), statement)
+            memories = clean.replace("/loxodon?", "/memories?")
+            psql(memories, "CREATE EXTENSION vector")  # as providers do it where it is not a trusted one
+            psql(as_login(memories, "administrator"), bootstrap_sql())
+            yield memories
         finally:
             server.stop()
 
 
-async def test_one_login_that_may_create_roles_is_enough(fresh_url: str, settings: Settings) -> None:
-    admin = await asyncpg.connect(fresh_url.replace("+asyncpg", ""))
-    await admin.execute("CREATE ROLE tenant_admin LOGIN CREATEROLE; ALTER DATABASE loxodon OWNER TO tenant_admin")
-    await admin.execute("CREATE EXTENSION vector")  # as providers do it where it is not a trusted one
-    await admin.close()
-    url = fresh_url.replace("//postgres@", "//tenant_admin@")
-    await migrate.upgrade_async(url, settings)
-    await migrate.upgrade_async(url, settings)
+def psql(url: str, statements: str) -> str:
+    command = [str(find_binaries() / "psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", url.replace("+asyncpg", "")]
+    done = call([*command, "-f", "-"], given=statements)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def as_login(url: str, login: str) -> str:
+    return url.replace(f"//{SUPERUSER}@", f"//{login}@")
+
+
+@pytest.mark.parametrize("cure", LACKS)
+async def test_a_missing_right_is_one_sentence_with_the_statement_that_grants_it(
+    url: str, settings: Settings, cure: str
+) -> None:
+    psql(url, LACKS[cure])
+    try:
+        with pytest.raises(StoreUnavailable) as caught:
+            await migrate.upgrade_async(as_login(url, MIGRATE_LOGIN), settings)
+        assert cure in caught.value.detail
+        assert "\n" not in caught.value.detail
+    finally:
+        psql(url, cure)
+    psql(as_login(url, "administrator"), bootstrap_sql())
+
+
+async def test_the_printed_statements_are_enough_and_can_be_run_again(url: str, settings: Settings) -> None:
+    psql(as_login(url, "administrator"), bootstrap_sql())
+    for _ in range(2):
+        await migrate.upgrade_async(as_login(url, MIGRATE_LOGIN), settings)
     for role in (APP, WORKER):
-        access = await find_access(url, wanted_role=role, own_login=False, pooled=False)
+        access = await find_access(as_login(url, LOGINS[role]), wanted_role=role, pooled=False)
         database = Database.open(access, pool_size=1, pool_timeout_s=5)
-        await check_role(database)
         async with database.read() as session:
-            assert await session.scalar(text("SELECT current_user")) == role
+            assert await session.scalar(text("SELECT current_user")) == LOGINS[role]
+            assert await session.scalar(text("SELECT count(*) FROM memory")) == 0
         await database.close()
+
+
+@pytest.mark.parametrize("role", [APP, WORKER])
+async def test_the_logins_have_the_settings_of_every_session(url: str, role: str) -> None:
+    """Behind a pooler nothing can be set when a connection starts."""
+    database = Database.open(Access(as_login(url, LOGINS[role]), pooled=True), pool_size=1, pool_timeout_s=5)
+    async with database.read() as session:
+        found = {name: await session.scalar(text("SELECT current_setting(:name)"), {"name": name}) for name in SETTINGS}
+    await database.close()
+    assert found == SETTINGS
+
+
+SETTINGS = {**SESSION_SETTINGS, "idle_in_transaction_session_timeout": "1min"}
+"""As Postgres writes them."""

@@ -17,8 +17,10 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from bench.superuser import login_url, new_database
 from migrations import freeze
 from service.db import migrate
+from service.db.roles import OWNER
 from service.db.tables import Table
 from service.settings import Settings
 from tests.schema.catalogue import snapshot
@@ -38,8 +40,7 @@ FUNCTIONS = """
 async def empty_url(owner_url: str) -> AsyncIterator[str]:
     """Another database of the same server, not migrated yet."""
     admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    await admin.execute("CREATE DATABASE updown")
-    yield owner_url.replace("/loxodon?", "/updown?")
+    yield await new_database(owner_url, "updown")
     await admin.execute("DROP DATABASE updown WITH (FORCE)")
     await admin.close()
 
@@ -48,13 +49,13 @@ async def empty_url(owner_url: str) -> AsyncIterator[str]:
 async def migrated(empty_url: str, settings: Settings) -> AsyncIterator[asyncpg.Connection[Any]]:
     """That database after up, down and up; what was left after the way down is checked on the way."""
     connection = await asyncpg.connect(empty_url.replace("+asyncpg", ""))
-    await migrate.upgrade_async(empty_url, settings)
+    await migrate.upgrade_async(login_url(empty_url, OWNER), settings)
     made = await connection.fetchval(OBJECTS)
     assert made > 50
-    await migrate.downgrade_async(empty_url, settings, "base")
+    await migrate.downgrade_async(login_url(empty_url, OWNER), settings, "base")
     assert await connection.fetchval(OBJECTS) == 0, "the way down left relations behind"
     assert await connection.fetchval(FUNCTIONS) == 0, "the way down left functions behind"
-    await migrate.upgrade_async(empty_url, settings)
+    await migrate.upgrade_async(login_url(empty_url, OWNER), settings)
     assert await connection.fetchval(OBJECTS) == made
     yield connection
     await connection.close()
@@ -102,8 +103,8 @@ async def test_each_step_down_can_be_taken_up_again(
     migrated: asyncpg.Connection[Any], empty_url: str, settings: Settings
 ) -> None:
     before = await snapshot(migrated)
-    await migrate.downgrade_async(empty_url, settings, "-1")
-    await migrate.upgrade_async(empty_url, settings)
+    await migrate.downgrade_async(login_url(empty_url, OWNER), settings, "-1")
+    await migrate.upgrade_async(login_url(empty_url, OWNER), settings)
     assert await snapshot(migrated) == before
 
 
@@ -111,7 +112,7 @@ async def test_a_second_upgrade_changes_nothing(
     migrated: asyncpg.Connection[Any], empty_url: str, settings: Settings
 ) -> None:
     before = await snapshot(migrated)
-    await migrate.upgrade_async(empty_url, settings)
+    await migrate.upgrade_async(login_url(empty_url, OWNER), settings)
     assert await snapshot(migrated) == before
 
 
@@ -163,11 +164,10 @@ def test_each_migration_limits_its_wait_for_locks(file: Path) -> None:
 async def test_another_dimension_can_be_chosen(owner_url: str, dimension: int) -> None:
     admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
     name = f"wide{dimension}"
-    await admin.execute(f"CREATE DATABASE {name}")
-    url = owner_url.replace("/loxodon?", f"/{name}?")
+    url = await new_database(owner_url, name)
     try:
         wide = Settings.model_validate({"embedding_dim": dimension, "vector_partitions": 2})
-        await migrate.upgrade_async(url, wide)
+        await migrate.upgrade_async(login_url(url, OWNER), wide)
         connection = await asyncpg.connect(url.replace("+asyncpg", ""))
         index = await connection.fetchval("SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_memory_vector_hnsw_1'")
         partitions = await connection.fetchval(

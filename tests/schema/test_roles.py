@@ -1,107 +1,148 @@
-"""The service refuses to serve as a role that row-level security does not hold back."""
+"""The service refuses to serve with a login from which another tenant's rows, or their owner, could be reached."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Access, Database, check_role, find_access
-from service.db.roles import APP, OWNER, WORKER
+from bench.superuser import SUPERUSER, login_url
+from service.db.engine import Database
+from service.db.rights import find_access
+from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, LOGINS, OWNER, WORKER
 from service.errors import StoreUnavailable
 from service.resources import open_resources
 from service.settings import Settings
 
-LOGINS = {
-    "t_plain": ("", f"GRANT {APP} TO t_plain"),
-    "t_bypass": ("BYPASSRLS", f"GRANT {APP} TO t_bypass"),
-    "t_super": ("SUPERUSER", "SELECT 1"),
-    "t_owner": ("", f"GRANT {OWNER} TO t_owner"),
-    "t_table_owner": (
-        "",
-        f"GRANT {APP} TO t_table_owner; CREATE TABLE t_mine (); ALTER TABLE t_mine OWNER TO t_table_owner",
+USUAL = "GRANT loxodon_worker TO {login}"
+
+FORBIDDEN: dict[str, tuple[str, str]] = {
+    "t_super": ("ALTER ROLE {login} SUPERUSER", "is a superuser"),
+    "t_bypass": ("ALTER ROLE {login} BYPASSRLS", "bypasses row-level security"),
+    "t_maker": ("ALTER ROLE {login} CREATEROLE", "may make roles"),
+    "t_copier": ("ALTER ROLE {login} REPLICATION", "may copy the whole cluster"),
+    "t_owner": ("GRANT loxodon_owner TO {login}", "member of loxodon_owner"),
+    "t_noinherit": ("GRANT loxodon_owner TO {login} WITH INHERIT FALSE, SET TRUE", "member of loxodon_owner"),
+    "t_admin": ("GRANT loxodon_owner TO {login} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE", "member of loxodon_owner"),
+    "t_chain": (
+        "CREATE ROLE t_between; GRANT loxodon_owner TO t_between WITH ADMIN TRUE, INHERIT FALSE, SET FALSE; "
+        "GRANT t_between TO {login} WITH INHERIT FALSE, SET FALSE, ADMIN TRUE",
+        "member of loxodon_owner",
     ),
+    "t_login": ("GRANT loxodon_migrate TO {login}", "member of loxodon_owner"),
+    "t_bypass_chain": (
+        "CREATE ROLE t_sees BYPASSRLS; GRANT t_sees TO {login} WITH INHERIT FALSE",
+        "t_sees, which bypass",
+    ),
+    "t_table": ("CREATE TABLE t_mine (); ALTER TABLE t_mine OWNER TO {login}", "owns t_mine"),
+    "t_function": (
+        "CREATE FUNCTION t_f() RETURNS int LANGUAGE sql AS 'SELECT 1'; ALTER FUNCTION t_f() OWNER TO {login}",
+        r"owns t_f\(\)",
+    ),
+    "t_creator": ("GRANT CREATE ON SCHEMA public TO {login}", "may create objects in the schema public"),
+    "t_everything": ("GRANT ALL ON ALL TABLES IN SCHEMA public TO {login}", "may TRUNCATE"),
+    "t_caller": ("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {login}", "may call"),
+    **{
+        f"t_{role}": (f"GRANT {role} TO {{login}}", f"is a member of {role}")
+        for role in (
+            "pg_read_all_data",
+            "pg_write_all_data",
+            "pg_execute_server_program",
+            "pg_read_server_files",
+            "pg_write_server_files",
+            "pg_monitor",
+        )
+    },
 }
+"""Logins that may do all that the worker may, one statement that gives too much, and what is said of it."""
 
 
 @pytest.fixture(scope="module")
 async def logins(superuser: asyncpg.Connection[Any]) -> AsyncIterator[None]:
-    for name, (attributes, more) in LOGINS.items():
-        await superuser.execute(f"CREATE ROLE {name} LOGIN {attributes}; {more}")
+    for name, (too_much, _) in FORBIDDEN.items():
+        await superuser.execute(f"CREATE ROLE {name} LOGIN; {USUAL.format(login=name)}; {too_much.format(login=name)}")
+    await superuser.execute("CREATE ROLE t_bare LOGIN; CREATE ROLE t_none LOGIN")
+    await superuser.execute("GRANT loxodon_worker TO t_none WITH INHERIT FALSE")
     yield
-    await superuser.execute("DROP TABLE t_mine")
-    for name in LOGINS:
-        await superuser.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+    for name in (*FORBIDDEN, "t_bare", "t_none", "t_between", "t_sees"):
+        await superuser.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
 
 
 def url_of(owner_url: str, login: str) -> str:
-    return owner_url.replace("//postgres@", f"//{login}@")
+    return owner_url.replace(f"//{SUPERUSER}@", f"//{login}@")
 
 
-@pytest.mark.parametrize(
-    ("login", "why"),
-    [
-        ("postgres", "is a superuser"),
-        ("t_super", "is a superuser"),
-        ("t_bypass", "bypasses row-level security"),
-        ("t_owner", "inherits the owner role"),
-        ("t_table_owner", "owns tables"),
-    ],
-)
-@pytest.mark.parametrize("role", [APP, WORKER])
-async def test_refuses_to_start_as(owner_url: str, logins: None, login: str, why: str, role: str) -> None:
-    """With a URL of its own for the owner, DATABASE_URL is taken as it is: it must be harmless."""
-    settings = Settings.model_validate({"database_url": url_of(owner_url, login), "owner_database_url": owner_url})
-    with pytest.raises(StoreUnavailable, match=why) as caught:
+async def refusal(url: str, role: str) -> str:
+    """What is said to a process that starts with `url`."""
+    settings = Settings.model_validate({"database_url": url})
+    with pytest.raises(StoreUnavailable) as caught:
         async with open_resources(settings, role=role):
             pass
-    assert "postgresql" not in caught.value.detail
+    return caught.value.detail
+
+
+@pytest.mark.parametrize("login", FORBIDDEN)
+async def test_refuses_to_start_as(owner_url: str, logins: None, login: str) -> None:
+    said = await refusal(url_of(owner_url, login), WORKER)
+    assert re.search(FORBIDDEN[login][1], said), said
+    assert f"LOXODON_WORKER_DATABASE_URL to the login {JOBS_LOGIN}" in said
+    assert "bootstrap-sql" in said
+    assert "postgresql" not in said
 
 
 @pytest.mark.parametrize("role", [APP, WORKER])
-async def test_an_owner_that_may_not_take_the_role_is_an_error(owner_url: str, logins: None, role: str) -> None:
-    settings = Settings.model_validate({"database_url": url_of(owner_url, "t_owner")})
-    with pytest.raises(StoreUnavailable, match=role):
-        async with open_resources(settings, role=role):
-            pass
+async def test_refuses_the_superuser_and_the_owner(owner_url: str, role: str) -> None:
+    assert "postgres is a superuser" in await refusal(owner_url, role)
+    assert "member of loxodon_owner" in await refusal(login_url(owner_url, OWNER), role)
+
+
+async def test_the_api_refuses_a_login_that_sees_every_workspaces_jobs(owner_url: str) -> None:
+    said = await refusal(login_url(owner_url, WORKER), APP)
+    assert "member of loxodon_worker, which sees the jobs of every workspace" in said
+    assert f"DATABASE_URL to the login {API_LOGIN}" in said
+
+
+@pytest.mark.parametrize("login", ["t_bare", "t_none"])
+async def test_refuses_a_login_that_may_do_too_little(owner_url: str, logins: None, login: str) -> None:
+    assert f"GRANT {WORKER} TO {login} WITH INHERIT TRUE;" in await refusal(url_of(owner_url, login), WORKER)
 
 
 @pytest.mark.parametrize("role", [APP, WORKER])
-async def test_with_one_url_the_process_takes_the_role(owner_url: str, logins: None, role: str) -> None:
-    access = await find_access(owner_url, wanted_role=role, own_login=False, pooled=False)
-    database = Database.open(access, pool_size=1, pool_timeout_s=5)
-    await check_role(database)
-    async with database.engine.connect() as connection:
-        assert await connection.scalar(text("SELECT current_user")) == role
-        await connection.execute(text("RESET ROLE"))
-        assert await connection.scalar(text("SELECT current_user")) == role, "RESET ROLE must lead back to it"
-    await database.close()
+async def test_a_role_set_when_a_connection_starts_hides_nothing(
+    owner_url: str, superuser: asyncpg.Connection[Any], logins: None, role: str
+) -> None:
+    """SET ROLE NONE goes back to the login."""
+    await superuser.execute(f"ALTER ROLE t_super SET role = {role}")
+    try:
+        assert "t_super is a superuser" in await refusal(url_of(owner_url, "t_super"), role)
+    finally:
+        await superuser.execute("ALTER ROLE t_super RESET role")
 
 
-async def test_a_plain_member_of_the_app_serves(owner_url: str, logins: None) -> None:
-    url = url_of(owner_url, "t_plain")
-    access = await find_access(url, wanted_role=APP, own_login=True, pooled=False)
-    assert access == Access(url, None, False)
-    database = Database.open(access, pool_size=1, pool_timeout_s=5)
-    await check_role(database)
-    async with database.read() as session:
-        assert await session.scalar(text("SELECT count(*) FROM memory")) == 0
-    await database.close()
-
-
-async def test_behind_a_pooler_a_process_cannot_take_a_role(owner_url: str, logins: None) -> None:
-    with pytest.raises(StoreUnavailable, match="is a superuser"):
-        await find_access(owner_url, wanted_role=APP, own_login=False, pooled=True)
-
-
-async def test_the_role_is_checked_again_on_the_pool(owner_url: str, logins: None) -> None:
-    database = Database.open(Access(url_of(owner_url, "t_bypass"), None), pool_size=1, pool_timeout_s=5)
-    with pytest.raises(StoreUnavailable, match="bypasses"):
-        await check_role(database)
-    await database.close()
+@pytest.mark.parametrize("role", [APP, WORKER])
+async def test_nothing_else_can_be_reached_from_a_login_that_serves(
+    owner_url: str, superuser: asyncpg.Connection[Any], role: str
+) -> None:
+    access = await find_access(login_url(owner_url, role), wanted_role=role, pooled=False)
+    connection = await asyncpg.connect(access.url.replace("+asyncpg", ""))
+    reached = set()
+    for other in [row["rolname"] for row in await superuser.fetch("SELECT rolname FROM pg_roles")]:
+        with suppress(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(f'SET ROLE "{other}"')
+            reached.add(other)
+    assert reached == {LOGINS[role], role, APP}
+    for statement in ("SET ROLE NONE", "RESET ROLE", "SET SESSION AUTHORIZATION DEFAULT", "RESET ALL"):
+        await connection.execute(statement)
+        assert await connection.fetchval("SELECT current_user") == LOGINS[role]
+        await connection.execute("BEGIN; SET LOCAL loxodon.workspace = '00000000-0000-0000-0000-000000000000'")
+        assert await connection.fetchval("SELECT count(*) FROM memory") == 0
+        await connection.execute("COMMIT")
+    await connection.close()
 
 
 async def test_the_worker_sees_other_workspaces_only_in_the_queue(worker_database: Database) -> None:

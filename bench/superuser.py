@@ -1,0 +1,37 @@
+"""An embedded server that lets its superuser in, for measurements and tests that look past row-level security."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import asyncpg  # type: ignore[import-untyped]
+
+from service.db.roles import LOGINS, bootstrap_sql
+from service.launch.postgres import DATABASE
+
+SUPERUSER = "postgres"
+TRUST = "local all all trust\n"
+
+
+def trusting(folder: Path) -> dict[str, str]:
+    """The setting under which an EmbeddedPostgres trusts everyone who reaches its socket. `folder`: one that is there,
+    Postgres may enter."""
+    access = folder / "trust.conf"
+    access.write_text(TRUST)
+    access.chmod(0o644)
+    return {"hba_file": str(access)}
+
+
+def login_url(superuser_url: str, role: str) -> str:
+    """The URL of the login that serves as `role`, on a server that trusts."""
+    return superuser_url.replace(f"//{SUPERUSER}@", f"//{LOGINS[role]}@")
+
+
+async def new_database(superuser_url: str, name: str) -> str:
+    """Makes a database that can be migrated. Returns its superuser's URL."""
+    url = superuser_url.replace(f"/{DATABASE}?", f"/{name}?")
+    for each, statements in ((superuser_url, f"CREATE DATABASE {name}"), (url, bootstrap_sql())):
+        connection = await asyncpg.connect(each.replace("+asyncpg", ""))
+        await connection.execute(statements)
+        await connection.close()
+    return url

@@ -1,0 +1,78 @@
+"""The logins of the embedded cluster: their passwords, kept inside it, and how they are made.
+
+They are made by a single-user server, before the real one starts, so nobody ever connects as superuser: the access file
+written here refuses it. A cluster that was made before there were logins gets them in the same way.
+docs/decisions/044-logins.md
+
+    <data_dir>/postgres/logins.json    the passwords, mode 600
+    <data_dir>/postgres/pg_hba.conf    passwords for everyone, the superuser refused
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from service.db.roles import bootstrap_sql, new_passwords
+from service.launch.accounts import Account
+from service.launch.binaries import call, tail
+from service.launch.parent_death import ended_with_parent
+from service.launch.problems import LaunchError
+
+FILE = "logins.json"
+MADE = "made"  # the fingerprint of the statements that made them
+ACCESS = """\
+# Written by Loxodon when it made its logins. The server listens on a socket only.
+local  all  postgres  reject
+local  all  all       scram-sha-256
+"""
+
+
+def ensure_logins(binaries: Path, cluster: Path, database: str, account: Account) -> Mapping[str, str]:
+    """The password of each login. Makes the database and the logins where they are missing, or were made by an earlier
+    version. The cluster's server must not run."""
+    fingerprint = hashlib.sha256(bootstrap_sql().encode()).hexdigest()
+    kept = _read(cluster / FILE)
+    if kept.pop(MADE, None) == fingerprint:
+        return kept
+    passwords = new_passwords()
+    _single_user(binaries, cluster, "postgres", f"CREATE DATABASE {database};\n\n", account, may_fail=True)
+    _single_user(binaries, cluster, database, bootstrap_sql(passwords), account)
+    _write(cluster / "pg_hba.conf", ACCESS, account)
+    _write(cluster / FILE, json.dumps({**passwords, MADE: fingerprint}, indent=1), account)
+    return passwords
+
+
+def _single_user(
+    binaries: Path, cluster: Path, database: str, sql: str, account: Account, *, may_fail: bool = False
+) -> None:
+    """Runs statements that each end with a semicolon and an empty line. `may_fail`: as when they ran before."""
+    command = [*account.prefix, str(binaries / "postgres"), "--single", "-j", "-D", str(cluster)]
+    command += ["-c", f"exit_on_error={'off' if may_fail else 'on'}", database]
+    done = call(ended_with_parent(command, signal.SIGTERM, uid=account.uid, gid=account.gid), given=sql)
+    if done.returncode != 0:
+        raise LaunchError(f"The logins of {cluster} could not be made:\n{tail(done.stderr)}")
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        found = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {str(name): str(word) for name, word in found.items()} if isinstance(found, dict) else {}
+
+
+def _write(path: Path, content: str, account: Account) -> None:
+    """Written to a second file and renamed: a crash leaves the whole old one or the whole new one."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    account.give(fresh)
+    fresh.rename(path)
