@@ -44,6 +44,7 @@ from service.api import (
     workspaces,
     writes,
 )
+from service.api.admission import Admission
 from service.api.buckets import Buckets
 from service.api.deps import KeyRing
 from service.api.middleware import RequestMiddleware
@@ -102,6 +103,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.resources = resources
             app.state.reads = reads
             app.state.uses = uses
+            app.state.admission = Admission(resources.settings)
             app.state.search_buckets = Buckets()
             app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
             app.state.probe = health.Probe(resources.db)

@@ -161,6 +161,9 @@ class Settings(BaseModel):
     max_connections: int = Field(800, ge=1)  # open connections of a process; with more of them requests get 503
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     failed_keys_per_min: int = Field(100, ge=0)  # wrong keys an address may send to a process, then 429; 0 is no limit
+    requests_at_once: int = Field(10, ge=1, le=1_000)  # that run in a process, three quarters of them of one workspace
+    requests_waiting: int = Field(512, ge=1)  # for a place to run, half of them of one workspace; then 429 or 503
+    queue_timeout_s: float = Field(10.0, gt=0)  # longest wait for a place
     request_deadline_s: float = Field(24.0, gt=0, le=600)  # below the 25 s that clients wait
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
     cors_origins: Origins = ()  # pages whose scripts may call the API, e.g. https://app.example, between commas
@@ -178,7 +181,7 @@ class Settings(BaseModel):
     )
     pooler: Literal["none", "transaction"] = "none"  # PgBouncer in transaction mode: unnamed statements
     pool_size: int = Field(10, ge=1, le=200)  # connections per process
-    pool_timeout_s: float = Field(15.0, gt=0)  # wait for a free connection, then 503
+    pool_timeout_s: float = Field(5.0, gt=0)  # wait for a free connection, then 503
     lock_timeout_s: float = Field(5.0, gt=0)  # wait for a scope lock, then 503
     statement_timeout_s: float = Field(20.0, gt=0)  # a slower statement is cancelled, then 503
     vector_partitions: int = Field(1, ge=1, le=64)  # read by the first migration only; 16 from 200 workspaces on

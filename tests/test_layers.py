@@ -19,6 +19,7 @@ HEIGHT = {
     "db": 1,
     "providers": 0.9,  # db/ implements the protocols that providers/ declares
     "language": 0.5,
+    "fair_gate": 0.4,
     "settings": 0.3,
     "domain": 0.2,
     "errors": 0,

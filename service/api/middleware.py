@@ -17,8 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
 from service.api import deps, errors, json_body
+from service.api.admission import Admission
 from service.api.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.errors import InvalidInput, ServiceError
+from service.fair_gate import inside
 from service.language import pii
 from service.settings import Settings
 
@@ -72,25 +74,27 @@ class RequestMiddleware:
         request = Request(scope, receive)
         try:
             check_head(scope)
-            if not is_open(scope["path"]):
-                receive = await self._admitted(request, receive, answer)
-        except ServiceError as exc:
+            if is_open(scope["path"]):
+                await self._app(scope, receive, answer.send)
+            else:
+                await self._admit(request, receive, answer)
+        except ServiceError as exc:  # those of routes are answered inside
             await _refuse(errors.of(request, exc), scope, receive, answer)
-            return
-        await self._app(scope, receive, answer.send)
 
-    async def _admitted(self, request: Request, receive: Receive, answer: _Answer) -> Receive:
-        """What the route will receive, from a caller whose key is good; raises ServiceError. Nothing of the body is
-        read before the key was found good and the announced size was."""
-        await deps.authenticate(request)
-        if request.method in WITHOUT_BODY:
-            return receive
-        self._limits.check(announced_bytes(request.scope))
-        body = await self._limits.read(receive)
-        answer.body_unread = False
-        if body and _is_json(request.scope):
-            request.state.json = await json_body.read(body)
-        return replay(body, receive)
+    async def _admit(self, request: Request, receive: Receive, answer: _Answer) -> None:
+        """Lets the request of a good key through when it is its turn; raises ServiceError. Nothing of the body is read
+        before the key was found good and the announced size was."""
+        workspace = (await deps.authenticate(request)).workspace_id
+        admission: Admission = request.app.state.admission
+        announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
+        self._limits.check(announced)
+        with admission.holding(workspace, self._limits.max_bytes if announced is None else announced):
+            body = await self._limits.read(receive) if announced != 0 else b""
+            answer.body_unread = answer.body_unread and announced == 0
+            with inside(await admission.place(workspace, len(body))):
+                if body and _is_json(request.scope):
+                    request.state.json = await json_body.read(body)
+                await self._app(request.scope, replay(body, receive) if body else receive, answer.send)
 
 
 class _Answer:

@@ -22,8 +22,10 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from service import fair_gate
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
+from service.fair_gate import FairGate
 from service.providers import model_files
 from service.providers.calibration import Calibration, Curve
 from service.providers.model_files import ModelFiles
@@ -104,6 +106,7 @@ class LocalEmbedder:
         self._encoder = encoder
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
+        self._gate = FairGate(threads)  # a window at a time, so that none waits for all the windows of another
         self._max_queue = max_queue
         self._waiting = 0
         self._closed = False
@@ -169,6 +172,8 @@ class LocalEmbedder:
                 for _ in range(min(self._threads, len(texts))):
                     group.create_task(work())
         except ExceptionGroup as failed:
+            if self._closed:
+                raise EmbeddingError("The embedder is shutting down.") from failed.exceptions[0]
             raise EmbeddingError("The local model failed.") from failed.exceptions[0]
         if len(vectors) < len(texts):  # close() cancelled what was waiting, and a cancelled task is no error to a group
             raise EmbeddingError("The embedder is shutting down.")
@@ -185,7 +190,12 @@ class LocalEmbedder:
         return self._encoder.run(windows[0]), windows[1:]
 
     async def _thread(self, work: Callable[..., R], *args: Any) -> R:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
+        tenant = fair_gate.tenant()
+        await self._gate.enter(tenant)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work, *args)
+        finally:
+            self._gate.leave(tenant)
 
 
 def window_starts(length: int, size: int, most: int = MAX_WINDOWS) -> tuple[list[int], bool]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from service.fair_gate import outside
 from service.providers.presets import Endpoint
 from service.providers.retry import CallFailed, FailureReason, RetryPolicy, retry_after_s, run
 
@@ -137,7 +138,8 @@ class OpenAiClient:
         async def call() -> Answer:
             return await self._fields.send(body, lambda reduced: self._post(path, reduced, answer))
 
-        return await run(call, self._options.retries, deadline_s=deadline_s)
+        async with outside():
+            return await run(call, self._options.retries, deadline_s=deadline_s)
 
     async def close(self) -> None:
         if self._session is not None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from service.errors import RerankError
+from service.fair_gate import outside
 
 if TYPE_CHECKING:
     import httpx2
@@ -59,6 +60,7 @@ class HttpReranker:
         body = request(self._api, self._model, query, [text[:MAX_CHARS] for text in texts])
         try:
             async with (
+                outside(),
                 asyncio.timeout(self._timeout_s),
                 self._client.stream("POST", self._url, json=body) as answer,
             ):
