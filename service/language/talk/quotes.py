@@ -66,25 +66,33 @@ def _is_corrected(earlier: Piece, piece: Piece) -> bool:
 
 
 def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns) -> None:
-    """Adds a piece: behind what it goes on with, if it says too little alone. Where there is nothing, it is lost unless
-    it names somebody, a number or a time, or tells enough."""
-    if not (piece.goes_on or piece.faint):
+    """Adds a piece. One that says too little alone goes behind what was said just before, whoever said it, else behind
+    what its speaker told last; where there is neither, it is lost unless it names somebody, a number or a time."""
+    if not piece.goes_on:
         pieces.append(piece)
         return
     for at in range(len(pieces) - 1, -1, -1):
         earlier = pieces[at]
         if earlier.place < piece.place - OWN_TURNS:
             break
-        own = earlier.speaker == piece.speaker and not earlier.correction and len(earlier.body) < MAX_CHARS
-        if own and (piece.faint or _is_same_talk(talk.turns, earlier.place, piece.place)):
+        if len(earlier.body) < MAX_CHARS and not earlier.correction and _goes_behind(talk, earlier, piece):
             pieces[at] = earlier.followed_by(piece)
             return
     telling = worth.worth(piece.body, talk.names) >= TELLING
-    context = None if piece.faint else _context(talk, piece, telling=telling)
+    context = _context(talk, piece, telling=telling)
     if context is not None:
         pieces.append(piece.behind(context))
-    elif piece.concrete or (piece.faint and telling):
+    elif piece.tells:
         pieces.append(piece)
+
+
+def _goes_behind(talk: ReadTurns, earlier: Piece, piece: Piece) -> bool:
+    """Whether a piece goes on with an earlier one: of the same turn or the one before, or of the same speaker
+    whom others only asked since."""
+    if earlier.speaker == piece.speaker:
+        return _is_same_talk(talk.turns, earlier.place, piece.place)
+    answers = worth.is_question(talk.turns[piece.place - 1].text)
+    return piece.replies and earlier.place == piece.place - 1 and not answers
 
 
 def _context(talk: ReadTurns, piece: Piece, *, telling: bool) -> Context | None:

@@ -25,6 +25,7 @@ LONG_ANSWER_CHARS = 300
 """An answer of an assistant from which on what was asked is remembered."""
 
 MIN_ASKED_TOPICS = 2
+MAX_REACTION = 2
 TELLING = 2.0
 """Worth from which on a statement explains another one; a mood explains nothing."""
 
@@ -84,8 +85,9 @@ class Context:
 class Piece:
     """Sentences of one speaker, said at `spans`, the first their own.
 
-    `context`: what stands between the speaker and them. `goes_on`: they hang on something that the speaker told in an
-    earlier turn. `faint`: they are a mood, or true of everybody. `concrete`: they name somebody, a number or a time.
+    `context`: what stands between the speaker and them. `goes_on`: they say too little alone: they hang on something
+    that was told before, are a mood, or true of everybody. `replies`: what they hang on may be the words of the other
+    one. `tells`: they are worth a fact where there is nothing to hang on.
     """
 
     speaker: str
@@ -93,8 +95,8 @@ class Piece:
     spans: tuple[Span, ...]
     context: str = ""
     goes_on: bool = False
-    faint: bool = False
-    concrete: bool = False
+    replies: bool = False
+    tells: bool = True
     correction: bool = False
     confidence: float = CERTAIN
 
@@ -112,7 +114,8 @@ class Piece:
     def followed_by(self, piece: Piece) -> Piece:
         """This piece with one that goes on with it behind."""
         asked = f" ({piece.context})" if piece.context else ""
-        body, spans = f"{self.body}{asked} {piece.body}", (*self.spans, *piece.spans)
+        more = f"{asked} {piece.body}" if piece.speaker == self.speaker else f" ({piece.text})"
+        body, spans = f"{self.body}{more}", (*self.spans, *piece.spans)
         return replace(self, body=body, spans=spans, confidence=min(self.confidence, piece.confidence))
 
     def behind(self, context: Context) -> Piece:
@@ -181,8 +184,8 @@ class TurnReader:
             told = end if piece else told
             found.extend([piece] if piece else [])
             at = end
-        asked = None if found else self._asked()
-        return [asked] if asked else found
+        other = None if found else self._asked() or self._reaction()
+        return [other] if other else found
 
     def _is_kept(self, at: int) -> bool:
         unit = self.units[at]
@@ -227,28 +230,50 @@ class TurnReader:
 
     def _piece(self, at: int, end: int, told: int) -> Piece | None:
         """The sentences from `at` to `end`, with what the first hangs on. Those before `told` are kept already."""
-        context, goes_on = None, False
-        if not self.units[at].heading and references.hangs(self._bare(self.units[at])):
-            begin = self._begin_of(at)
-            if begin is None and at and not self._is_first_of_voice(at):
-                return None
-            context = self._question() if begin is None else None
-            known = begin is not None and begin < told
-            goes_on = known or (begin is None and not (context and self._is_clear(context)))
-            at = at if begin is None or known else begin
-        said = self.units[at:end]
-        faint = not goes_on and context is None and self._is_faint(said)
+        unit = self.units[at]
+        alone = [worth.is_statement(each.text, self.names) and not self._is_faint(each) for each in self.units[at:end]]
+        faint, hangs = not any(alone), not unit.heading and references.hangs(self._bare(unit))
+        begin = self._begin_of(at) if hangs else None
+        if hangs and begin is None and at and not self._is_first_of_voice(at):
+            return None
+        context = self._question() if begin is None and (hangs or (faint and self._is_first_of_voice(at))) else None
+        clear = context is not None and self._is_clear(context)
+        context = context if hangs or clear else None
+        known = begin is not None and begin < told
+        goes_on = known or ((hangs or faint) and begin is None and not clear)
+        said = self.units[at if begin is None or known else begin : end]
         whole = self.said.text[said[0].start : said[-1].end] if len(said) > 1 else said[0].text
         text = f"{said[0].heading} {whole}" if said[0].heading else worth.bare(whole, self.names)
-        made = self._made(text, said[0].start, said[-1].end, context, said[0].speaker, goes_on=goes_on)
-        return replace(made, faint=faint)
+        made = self._made(text, said[0].start, said[-1].end, context, said[0].speaker)
+        return self._leaning(made, hangs=hangs) if goes_on else made
 
-    def _is_faint(self, said: Sequence[Unit]) -> bool:
-        """Whether people only tell one another how they feel, or what is true of everybody: it says something beside
-        what they told before, and nothing by itself."""
-        if self.said.speaker == USER or said[0].speaker or said[0].listed:
+    def _leaning(self, made: Piece, *, hangs: bool) -> Piece:
+        """A piece that says too little alone."""
+        found = worth.features(made.body, self.names)
+        concrete = found.name or found.number or found.time
+        own = found.first_person or self.said.speaker == USER
+        tells = own and (concrete or (not hangs and worth.worth(made.body, self.names) >= TELLING))
+        return replace(made, goes_on=True, replies=hangs or not found.first_person, tells=tells)
+
+    def _is_faint(self, unit: Unit) -> bool:
+        """Whether people only tell one another how they feel, or what is true of everybody."""
+        if self.said.speaker == USER or unit.speaker or unit.listed:
             return False
-        return all(worth.is_faint(self._bare(unit), self.names) for unit in said)
+        return worth.is_faint(self._bare(unit), self.names)
+
+    def _reaction(self) -> Piece | None:
+        """What people say to one another's words, where the message tells nothing of its own."""
+        if self.said.by_assistant:
+            return None
+        told = [unit for unit in self.units if self._reacts(unit)][:MAX_REACTION]
+        if not told or told[-1].end - told[0].start > MAX_CHARS:
+            return None
+        made = self._made(" ".join(self._bare(unit) for unit in told), told[0].start, told[-1].end)
+        return replace(made, goes_on=True, replies=True, tells=False)
+
+    def _reacts(self, unit: Unit) -> bool:
+        enough = worth.features(self._bare(unit), self.names).topics >= MIN_ASKED_TOPICS
+        return enough and not unit.speaker and worth.is_statement(unit.text, self.names)
 
     def _begin_of(self, at: int) -> int | None:
         """The sentence before `at`, of the same voice, from which on the text can stand alone; None without one."""
@@ -293,7 +318,8 @@ class TurnReader:
             return self._made(f"{declared} {more}" if telling else declared, first.start, first.end)
         if not self._answers(first, asked):
             return None
-        return self._made(first.text, first.start, first.end, question, goes_on=not self._is_clear(question))
+        made = self._made(first.text, first.start, first.end, question)
+        return made if self._is_clear(question) else self._leaning(made, hangs=True)
 
     def _answers(self, first: Unit, question: str) -> bool:
         """Whether a sentence that cannot stand alone tells what the question asks for."""
@@ -354,20 +380,15 @@ class TurnReader:
         end: int,
         context: Context | None = None,
         quoted: str | None = None,
-        *,
-        goes_on: bool = False,
     ) -> Piece:
         """A piece with its dates. `quoted`: who said it, where the message itself quotes somebody."""
         text = " ".join(text.split())
         text = text[:1].upper() + text[1:]
-        found = worth.features(text, self.names)
         body = text if quoted else dated(text, self.said.said_at, self.zone)
         return Piece(
             quoted or self.said.speaker,
             body,
             ((self.place, start, end), *([context.span] if context else [])),
             context.text if context else "",
-            goes_on,
-            concrete=(found.first_person or self.said.speaker == USER) and (found.name or found.number or found.time),
             confidence=UNCERTAIN if DOUBT.search(text) else CERTAIN,
         )

@@ -51,12 +51,12 @@ SPEAKER_DROPPED = re.compile(
 
 DROPPED_I = re.compile(r"\W*(?:got|went|lost|bought|sold|quit|moved|joined|met|started|finished)\b", re.IGNORECASE)
 POINTING = re.compile(r"\b(?:it|that|this|them|these|those|there|they)\b", re.IGNORECASE)
-SECOND_PERSON = re.compile(r"\b(?:you|your|yours|you'[a-z]+|yourself|u|ur)\b", re.IGNORECASE)
+SECOND_PERSON = re.compile(r"\b(?:you|your|yours|you'[a-z]+|yourself|u|ur|ya|y'all)\b", re.IGNORECASE)
 CHAT = re.compile(
     r"\b(?:can't wait|cannot wait|let me know|talk (?:to you )?(?:soon|later)|take care|good luck|no (?:worries"
     r"|problem)"
     r"|you're welcome|my pleasure|since (?:we|our) last|since we (?:chatted|talked|spoke|met)|long time no"
-    r"|i appreciate|thank you|thanks for|i (?:totally |really |completely )?(?:agree|get it"
+    r"|i appreciate|thank you|thanks for|i (?:\S+ )?(?:agree|get it"
     r"|understand|see what)|i (?:wonder|was wondering|have (?:a|one|another|some) questions?|forgot to (?:ask|mention))"
     r"|glad (?:to|you|that)|(?:hope|know|bet|think|sure|believe|wish|hear|see|love (?:how|that|your)|proud of|happy for"
     r"|excited for|sorry (?:to hear|about|for)|rooting for|here for) (?:that )?(?:you|your|you're|to hear|it))\b",
@@ -105,14 +105,14 @@ REQUEST = re.compile(
 CONDITION = re.compile(r"^\W*(?:and |but |so )?(?:if|unless|in case|provided|as long as)\b", re.IGNORECASE)
 GENERAL = re.compile(
     r"\b(?:is|are|'s|'re) (?:\w+ly |so |super |very |the |such )*(?:key|important|powerful|crucial|essential|priceless"
-    r"|everything)\b|\b(?:we|people|everyone|one|it|life|you) can\b|\blife(?:'s| is| has)\b",
+    r"|everything)\b|\b(?:we|people|everyone|one|it|life|you) can\b|\bwe (?:all|should|must|need)\b|\blife(?:'s| is| has)\b",
     re.IGNORECASE,
 )
 """Wisdoms, which are true of everybody."""
 
 MOOD = re.compile(
     r"\b(?:feel|feels|feeling|felt|glad|happy|hopeful|optimistic|excited|thankful|grateful|proud|joy|lucky|love"
-    r"|loved|appreciate)\b",
+    r"|loved|loving|looking forward|appreciate|cherish|stoked|thrilled|inspired|inspiring)\b",
     re.IGNORECASE,
 )
 MIN_TOPICS_BESIDE_MOOD = 3
@@ -180,7 +180,13 @@ def features(sentence: str, names: Collection[str] = ()) -> SentenceFeatures:
         rare=any(len(topic) > 3 and topic[0].isalpha() and not is_common(topic) for topic in topics),
         number=any(word[0].isdigit() or word in NUMBER_WORDS for word in low),
         time=any(stem in TIME_WORDS for stem in stems),
-        name=capital or (len(words) > 1 and NAME_FIRST.match(text) is not None and stems[0] not in EMPTY | set(names)),
+        name=capital
+        or (
+            len(words) > 1
+            and NAME_FIRST.match(text) is not None
+            and not is_common(stems[0])
+            and stems[0] not in EMPTY | set(names)
+        ),
     )
 
 
@@ -205,6 +211,8 @@ def is_faint(text: str, names: Collection[str] = ()) -> bool:
     found = features(text, names)
     if found.name or found.number or found.time:
         return False
+    if found.second_person or GENERAL.search(text):
+        return True
     mood = MOOD.search(text) is not None and found.topics < MIN_TOPICS_BESIDE_MOOD
     return mood or not (OF_SPEAKER.match(text) or SPEAKER_DROPPED.match(text))
 
