@@ -123,6 +123,48 @@ def test_what_hangs_joins_what_its_speaker_told() -> None:
     ]
 
 
+def test_a_comment_stands_behind_what_it_comments_on() -> None:
+    ran = ("Ann", "I ran ten kilometres along the canal on Sunday.")
+    assert quotes([ran, ("Bob", "Running along the water is such a lovely way to relax!")]) == [
+        "Ann: I ran ten kilometres along the canal on Sunday (15 November 2026). "
+        "(Bob: Running along the water is such a lovely way to relax!)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "reply"),
+    [
+        ("The rain stops around noon today.", "We all need more sunshine in our lives!"),
+        ("What do you think of my painting?", "Love the warm colours and the mood."),
+    ],
+)
+def test_a_comment_alone_is_no_fact(said: str, reply: str) -> None:
+    assert not any(text.startswith("Bob") for text in quotes([("Ann", said), ("Bob", reply)]))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I work as a nurse at the hospital.",
+        "My mom and I made some dinner together.",
+        "Backups are kept on a server in the basement.",
+        "I have a dog.",
+    ],
+)
+def test_a_plain_statement_of_a_named_speaker_is_a_fact_of_its_own(said: str) -> None:
+    assert quotes([("Bob", "I sold the old piano to Clara."), ("Ann", said)])[1:] == [f"Ann: {said}"]
+
+
+def test_own_news_never_stands_in_another_ones_fact() -> None:
+    kept = quotes([("Ann", "I sold the old piano to Clara."), ("Bob", "That's great! My sister and I moved to Bonn.")])
+    assert kept == ["Ann: I sold the old piano to Clara.", "Bob: My sister and I moved to Bonn."]
+
+
+def test_a_weak_answer_carries_the_question() -> None:
+    kept = quotes([("Ann", "Who supports you in hard times?"), ("Bob", "I'm lucky to have my wife.")])
+    assert kept == ["Bob, asked by Ann “Who supports you in hard times?”: I'm lucky to have my wife."]
+
+
 def test_a_long_answer_keeps_what_was_asked() -> None:
     answer = "Here are some ideas for the trip. " * 12
     assert quotes([("User", "Which museums in Paris cover the Resistance?"), ("Assistant", answer)]) == [

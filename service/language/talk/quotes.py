@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from service.language.talk import worth
-from service.language.talk.turn import TELLING, Context, Piece, ReadTurns, TurnReader, Utterance, said_before
+from service.language.talk.turn import Piece, ReadTurns, TurnReader, Utterance, said_before
 from service.language.talk.worth import WORD
 
 OWN_TURNS = 4
@@ -66,8 +66,8 @@ def _is_corrected(earlier: Piece, piece: Piece) -> bool:
 
 
 def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns) -> None:
-    """Adds a piece. One that says too little alone goes behind what was said just before, whoever said it, else behind
-    what its speaker told last; where there is neither, it is lost unless it names somebody, a number or a time."""
+    """Adds a piece: one that says too little alone behind what it goes on with; where there is nothing, it is lost
+    unless it tells something of its speaker."""
     if not piece.goes_on:
         pieces.append(piece)
         return
@@ -78,30 +78,23 @@ def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns) -> None:
         if len(earlier.body) < MAX_CHARS and not earlier.correction and _goes_behind(talk, earlier, piece):
             pieces[at] = earlier.followed_by(piece)
             return
-    telling = worth.worth(piece.body, talk.names) >= TELLING
-    context = _context(talk, piece, telling=telling)
-    if context is not None:
-        pieces.append(piece.behind(context))
+    own = said_before(talk, piece.place, by=piece.speaker, look_back=OWN_TURNS) if piece.hangs else None
+    if own is not None and _is_same_talk(talk.turns, own.span[0], piece.place):
+        pieces.append(piece.behind(own))
     elif piece.tells:
         pieces.append(piece)
 
 
 def _goes_behind(talk: ReadTurns, earlier: Piece, piece: Piece) -> bool:
-    """Whether a piece goes on with an earlier one: of the same turn or the one before, or of the same speaker
-    whom others only asked since."""
+    """Whether a piece goes on with an earlier one: of a speaker whom others only asked since, or as the first reply to
+    what the other one just said."""
+    comments = not (piece.own or piece.hangs)
+    if earlier.replied and comments:
+        return False
     if earlier.speaker == piece.speaker:
         return _is_same_talk(talk.turns, earlier.place, piece.place)
-    answers = worth.is_question(talk.turns[piece.place - 1].text)
-    return piece.replies and earlier.place == piece.place - 1 and not answers
-
-
-def _context(talk: ReadTurns, piece: Piece, *, telling: bool) -> Context | None:
-    """What a piece that hangs refers to: what its speaker told before, else what the other one just told."""
-    own = said_before(talk, piece.place, by=piece.speaker, look_back=OWN_TURNS)
-    if own is not None and _is_same_talk(talk.turns, own.span[0], piece.place):
-        return own
-    other = talk.turns[piece.place - 1].speaker if piece.place else None
-    return said_before(talk, piece.place, by=other, look_back=1) if other and telling else None
+    replies = earlier.place == piece.place - 1 and not worth.is_question(talk.turns[earlier.place].text)
+    return replies and (comments or (piece.hangs and not piece.tells))
 
 
 def _is_same_talk(turns: Sequence[Utterance], first: int, last: int) -> bool:

@@ -26,6 +26,8 @@ LONG_ANSWER_CHARS = 300
 
 MIN_ASKED_TOPICS = 2
 MAX_REACTION = 2
+"""Topic words that what was asked, or said in reply, has at least; and sentences of a reply."""
+
 TELLING = 2.0
 """Worth from which on a statement explains another one; a mood explains nothing."""
 
@@ -86,8 +88,8 @@ class Piece:
     """Sentences of one speaker, said at `spans`, the first their own.
 
     `context`: what stands between the speaker and them. `goes_on`: they say too little alone: they hang on something
-    that was told before, are a mood, or true of everybody. `replies`: what they hang on may be the words of the other
-    one. `tells`: they are worth a fact where there is nothing to hang on.
+    that was told before (`hangs`), are a mood, or true of everybody. `own`: they tell of the speaker himself. `tells`:
+    they are worth a fact where there is nothing to go on with. `replied`: the other one's reply stands in them.
     """
 
     speaker: str
@@ -95,8 +97,10 @@ class Piece:
     spans: tuple[Span, ...]
     context: str = ""
     goes_on: bool = False
-    replies: bool = False
+    hangs: bool = False
+    own: bool = True
     tells: bool = True
+    replied: bool = False
     correction: bool = False
     confidence: float = CERTAIN
 
@@ -112,11 +116,13 @@ class Piece:
         return self.body if named else f"{self.speaker}: {self.body}"
 
     def followed_by(self, piece: Piece) -> Piece:
-        """This piece with one that goes on with it behind."""
+        """This piece with one that goes on with it behind; in brackets what another one replied."""
+        spans = (*self.spans, *piece.spans)
+        if piece.speaker != self.speaker:
+            return replace(self, body=f"{self.body} ({piece.text})", spans=spans, replied=True)
         asked = f" ({piece.context})" if piece.context else ""
-        more = f"{asked} {piece.body}" if piece.speaker == self.speaker else f" ({piece.text})"
-        body, spans = f"{self.body}{more}", (*self.spans, *piece.spans)
-        return replace(self, body=body, spans=spans, confidence=min(self.confidence, piece.confidence))
+        body, confidence = f"{self.body}{asked} {piece.body}", min(self.confidence, piece.confidence)
+        return replace(self, body=body, spans=spans, confidence=confidence)
 
     def behind(self, context: Context) -> Piece:
         """This piece with what was said before."""
@@ -193,7 +199,8 @@ class TurnReader:
             return self._is_kept_of_assistant(unit)
         if unit.listed:
             return worth.features(unit.text, self.names).topics > 0 and worth.is_statement(unit.text, self.names)
-        return worth.is_worth_keeping(unit.readable, self.names)
+        least = worth.KEPT_FROM if self.said.speaker == USER or unit.speaker else worth.MENTIONED_FROM
+        return worth.is_worth_keeping(unit.readable, self.names, least=least)
 
     def _is_kept_of_assistant(self, unit: Unit) -> bool:
         """What an assistant did or promised itself, in few words: "I've booked your flight for 3 May."; no advice."""
@@ -231,29 +238,31 @@ class TurnReader:
     def _piece(self, at: int, end: int, told: int) -> Piece | None:
         """The sentences from `at` to `end`, with what the first hangs on. Those before `told` are kept already."""
         unit = self.units[at]
-        alone = [worth.is_statement(each.text, self.names) and not self._is_faint(each) for each in self.units[at:end]]
-        faint, hangs = not any(alone), not unit.heading and references.hangs(self._bare(unit))
+        hangs = not unit.heading and references.hangs(self._bare(unit))
         begin = self._begin_of(at) if hangs else None
         if hangs and begin is None and at and not self._is_first_of_voice(at):
             return None
-        context = self._question() if begin is None and (hangs or (faint and self._is_first_of_voice(at))) else None
-        clear = context is not None and self._is_clear(context)
-        context = context if hangs or clear else None
         known = begin is not None and begin < told
-        goes_on = known or ((hangs or faint) and begin is None and not clear)
         said = self.units[at if begin is None or known else begin : end]
         whole = self.said.text[said[0].start : said[-1].end] if len(said) > 1 else said[0].text
         text = f"{said[0].heading} {whole}" if said[0].heading else worth.bare(whole, self.names)
+        faint = not any(worth.is_statement(each.text, self.names) and not self._is_faint(each) for each in said)
+        own = self.said.speaker == USER or worth.is_own(text)
+        hangs = hangs and begin is None
+        context = self._question() if hangs or (faint and own and self._is_first_of_voice(at)) else None
+        clear = context is not None and self._is_clear(context)
+        context = context if hangs or clear else None
         made = self._made(text, said[0].start, said[-1].end, context, said[0].speaker)
-        return self._leaning(made, hangs=hangs) if goes_on else made
+        return self._leaning(made, hangs=hangs) if known or ((hangs or faint) and not clear) else made
 
     def _leaning(self, made: Piece, *, hangs: bool) -> Piece:
         """A piece that says too little alone."""
         found = worth.features(made.body, self.names)
+        own = self.said.speaker == USER or worth.is_own(made.body)
         concrete = found.name or found.number or found.time
-        own = found.first_person or self.said.speaker == USER
-        tells = own and (concrete or (not hangs and worth.worth(made.body, self.names) >= TELLING))
-        return replace(made, goes_on=True, replies=hangs or not found.first_person, tells=tells)
+        enough = concrete and (own or found.first_person)
+        tells = enough or (own and not hangs and worth.worth(made.body, self.names) >= worth.ALONE_FROM)
+        return replace(made, goes_on=True, hangs=hangs, own=own, tells=bool(tells))
 
     def _is_faint(self, unit: Unit) -> bool:
         """Whether people only tell one another how they feel, or what is true of everybody."""
@@ -269,9 +278,10 @@ class TurnReader:
         if not told or told[-1].end - told[0].start > MAX_CHARS:
             return None
         made = self._made(" ".join(self._bare(unit) for unit in told), told[0].start, told[-1].end)
-        return replace(made, goes_on=True, replies=True, tells=False)
+        return replace(made, goes_on=True, own=False, tells=False)
 
     def _reacts(self, unit: Unit) -> bool:
+        """Whether a sentence says something of what it replies to."""
         enough = worth.features(self._bare(unit), self.names).topics >= MIN_ASKED_TOPICS
         return enough and not unit.speaker and worth.is_statement(unit.text, self.names)
 

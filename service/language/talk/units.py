@@ -19,6 +19,11 @@ HEADING = re.compile(r"[^.!?]{2,80}:\s*\**$|\s*#{1,6}\s+[^.!?]{2,80}$|\*\*[^*]{2
 STRUNG = re.compile(
     r"\s*(?:[,;]\s*(?:and |but |also )?|\s(?:and|but) )(?=(?:I|I['’](?:m|ve|ll|d)|my|we|our)\b)", re.IGNORECASE
 )
+NOTHING_SAID = re.compile(
+    r"\W*(?:my|our)\b(?!.*(?:\b(?:is|are|was|were|has|have|had|\w{2,20}ed)\b|['’]s\b|\w{2,20}s \w))", re.IGNORECASE
+)
+"""What somebody has, without a verb: "my mom" of "my mom and I made dinner"."""
+
 SUBORDINATE = re.compile(
     r"\b(?:if|when|whenever|while|because|since|as|although|though|unless|until|before|after|so|that|who|which|where"
     r"|why"
@@ -72,9 +77,9 @@ def statements(sentence: str) -> list[tuple[int, int]]:
     that each can change by itself; else the whole."""
     cuts = [found.span() for found in STRUNG.finditer(sentence)]
     pieces = list(zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(sentence)], strict=True))
-    short = all(MIN_PIECE <= len(WORD.findall(sentence[a:b])) <= MAX_PIECE for a, b in pieces)
-    alone = all(not references.hangs(sentence[a:b]) for a, b in pieces)
     parts = [sentence[a:b] for a, b in pieces]
+    short = all(MIN_PIECE <= len(WORD.findall(part)) <= MAX_PIECE for part in parts)
+    alone = short and all(not references.hangs(part) and not NOTHING_SAID.match(part) for part in parts)
     announced = any(references.says_what_is_now(first, then) for first, then in pairwise(parts))
     bound = SUBORDINATE.search(sentence) or IRONY.search(sentence) or announced
-    return pieces if short and alone and not bound else [(0, len(sentence))]
+    return pieces if alone and not bound else [(0, len(sentence))]

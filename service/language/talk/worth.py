@@ -11,10 +11,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from service.language.common_words import is_common
-from service.language.talk.words import EMPTY, NUMBER_WORDS, ORDER_VERBS, TIME_WORDS
+from service.language.talk.words import EMPTY, EVALUATING, NUMBER_WORDS, ORDER_VERBS, TIME_WORDS
 
-KEPT_FROM = 1.5
-"""Worth from which a sentence is kept: three topic words, or one and the speaker ("I teach physics")."""
+MENTIONED_FROM, KEPT_FROM, PLAIN_FROM, ALONE_FROM = 1.0, 1.5, 2.0, 3.5
+"""Worth from which a sentence of people's talk is kept behind another one; from which one is a fact: by a user without
+a name ("I teach physics"), of people without praise or mood, and of people with it."""
 
 MIN_WORDS = 2
 MAX_TOPIC_WORDS = 8
@@ -40,6 +41,7 @@ UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words; two of them count as one."""
 
 FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours)\b", re.IGNORECASE)
+MYSELF = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself)\b", re.IGNORECASE)
 OF_SPEAKER = re.compile(r"\W*(?:(?:and|but|so|plus|also)\W+)?(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
 SPEAKER_DROPPED = re.compile(
     r"\W*(?:just|been|got|went|had|lost|took|bought|sold|quit|moved|joined|met|started|finished|finally|gonna|wanna"
@@ -49,7 +51,6 @@ SPEAKER_DROPPED = re.compile(
 )
 """A sentence without its "I": "Got a tattoo", "Working on a sequel"; not "Networking is great"."""
 
-DROPPED_I = re.compile(r"\W*(?:got|went|lost|bought|sold|quit|moved|joined|met|started|finished)\b", re.IGNORECASE)
 POINTING = re.compile(r"\b(?:it|that|this|them|these|those|there|they)\b", re.IGNORECASE)
 SECOND_PERSON = re.compile(r"\b(?:you|your|yours|you'[a-z]+|yourself|u|ur|ya|y'all)\b", re.IGNORECASE)
 CHAT = re.compile(
@@ -105,7 +106,8 @@ REQUEST = re.compile(
 CONDITION = re.compile(r"^\W*(?:and |but |so )?(?:if|unless|in case|provided|as long as)\b", re.IGNORECASE)
 GENERAL = re.compile(
     r"\b(?:is|are|'s|'re) (?:\w+ly |so |super |very |the |such )*(?:key|important|powerful|crucial|essential|priceless"
-    r"|everything)\b|\b(?:we|people|everyone|one|it|life|you) can\b|\bwe (?:all|should|must|need)\b|\blife(?:'s| is| has)\b",
+    r"|everything)\b|\b(?:we|people|everyone|one|it|life|you) can\b|\bwe (?:all|should|must|need)\b"
+    r"|\blife(?:'s| is| has)\b",
     re.IGNORECASE,
 )
 """Wisdoms, which are true of everybody."""
@@ -199,22 +201,42 @@ def worth(sentence: str, names: Collection[str] = ()) -> float:
     found = features(sentence, names)
     told = min(found.topics, MAX_TOPIC_WORDS) + found.rare + found.number + found.time + found.name
     general = GENERAL.search(sentence) is not None
-    brief = found.topics > 0 and found.words <= MAX_STATE_WORDS
-    state = brief and OF_SPEAKER.match(sentence) is not None and POINTING.search(sentence) is None
+    state = is_state(sentence, found)
     condition = CONDITION.match(sentence) is not None
-    speaker = found.first_person or DROPPED_I.match(sentence) is not None
+    speaker = found.first_person or SPEAKER_DROPPED.match(sentence) is not None
     return 0.5 * (told + state) - condition + speaker - 2.0 * found.second_person - 1.5 * general
 
 
 def is_faint(text: str, names: Collection[str] = ()) -> bool:
-    """Whether a bare sentence names nobody, no number and no time, and is about everybody or a mere mood."""
+    """Whether a bare sentence of people's talk says too little by itself: it is for the listener or true of everybody;
+    or it has no name, number or time, colours what it tells or points at something, and tells little."""
     found = features(text, names)
-    if found.name or found.number or found.time:
-        return False
     if found.second_person or GENERAL.search(text):
         return True
+    if found.name or found.number or found.time or is_plain(text, names):
+        return False
     mood = MOOD.search(text) is not None and found.topics < MIN_TOPICS_BESIDE_MOOD
-    return mood or not (OF_SPEAKER.match(text) or SPEAKER_DROPPED.match(text))
+    of_speaker = OF_SPEAKER.match(text) or SPEAKER_DROPPED.match(text)
+    return mood or not of_speaker or worth(text, names) < ALONE_FROM
+
+
+def is_plain(text: str, names: Collection[str] = ()) -> bool:
+    """Whether a sentence tells of its speaker or of the world without a word of mood, praise or pointing."""
+    subject = OF_SPEAKER.match(text) or not FIRST_PERSON.search(text)
+    coloured = MOOD.search(text) or POINTING.search(text) or any(w.lower() in EVALUATING for w in WORD.findall(text))
+    return bool(subject) and not coloured and worth(text, names) >= PLAIN_FROM
+
+
+def is_state(text: str, found: SentenceFeatures) -> bool:
+    """Whether a sentence is a short statement about its speaker ("I have a dog")."""
+    brief = found.topics > 0 and found.words <= MAX_STATE_WORDS
+    return brief and OF_SPEAKER.match(text) is not None and POINTING.search(text) is None
+
+
+def is_own(text: str) -> bool:
+    """Whether a text tells of its speaker, and not of what he feels about the listener."""
+    own = FIRST_PERSON.search(text) or SPEAKER_DROPPED.match(text)
+    return own is not None and not GENERAL.search(text) and not (MOOD.search(text) and SECOND_PERSON.search(text))
 
 
 def is_question(sentence: str) -> bool:
@@ -244,8 +266,8 @@ def is_order(text: str) -> bool:
     return len(words) == 1 or not SUBJECT_NEXT.match(words[1])
 
 
-def is_worth_keeping(sentence: str, names: Collection[str] = ()) -> bool:
-    """Whether a sentence states something that a reader would want later."""
+def is_worth_keeping(sentence: str, names: Collection[str] = (), *, least: float = KEPT_FROM) -> bool:
+    """Whether a sentence states something of this worth at least."""
     text = bare(sentence, names)
     enough = features(text, names).words >= MIN_WORDS
-    return enough and is_statement(sentence, names) and worth(text, names) >= KEPT_FROM
+    return enough and is_statement(sentence, names) and worth(text, names) >= least
