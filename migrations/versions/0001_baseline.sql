@@ -690,7 +690,8 @@ REVOKE EXECUTE ON FUNCTION make_partition(text, timestamptz, timestamptz, text) 
 -- order of the values: those of negative numbers are reversed (service/domain/range_keys.py picks those that a range
 -- needs). Numbers that float64 cannot hold count as infinite or as zero.
 --
--- Loops, because one statement over all three sets is planned for a hundred million rows.
+-- Loops, because one statement over all three sets is planned for a hundred million rows. Keys are appended one by one:
+-- that is done in place, while to append an array copies all keys there are.
 CREATE OR REPLACE FUNCTION memory_filter_keys(
     of_workspace uuid,
     tags text[],
@@ -754,10 +755,12 @@ BEGIN
                 bits := ('x' || encode(float8send(number), 'hex'))::bit(64)::bigint;
                 bits := CASE WHEN bits < 0 THEN bits # 9223372036854775807 ELSE bits END;
                 word := name || ' ' || kind;
-                keys := keys || ARRAY[
-                    hashtext(word || '6 ' || (bits >> 58)) # salt, hashtext(word || '12 ' || (bits >> 52)) # salt,
-                    hashtext(word || '16 ' || (bits >> 48)) # salt, hashtext(word || '20 ' || (bits >> 44)) # salt,
-                    hashtext(word || '24 ' || (bits >> 40)) # salt, hashtext(word || '28 ' || (bits >> 36)) # salt];
+                keys := keys || (hashtext(word || '6 ' || (bits >> 58)) # salt);
+                keys := keys || (hashtext(word || '12 ' || (bits >> 52)) # salt);
+                keys := keys || (hashtext(word || '16 ' || (bits >> 48)) # salt);
+                keys := keys || (hashtext(word || '20 ' || (bits >> 44)) # salt);
+                keys := keys || (hashtext(word || '24 ' || (bits >> 40)) # salt);
+                keys := keys || (hashtext(word || '28 ' || (bits >> 36)) # salt);
             END LOOP;
             IF range_values > 1 THEN
                 keys := keys || (hashtext(name || ' many') # salt);

@@ -35,6 +35,7 @@ from service.domain.access import Caller
 from service.domain.memory import Memory
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
+from service.domain.sizes import check_texts
 from service.errors import InvalidInput, ServiceError
 from service.memory.forget import ForgottenMemory, forget_many
 from service.memory.revise import revise
@@ -109,6 +110,7 @@ async def patch_memories(
             f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
             field="items",
         )
+    check_texts("items", (one.content or "" for one in body.items))
     turn = asyncio.Semaphore(AT_ONCE)
 
     async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:

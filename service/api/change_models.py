@@ -6,24 +6,23 @@ from typing import Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
+from service.api.free_json import JsonObject
 from service.api.memory_models import MemoryResponse
 from service.api.schemas import (
-    MAX_TAGS,
-    MAX_TEXT,
     MAX_TTL_S,
     Id,
-    Metadata,
     Name,
     OnePage,
     RequestModel,
     ResponseModel,
-    Tag,
+    Tags,
     Time,
     TypeName,
     Unit,
     refuse_reserved,
 )
 from service.api.store_models import BatchItemError
+from service.domain.sizes import MAX_ITEMS, MAX_TEXT
 from service.domain.text import is_blank
 
 NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
@@ -40,7 +39,7 @@ class PatchFields(RequestModel):
         description="Another text: redacted, its times and categories read anew, its vector made by a job",
         examples=["Lives in Porto since May."],
     )
-    tags: list[Tag] | str | None = Field(
+    tags: Tags | None = Field(
         None,
         description="Instead of all tags there are; null: none. A list, or one comma-separated string",
         examples=[["home"]],
@@ -51,7 +50,7 @@ class PatchFields(RequestModel):
     type_confidence: Unit | None = Field(None, description="0..1: how sure the type is")
     confidence: Unit | None = Field(None, description="The same as type_confidence")
     fact_confidence: Unit | None = Field(None, description="0..1: how sure the fact is")
-    metadata: Metadata | None = Field(
+    metadata: JsonObject | None = Field(
         None,
         description="Merged key by key; null under a key removes it, null for all removes every key",
         examples=[{"reviewed": True}],
@@ -82,8 +81,6 @@ class PatchFields(RequestModel):
         if self.content is not None and is_blank(self.content):
             raise ValueError("content: must not be blank")
         refuse_reserved(self.metadata)
-        if isinstance(self.tags, list) and len(self.tags) > MAX_TAGS:
-            raise ValueError(f"tags: at most {MAX_TAGS} are kept")
         return self
 
 
@@ -131,6 +128,7 @@ class MemoryIdsRequest(RequestModel):
 
     ids: list[Name] = Field(
         min_length=1,
+        max_length=MAX_ITEMS,
         examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]],
         description="UUIDs of memories; 1,000 at most",
     )
@@ -153,7 +151,9 @@ class PatchMemoriesRequest(RequestModel):
     model_config = ConfigDict(json_schema_extra={"examples": [BATCH_EXAMPLE]})
 
     items: list[PatchMemoryInput] = Field(
-        min_length=1, description="Each like the body of PATCH /v1/memories/{id}, with its id; 100 at most"
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="Each like the body of PATCH /v1/memories/{id}, with its id; 100 at most",
     )
 
 

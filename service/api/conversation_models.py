@@ -7,13 +7,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api.answers import Answerable, AnswerProbability, HitProbability
+from service.api.free_json import JsonObject
 from service.api.memory_models import MemoryResponse
 from service.api.schemas import (
-    MAX_TEXT,
     SCOPE_SCHEMA,
     Filled,
     Id,
-    Metadata,
     Name,
     NextCursor,
     OfAgent,
@@ -25,7 +24,9 @@ from service.api.schemas import (
     ScopeFields,
     Secretless,
     Speaker,
+    Text,
     Time,
+    Vector,
 )
 from service.api.store_models import RedactionCount
 from service.db.episodes.turns import digest
@@ -49,7 +50,7 @@ class CreateConversationRequest(ScopeFields):
     external_id: Name | None = Field(None, description="Your own name for it; opening the same twice is fine")
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
     started_at: Time | None = Field(None, description="Default now")
-    metadata: Metadata = Field(default_factory=dict, description="Any JSON to keep with it")
+    metadata: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it")
 
     @model_validator(mode="after")
     def _one_name(self) -> Self:
@@ -67,7 +68,7 @@ class PatchConversationRequest(RequestModel):
     archived: bool | None = Field(None, description="true: it takes no new turns, and searches leave out its turns")
     consolidated: bool | None = Field(None, description="Whether facts were extracted; a new turn resets it")
     patterns_extracted: bool | None = Field(None, description="Whether strategies were learned; a new turn resets it")
-    metadata: Metadata = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
+    metadata: JsonObject = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
 
 
 class StoreTurnRequest(RequestModel):
@@ -78,7 +79,7 @@ class StoreTurnRequest(RequestModel):
     )
 
     role: Role = Field(description="user, assistant, system or tool; any word is taken")
-    content: Filled = Field(min_length=1, max_length=MAX_TEXT, description="What was said; redacted")
+    content: Text = Field(description="What was said; redacted")
     name: Speaker | None = Field(None, description="Name of the speaker")
     turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default the end")
     timestamp: Time | None = Field(None, description="When it was said; default now")
@@ -86,8 +87,8 @@ class StoreTurnRequest(RequestModel):
     model: Annotated[str, Field(min_length=1, max_length=100), Secretless] | None = Field(
         None, description="The model that wrote it"
     )
-    metadata: Metadata = Field(default_factory=dict, description="Any JSON to keep with it")
-    embedding: list[float] | None = Field(None, description="Your own vector, of the service's dimension")
+    metadata: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it")
+    embedding: Vector | None = Field(None, description="Your own vector, of the service's dimension")
 
 
 class ConversationResponse(ResponseModel):

@@ -24,7 +24,8 @@ from service.api.entity_models import (
     relation_response,
 )
 from service.api.json_body import JsonRoute
-from service.api.query_parameters import split
+from service.api.narrowing import Comma
+from service.api.query_parameters import REPEATABLE, split
 from service.api.reads import CountsOf
 from service.api.schemas import DeletedCountResponse, Time
 from service.api.writes import WriteOf, answer, deleted, send
@@ -50,7 +51,8 @@ MAX_EVIDENCE = 5
 async def _conditions(
     res: ResourcesOf,
     types: Annotated[
-        list[str] | None, Query(description="Repeatable, or one comma-separated list; any spelling")
+        list[Comma] | None,
+        Query(max_length=MAX_TYPES, description=f"{REPEATABLE}; any spelling"),
     ] = None,
     valid_at: Annotated[Time | None, Query(description="Relations that are valid at this moment; default now")] = None,
     include_invalid: Annotated[bool, Query(description="Also relations that are not valid at that moment")] = False,
@@ -174,7 +176,7 @@ async def get_entity_graph(
     counts: CountsOf,
     seen: VisibleOf,
     edges: EdgeFilterOf,
-    ids: Annotated[list[str], Query(description="Repeatable, or one comma-separated list")],
+    ids: Annotated[list[Comma], Query(max_length=MAX_STARTS, description=REPEATABLE)],
     depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, in both directions")] = 2,
     limit: Annotated[int | None, Query(ge=1, description="Nodes; at most graph_max_nodes")] = None,
 ) -> Response:

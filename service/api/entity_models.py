@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, model_validator
 
+from service.api.free_json import JsonObject
 from service.api.schemas import (
     SCOPE_SCHEMA,
     Filled,
@@ -22,6 +23,7 @@ from service.api.schemas import (
     ScopeFields,
     Time,
     Unit,
+    Vector,
 )
 from service.domain.entity import EntityRelation
 
@@ -57,9 +59,9 @@ class UpsertEntityRequest(ScopeFields):
     aliases: list[Name] = Field(
         default_factory=list, max_length=MAX_ALIASES, description="Other names, added to the stored ones"
     )
-    properties: Metadata = Field(default_factory=dict, description="Any JSON to keep with it, merged key by key")
+    properties: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it, merged key by key")
     salience: Unit | None = Field(None, description="0..1, default 0.5")
-    embedding: list[float] | None = Field(None, description="Left out: made from name and description")
+    embedding: Vector | None = Field(None, description="Left out: made from name and description")
 
 
 class ListEntitiesRequest(ScopeFields):
@@ -97,7 +99,7 @@ class CreateEntityRelationRequest(RequestModel):
     type: Label = Field(description="Stored as given and normalised: works_at becomes WORKS_FOR")
     strength: Unit = Field(1.0, description="0..1")
     confidence: Unit = Field(1.0, description="0..1")
-    properties: Metadata = Field(default_factory=dict, description="Any JSON to keep with it")
+    properties: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it")
     t_valid: Time | None = Field(None, description="First moment it is valid; left out: always was")
     t_invalid: Time | None = Field(None, description="First moment it is no longer valid; left out: still valid")
 

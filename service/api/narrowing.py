@@ -111,7 +111,7 @@ MAX_TIME_QUERY = 200
 Word = Annotated[str, Field(min_length=1, max_length=1_000)]
 Words = Annotated[list[Word], Field(max_length=MAX_WORDS)]
 Comma = Annotated[str, Field(max_length=10_000)]
-
+Types = Annotated[list[TypeName], Field(max_length=7)]
 
 ScopeMode = Literal["given", "exact"]
 TAG_MATCH = "prefix: slack finds slack:channel:general"
@@ -139,7 +139,7 @@ class NarrowingFields(ReadScopeFields):
     tag_mode: TagMode = Field("any", description=TAG_MODE)
     exclude_tags: Words | Comma = Field(default_factory=list, description="None of these; tag_match counts here, too")
     categories: Words = Field(default_factory=list, description="At least one of these")
-    types: list[TypeName] = Field(default_factory=list, max_length=7, description="One of these")
+    types: Types = Field(default_factory=list, description="One of these")
     min_confidence: Unit | None = Field(None, description=MIN_CONFIDENCE)
     start: Time | None = Field(None, description="Only what happened (`timestamp`) from this moment on")
     end: Time | None = Field(None, description="Only what happened before this moment")

@@ -78,6 +78,8 @@ def _adapted(found: dict[str, Any]) -> dict[str, Any]:
                 del operation["responses"]["422"]
             _add_implied_errors(operation)
             for each in operation.get("parameters", []):
+                if each["in"] == "path" and each["name"] in PATH_IDS and "maxLength" not in each["schema"]:
+                    each["schema"]["format"] = "uuid"
                 if each["name"] in COMMON:
                     each.setdefault("description", COMMON[each["name"]])
     return found
@@ -109,6 +111,9 @@ def _leave_out_scheme(document: dict[str, Any], name: str) -> None:
             if "security" in operation:
                 operation["security"] = [each for each in operation["security"] if name not in each]
 
+
+PATH_IDS = frozenset({"id", "memory"})
+"""Parameters that are UUIDs. Routes take any text and answer 404: there is nothing under another one."""
 
 ASSETS = "/docs/assets"
 

@@ -13,6 +13,7 @@ from service.db.engine import Session
 from service.db.memories import memories
 from service.domain.revision import Expected
 from service.domain.scope import Scope
+from service.domain.sizes import MAX_HEADER
 from service.errors import NotFound
 from service.memory.transactions import missing
 
@@ -23,7 +24,7 @@ class Scoped(Protocol):
 
 
 async def expected(
-    if_match: Annotated[str | None, Header(description="The ETag of GET, or *")] = None,
+    if_match: Annotated[str | None, Header(max_length=MAX_HEADER, description="The ETag of GET, or *")] = None,
 ) -> Expected | None:
     """What If-Match demands; None without it. A weak tag, or one that is not ours, matches nothing (RFC 9110)."""
     if if_match is None:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
+from service.api.free_json import Payload
 from service.api.schemas import (
     Filled,
     Id,
@@ -56,8 +57,8 @@ class RecordToolInvocationRequest(ScopeFields):
     task_type: Label | None = Field(
         None, description="Your name for the kind of task; statistics can be filtered by it"
     )
-    tool_input: JsonValue = Field(description="What it was called with; redacted")
-    tool_output: JsonValue = Field(None, description="What it returned; redacted")
+    tool_input: Payload = Field(description="What it was called with; redacted")
+    tool_output: Payload = Field(None, description="What it returned; redacted")
     success: bool = Field(description="Whether it worked")
     latency_ms: Annotated[float | None, Field(ge=0, le=1e9)] = Field(
         None, description="How long it took, in milliseconds"

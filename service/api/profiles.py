@@ -6,10 +6,11 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.free_json import JsonList, JsonObject
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import RequestModel, ResponseModel, Time
@@ -24,16 +25,6 @@ router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], rout
 
 UserId = Annotated[str, Path(min_length=1, max_length=255)]
 WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
-MAX_AREAS = 1_000
-
-
-def _not_too_many(areas: list[Any]) -> list[Any]:
-    if len(areas) > MAX_AREAS:
-        raise ValueError(f"at most {MAX_AREAS} areas are stored")
-    return areas
-
-
-Areas = Annotated[list[Any], AfterValidator(_not_too_many)]
 
 
 class PutUserProfileRequest(RequestModel):
@@ -51,14 +42,12 @@ class PutUserProfileRequest(RequestModel):
         }
     )
 
-    preferences: dict[str, Any] = Field(
-        default_factory=dict, description="What the user likes, under names of your own"
-    )
-    expertise_areas: Areas = Field(default_factory=list, description="What the user knows well")
-    communication_style: dict[str, Any] = Field(
+    preferences: JsonObject = Field(default_factory=dict, description="What the user likes, under names of your own")
+    expertise_areas: JsonList = Field(default_factory=list, description="What the user knows well")
+    communication_style: JsonObject = Field(
         default_factory=dict, description="How to address the user, under names of your own"
     )
-    metadata: dict[str, Any] = Field(default_factory=dict, description="Anything else")
+    metadata: JsonObject = Field(default_factory=dict, description="Anything else")
 
 
 class PatchUserProfileRequest(RequestModel):
@@ -66,12 +55,10 @@ class PatchUserProfileRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
 
-    preferences: dict[str, Any] | None = Field(None, description="What the user likes, under names of your own")
-    expertise_areas: Areas | None = Field(None, description="What the user knows well")
-    communication_style: dict[str, Any] | None = Field(
-        None, description="How to address the user, under names of your own"
-    )
-    metadata: dict[str, Any] | None = Field(None, description="Anything else")
+    preferences: JsonObject | None = Field(None, description="What the user likes, under names of your own")
+    expertise_areas: JsonList | None = Field(None, description="What the user knows well")
+    communication_style: JsonObject | None = Field(None, description="How to address the user, under names of your own")
+    metadata: JsonObject | None = Field(None, description="Anything else")
 
 
 class ProfileResponse(ResponseModel):

@@ -14,15 +14,18 @@ from service.api.narrowing import (
     ARCHIVED,
     AS_OF,
     MAX_TIME_QUERY,
+    MAX_WORDS,
     MIN_CONFIDENCE,
     SCOPE_MODE,
     TAG_MATCH,
     TAG_MODE,
     TIME_QUERY,
     VALID_AT,
+    Comma,
     ScopeMode,
+    Types,
 )
-from service.api.schemas import Channel, Id, Time, TypeName, Zone
+from service.api.schemas import Channel, Id, Time, Zone
 from service.api.search_models import CONNECTED, LIMIT, MIN_SCORE, VALIDITY
 from service.domain.query import TagMatch, TagMode, Validity
 from service.domain.ranking import Fusion, Techniques
@@ -58,7 +61,7 @@ FilterJson = Annotated[
     ),
 ]
 REPEATABLE = "Repeatable, or one comma-separated list"
-Several = Annotated[list[str] | None, Query(description=REPEATABLE)]
+Several = Annotated[list[Comma] | None, Query(max_length=MAX_WORDS, description=REPEATABLE)]
 
 
 def split(given: list[str] | None, field: str) -> list[str]:
@@ -109,7 +112,10 @@ async def _narrowing_parameters(
     filters: FilterJson = None,
     channels: Annotated[
         list[Channel] | None,
-        Query(description="Repeatable: several channels; instead of channel. A comma belongs to the name"),
+        Query(
+            max_length=MAX_WORDS,
+            description="Repeatable: several channels; instead of channel. A comma belongs to the name",
+        ),
     ] = None,
     scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",
     shared: SharedOnly = False,
@@ -120,7 +126,7 @@ async def _narrowing_parameters(
     tag_mode: Annotated[TagMode, Query(description=TAG_MODE)] = "any",
     exclude_tags: Several = None,
     categories: Several = None,
-    types: Annotated[list[TypeName] | None, SplitAtCommas, Query(description=f"{REPEATABLE}; one of these")] = None,
+    types: Annotated[Types | None, SplitAtCommas, Query(description=f"{REPEATABLE}; one of these")] = None,
     min_confidence: Annotated[float | None, Query(ge=0, le=1, description=MIN_CONFIDENCE)] = None,
     include_archived: Annotated[bool, Query(description=ARCHIVED)] = False,
 ) -> dict[str, Any]:

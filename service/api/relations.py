@@ -10,12 +10,13 @@ from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors
 from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.free_json import JsonObject
 from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.preconditions import IN_SCOPE, ExpectedOf
-from service.api.query_parameters import split
+from service.api.query_parameters import Several, split
 from service.api.reads import AuditReadOf
-from service.api.schemas import DeletedCountResponse, Id, Metadata, OnePage, RequestModel, ResponseModel, Time, Unit
+from service.api.schemas import DeletedCountResponse, Id, OnePage, RequestModel, ResponseModel, Time, Unit
 from service.api.writes import WriteOf, answer, send
 from service.db.engine import Session
 from service.db.graph import edges
@@ -65,7 +66,7 @@ class CreateRelationRequest(RequestModel):
         description="Read from the path's memory to the target: this one is DERIVED_FROM that one",
     )
     strength: Unit = Field(1.0, description="0..1")
-    properties: Metadata = Field(default_factory=dict, description="Whatever you like to keep with the edge")
+    properties: JsonObject = Field(default_factory=dict, description="Whatever you like to keep with the edge")
     t_valid: Time | None = Field(None, description="Valid from this moment on; left out: since ever")
     t_invalid: Time | None = Field(None, description="No longer valid from this moment on; left out: it stays valid")
 
@@ -129,7 +130,7 @@ async def get_related_memories(
     res: ResourcesOf,
     note: AuditReadOf,
     depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, whatever their direction")] = 2,
-    types: Annotated[list[str] | None, Query(description="Repeatable, or one comma-separated list")] = None,
+    types: Several = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     include_archived: bool = False,
 ) -> RelatedMemoryPage:

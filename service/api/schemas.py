@@ -22,11 +22,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from service.domain import sizes
 from service.domain.scope import ScopeMatch
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
 from service.errors import InvalidInput
-from service.language import pii
+from service.language import pii, tags
 
 
 class RequestModel(BaseModel):
@@ -100,8 +101,8 @@ def _filled(value: str) -> str:
 
 
 def _indexable(value: str) -> str:
-    if len(value.encode()) > MAX_NAME_BYTES:
-        raise ValueError(f"must not be longer than {MAX_NAME_BYTES} bytes in UTF-8")
+    if len(value.encode()) > sizes.MAX_NAME_BYTES:
+        raise ValueError(f"must not be longer than {sizes.MAX_NAME_BYTES} bytes in UTF-8")
     return value
 
 
@@ -131,28 +132,51 @@ Time = Annotated[
 """ISO 8601; without a zone it is UTC, `Z` is accepted, answers end in +00:00."""
 
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
-Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Berlin"])]
+Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(_zone)]
 NOT_A_NAME = "holds a credential or a card number; use another name"
 Secretless = AfterValidator(_without_secret)
 """For whatever names something: it is kept as it is, or refused with 422. Texts are redacted instead."""
 
-MAX_NAME_BYTES = 512
-"""Three ids and a channel are in one index row, which holds 2,704 bytes."""
-
 Name = Annotated[
-    str, Field(min_length=1, max_length=255), AfterValidator(_filled), AfterValidator(_indexable), Secretless
+    str,
+    Field(min_length=1, max_length=sizes.MAX_NAME),
+    AfterValidator(_filled),
+    AfterValidator(_indexable),
+    Secretless,
 ]
 Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_filled), Secretless]
 """The name of a workspace or a key, which is in no index."""
 
 Filled = Annotated[str, AfterValidator(_filled)]
+Text = Annotated[str, Field(min_length=1, max_length=sizes.MAX_TEXT), AfterValidator(_filled)]
 Channel = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled), Secretless]
 Role = Annotated[str, Field(min_length=1, max_length=20, examples=["user"]), Secretless]
 Speaker = Annotated[str, Field(max_length=200), Secretless]
 """The name of who said something."""
 
 Unit = Annotated[float, Field(ge=0, le=1), AfterValidator(_finite)]
+Vector = Annotated[list[float], Field(max_length=sizes.MAX_DIMENSIONS)]
 Metadata = dict[str, Any]
+
+
+def _few_tags(given: list[str] | str) -> list[str] | str:
+    for place, tag in enumerate(found := tags.normalise(given)):
+        if len(tag) > sizes.MAX_TAG:
+            raise ValueError(f"tag {place + 1} has more than {sizes.MAX_TAG} characters")
+        if tags.levels(tag) > sizes.MAX_TAG_LEVELS:
+            raise ValueError(f"tag {place + 1} has more than {sizes.MAX_TAG_LEVELS} levels")
+    if len(found) > sizes.MAX_TAGS:
+        raise ValueError(f"at most {sizes.MAX_TAGS} are kept")
+    return given
+
+
+Tag = Annotated[str, Field(max_length=sizes.MAX_TAG)]
+Tags = Annotated[
+    Annotated[list[Tag], Field(max_length=sizes.MAX_TAGS)]
+    | Annotated[str, Field(max_length=sizes.MAX_TAGS * (sizes.MAX_TAG + 1))],
+    AfterValidator(_few_tags),
+]
+"""A list, or one comma-separated string."""
 
 # -- fields of many answers -------------------------------------------------------------------------------------------
 
@@ -173,9 +197,6 @@ class DeletedCountResponse(ResponseModel):
 # -- fields of memory requests ----------------------------------------------------------------------------------------
 
 TypeName = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
-Tag = str
-MAX_TAGS = 100
-MAX_TEXT = 1_000_000
 MAX_TTL_S = 3_155_760_000
 """A hundred years."""
 

@@ -45,6 +45,7 @@ from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import StoreResult
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
+from service.domain.sizes import MAX_HEADER, check_texts
 from service.domain.text import is_blank
 from service.errors import Forbidden, InvalidInput, ServiceError
 from service.language import tags
@@ -59,7 +60,9 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
 
 BATCH_AT_ONCE = 4
 
-Prefer = Annotated[str | None, Header(description="`respond-async`: answer before the slow work is done")]
+Prefer = Annotated[
+    str | None, Header(max_length=MAX_HEADER, description="`respond-async`: answer before the slow work is done")
+]
 
 
 @router.post(
@@ -138,6 +141,7 @@ async def store_memories(
             f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
             field="items",
         )
+    check_texts("items", (text for one in body.items for text in _sent_texts(one)))
     slots = asyncio.Semaphore(BATCH_AT_ONCE)
 
     async def item(index: int, one: StoreRequest) -> StoreBatchItem:
@@ -236,7 +240,15 @@ def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]]
             texts.append((text, Speech(message.role, message.name, message.timestamp)))
     if not texts:
         raise InvalidInput("messages: none of them has a text.", field="messages")
+    check_texts("messages", (text for text, _ in texts))
     return texts, warnings
+
+
+def _sent_texts(body: StoreRequest) -> list[str]:
+    """All texts of one item."""
+    if isinstance(body.messages, list):
+        return [_text_of(each)[0] for each in body.messages]
+    return [body.messages or body.content or ""]
 
 
 def _text_of(message: MessageInput) -> tuple[str, int]:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from service.api.free_json import JsonObject
 from service.api.narrowing import FilterInput
 from service.api.schemas import (
-    MAX_TAGS,
-    MAX_TEXT,
     MAX_TTL_S,
     READABLE_SCHEMA,
-    Filled,
     Id,
-    Metadata,
     Name,
     RequestModel,
     ResponseModel,
     Role,
     ScopeFields,
     Speaker,
-    Tag,
+    Tags,
     TemporalDetails,
+    Text,
     Time,
     TypeName,
     Unit,
+    Vector,
     Zone,
     refuse_reserved,
     temporal_details,
@@ -35,15 +34,20 @@ from service.domain.decision import Action, Evidence
 from service.domain.draft import DedupAction, Draft, EmbeddingStatus
 from service.domain.kinds import ClassificationSource, MemoryType
 from service.domain.memory import Outcome
+from service.domain.sizes import MAX_ITEMS, MAX_MESSAGES, MAX_TEXT
 from service.language import importance
 from service.providers.budget import RequestUsage
+
+Said = Annotated[str, Field(max_length=MAX_TEXT)]
+Parts = Annotated[list[Any], Field(max_length=MAX_ITEMS)]
+"""Parts of a message, of which only those with a `text` count: a picture may be a megabyte, and is not kept."""
 
 
 class MessageInput(RequestModel):
     """One message of a conversation, as clients send them: parts without text are left out with a warning."""
 
     role: Role = Field(description="user, assistant, system or tool; others are taken with a warning")
-    content: str | list[Any] | None = Field(
+    content: Said | Parts | None = Field(
         None,
         examples=["I moved to Lisbon last week."],
         description="What was said; of a list of parts those with text are kept",
@@ -67,10 +71,10 @@ class MemoryFields(ScopeFields):
     confidence: Unit | None = Field(None, description="The same as type_confidence")
     importance: Unit | None = Field(None, description="0..1; rated by the service when left out")
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10, ten times importance; instead of it")
-    tags: list[Tag] | str = Field(
+    tags: Tags = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas", "work"]]
     )
-    metadata: Metadata = Field(
+    metadata: JsonObject = Field(
         default_factory=dict,
         description="Whatever you like to filter by later; not the names of a memory's own fields",
         examples=[{"project": "atlas", "priority": 3}],
@@ -86,7 +90,7 @@ class MemoryFields(ScopeFields):
     allow_system_fields: bool = Field(False, description="To move memories in; needs the right memory:admin")
     ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S, description="Seconds until it is gone; instead of expires_at")
     expires_at: Time | None = Field(None, description="From this moment on it is gone; left out: never")
-    embedding: list[float] | None = Field(
+    embedding: Vector | None = Field(
         None, description="Your own vector, of the service's dimension; made of the text when left out"
     )
 
@@ -100,8 +104,6 @@ class MemoryFields(ScopeFields):
             raise ValueError("t_valid: must lie before t_invalid")
         if self.ttl_s is not None and self.expires_at is not None:
             raise ValueError("ttl_s: give ttl_s or expires_at, not both")
-        if isinstance(self.tags, list) and len(self.tags) > MAX_TAGS:
-            raise ValueError(f"tags: at most {MAX_TAGS} are kept")
         return self
 
 
@@ -116,14 +118,12 @@ class StoreRequest(MemoryFields):
         }
     )
 
-    content: Filled | None = Field(
+    content: Text | None = Field(
         None,
-        min_length=1,
-        max_length=MAX_TEXT,
         description="One memory, as a text",
         examples=["Prefers tea over coffee in the morning."],
     )
-    messages: list[MessageInput] | str | None = Field(
+    messages: Annotated[list[MessageInput], Field(max_length=MAX_MESSAGES)] | Said | None = Field(
         None,
         description="A conversation that facts are read from; a string is one message of the user",
         examples=[[{"role": "user", "content": "I moved to Lisbon last week."}]],
@@ -171,7 +171,9 @@ class StoreBatchRequest(RequestModel):
         json_schema_extra={"examples": [{"items": [{"content": "Parks in bay 12.", "user_id": "alice"}]}]}
     )
 
-    items: list[StoreRequest] = Field(min_length=1, description="Each like the body of POST /v1/memories; 100 at most")
+    items: list[StoreRequest] = Field(
+        min_length=1, max_length=MAX_ITEMS, description="Each like the body of POST /v1/memories; 100 at most"
+    )
 
 
 # -- answers

@@ -13,6 +13,8 @@ from service.api.connected import ConnectedMemoryItem, connected
 from service.api.deps import Reader, ReadScopeOf, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_fields
+from service.api.narrowing import MAX_WORDS, Comma
+from service.api.query_parameters import REPEATABLE
 from service.api.reads import AuditReadOf, CountsOf, CountUseOf
 from service.api.schemas import ResponseModel
 from service.db import scopes
@@ -60,7 +62,7 @@ async def list_memories_by_tag(
     note: AuditReadOf,
     used: CountUseOf,
     counts: CountsOf,
-    tags_wanted: Annotated[list[str], Query(alias="tags", description="Repeatable, or one comma-separated list")],
+    tags_wanted: Annotated[list[Comma], Query(alias="tags", max_length=MAX_WORDS, description=REPEATABLE)],
     limit: Annotated[int, Query(ge=1, le=100, description="At most this many")] = 50,
     tag_match: Annotated[TagMatch, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
     tag_mode: Annotated[TagMode, Query(description="One of the tags is enough, or all are needed")] = "any",
@@ -73,6 +75,8 @@ async def list_memories_by_tag(
     wanted = normalise([part for each in tags_wanted for part in each.split(",")])
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
+    if len(wanted) > MAX_WORDS:
+        raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
     listed, connected_to = await _most_important(
         scope, tagged, res, validity=validity, include_archived=include_archived, limit=limit

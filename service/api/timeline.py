@@ -84,7 +84,9 @@ async def get_timeline(
     res: ResourcesOf,
     note: AuditReadOf,
     types: Annotated[
-        list[EventKind] | None, SplitAtCommas, Query(description=f"{REPEATABLE}; default all four")
+        Annotated[list[EventKind], Field(max_length=4)] | None,
+        SplitAtCommas,
+        Query(description=f"{REPEATABLE}; default all four"),
     ] = None,
     start: Annotated[Time | None, Query(description="Only from here on")] = None,
     end: Annotated[Time | None, Query(description="Only before")] = None,

@@ -6,7 +6,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from service.api.schemas import MAX_TEXT, Filled, Id, Name, RequestModel, ResponseModel, Role, Speaker, Time
+from service.api.free_json import Payload, PayloadObject
+from service.api.schemas import (
+    Id,
+    Name,
+    RequestModel,
+    ResponseModel,
+    Role,
+    Speaker,
+    Text,
+    Time,
+)
 from service.domain.working import WorkingEntry
 
 Ttl = Annotated[
@@ -22,7 +32,7 @@ class SetWorkingItemRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"step": 3}, "ttl_seconds": 600}]})
 
-    value: JsonValue = Field(description="Any JSON; 64 kB at most")
+    value: Payload = Field(description="Any JSON; 64 kB at most")
     ttl_seconds: Ttl = None
 
 
@@ -32,7 +42,7 @@ class AddWorkingTurnRequest(RequestModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
 
     role: Role = Field(description="user, assistant, system or tool")
-    content: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(description="What was said")
+    content: Text = Field(description="What was said")
     name: Annotated[Speaker, Field(min_length=1)] | None = Field(None, description="Name of the speaker")
     timestamp: Time | None = Field(None, description="When it was said")
     ttl_seconds: Ttl = None
@@ -43,7 +53,7 @@ class PushThoughtRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"thought": "Ask for the passport number last."}]})
 
-    thought: Annotated[Filled, Field(min_length=1, max_length=MAX_TEXT)] = Field(description="The agent's thought")
+    thought: Text = Field(description="The agent's thought")
     ttl_seconds: Ttl = None
 
 
@@ -53,9 +63,7 @@ class SetActiveGoalRequest(RequestModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
 
     goal_id: Id | None = Field(None, description="UUID of a goal")
-    description: Annotated[Filled | None, Field(min_length=1, max_length=MAX_TEXT)] = Field(
-        None, description="What the session works on"
-    )
+    description: Text | None = Field(None, description="What the session works on")
     ttl_seconds: Ttl = None
 
     @model_validator(mode="after")
@@ -70,7 +78,7 @@ class SetSessionDataRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"data": {"locale": "nb-NO"}}]})
 
-    data: dict[str, Any] = Field(description="Any JSON object")
+    data: PayloadObject = Field(description="Any JSON object; 64 kB at most")
     ttl_seconds: Ttl = None
 
 

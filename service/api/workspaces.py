@@ -11,8 +11,9 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from service.api import errors
 from service.api.deps import Admin, CallerOf, Operator, ResourcesOf
+from service.api.free_json import JsonObject
 from service.api.json_body import JsonRoute
-from service.api.schemas import Channel, Id, Metadata, Name, OnePage, RequestModel, ResponseModel, Time, Title
+from service.api.schemas import Channel, Id, Name, OnePage, RequestModel, ResponseModel, Time, Title
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.errors import Forbidden, InvalidInput, NotFound
@@ -21,7 +22,7 @@ from service.settings import PER_WORKSPACE, Settings
 router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute)
 
 RIGHTS = ", ".join(sorted(Right))
-RightName = Annotated[str, Field(examples=["memory:read"])]
+RightName = Annotated[str, Field(max_length=50, examples=["memory:read"])]
 
 
 class CreateWorkspaceRequest(RequestModel):
@@ -38,7 +39,7 @@ class UpdateWorkspaceRequest(RequestModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"timezone": "Europe/Berlin"}}]})
 
     name: Title | None = Field(None, description="New name")
-    settings: Metadata | None = Field(
+    settings: JsonObject | None = Field(
         None, description="Replaces the workspace's own settings", examples=[{"timezone": "Europe/Berlin"}]
     )
 
@@ -70,7 +71,7 @@ class CreateApiKeyRequest(RequestModel):
 
     name: Title = Field(examples=["checkout agent"], description="For people")
     rights: list[RightName] = Field(
-        min_length=1, examples=[["memory:read", "memory:write"]], description=f"What it may do: {RIGHTS}"
+        min_length=1, max_length=50, examples=[["memory:read", "memory:write"]], description=f"What it may do: {RIGHTS}"
     )
     user_id: Name | None = Field(None, description="User of its requests that give no id")
     agent_id: Name | None = Field(None, description="Agent of its requests that give no id")

@@ -29,6 +29,11 @@ def prefixes(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def levels(tag: str) -> int:
+    """How many parts a tag has, at most: as many prefixes it gives."""
+    return len(_DELIMITER.findall(tag)) + 1
+
+
 def _cumulative(tag: str) -> list[str]:
     cuts = [tag[: match.start()] for match in _DELIMITER.finditer(tag)]
     return [cut for cut in cuts if cut and cut[-1] not in DELIMITERS] + [tag]

@@ -1,0 +1,45 @@
+"""Fields for whatever JSON a caller likes to send: metadata, properties, payloads of tools."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, JsonValue, WithJsonSchema
+
+from service.domain import sizes
+from service.domain.sizes import JsonLimits
+
+
+def _within(limits: JsonLimits) -> AfterValidator:
+    def check(value: Any) -> Any:
+        found = sizes.excess(value, limits)
+        if found is not None:
+            raise ValueError(found)
+        return value
+
+    return AfterValidator(check)
+
+
+def _object_schema(limits: JsonLimits) -> dict[str, Any]:
+    names = {"maxLength": limits.key_chars}
+    return {"type": "object", "maxProperties": limits.values, "propertyNames": names, "additionalProperties": True}
+
+
+def _list_schema(limits: JsonLimits) -> dict[str, Any]:
+    return {"type": "array", "maxItems": limits.values, "items": {}}
+
+
+def _json_schema(limits: JsonLimits) -> dict[str, Any]:
+    scalars = [
+        {"type": "string", "maxLength": limits.size},
+        *({"type": each} for each in ("number", "boolean", "null")),
+    ]
+    return {"anyOf": [*scalars, _list_schema(limits), _object_schema(limits)]}
+
+
+JsonObject = Annotated[dict[str, Any], _within(sizes.KEPT), WithJsonSchema(_object_schema(sizes.KEPT))]
+"""Metadata, properties, settings: any JSON under names of the caller's own."""
+
+JsonList = Annotated[list[Any], _within(sizes.KEPT), WithJsonSchema(_list_schema(sizes.KEPT))]
+Payload = Annotated[JsonValue, _within(sizes.PAYLOAD), WithJsonSchema(_json_schema(sizes.PAYLOAD))]
+PayloadObject = Annotated[dict[str, Any], _within(sizes.PAYLOAD), WithJsonSchema(_object_schema(sizes.PAYLOAD))]

@@ -1,0 +1,92 @@
+"""How large what a caller sends may be: the numbers, and the check of free JSON. Pure.
+
+docs/limits.md has them in one table, docs/decisions/048-limits.md says where they come from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from service.errors import TooLarge
+
+MAX_TEXT: Final = 1_000_000
+"""Characters of one text, and of all texts of one request together."""
+
+MAX_NAME: Final = 255
+MAX_NAME_BYTES: Final = 512
+"""Three ids and a channel are in one index row, which holds 2,704 bytes."""
+
+MAX_HEADER: Final = 1_000
+"""Characters of If-Match and Prefer; what is kept of headers is shorter."""
+
+MAX_ZONE: Final = 64
+"""Twice the longest name of a time zone."""
+
+MAX_ITEMS: Final = 1_000
+"""Members of a list of ids, of a batch, or of the parts of a message."""
+
+MAX_MESSAGES: Final = 5_000
+MAX_DIMENSIONS: Final = 1_536
+"""Numbers of the longest vector that the service keeps."""
+
+MAX_TAGS: Final = 100
+MAX_TAG: Final = 255
+MAX_TAG_LEVELS: Final = 32
+"""Each level of a tag is a prefix that a row is found by: 100 tags have at most 3,200."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLimits:
+    """`values`: everything under a key or in a list, at any depth. `key_chars`: of one key. `size`: bytes as JSON."""
+
+    values: int
+    key_chars: int
+    depth: int
+    size: int
+
+
+KEPT: Final = JsonLimits(values=1_000, key_chars=MAX_NAME, depth=16, size=65_536)
+"""Metadata, properties, parts of a profile, settings. A row has up to seven filter keys for each number or time in
+its metadata, and an index takes some 10 microseconds for each."""
+
+PAYLOAD: Final = JsonLimits(values=20_000, key_chars=1_000, depth=32, size=1_048_576)
+"""What tools take and give, and values of working memory, whose bytes have limits of their own; in no index."""
+
+
+def excess(value: Any, limits: JsonLimits) -> str | None:
+    """What of the limits a value exceeds, in words; None when it keeps all."""
+    level, count, depth = [value], 0, 0
+    while level:
+        if depth > limits.depth:
+            return f"is nested deeper than {limits.depth} levels"
+        inner: list[Any] = []
+        for part in level:
+            if isinstance(part, dict):
+                if any(len(key) > limits.key_chars for key in part):
+                    return f"has a key of more than {limits.key_chars:,} characters"
+                inner.extend(part.values())
+            elif isinstance(part, list):
+                inner.extend(part)
+        count += len(inner)
+        if count > limits.values:
+            return f"holds more than {limits.values:,} values"
+        level, depth = inner, depth + 1
+    if len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > limits.size:
+        return f"has more than {limits.size:,} bytes as JSON"
+    return None
+
+
+def check_merged(field: str, merged: Mapping[str, Any], limits: JsonLimits = KEPT) -> None:
+    """Raises TooLarge for an object that has grown over its limits by what a request adds to it."""
+    found = excess(dict(merged), limits)
+    if found is not None:
+        raise TooLarge(f"{field}: {found}, with what is stored already.", field=field)
+
+
+def check_texts(field: str, texts: Iterable[str]) -> None:
+    """Raises TooLarge when the texts of a request are together longer than MAX_TEXT."""
+    if sum(map(len, texts)) > MAX_TEXT:
+        raise TooLarge(f"{field}: all texts together have more than {MAX_TEXT:,} characters.", field=field)
