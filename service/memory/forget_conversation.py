@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from service.db.cognition import working
 from service.db.engine import Session
 from service.db.episodes import contexts, conversations
 from service.db.episodes.turns import get_many
@@ -114,6 +115,8 @@ async def purge_talk(
         whole = talk.turn_id is None
         # answers kept for an Idempotency-Key name the conversation by its id
         named = [*ids, talk.conversation_id] if whole else ids
+        if whole:  # before the conversation goes: by its name the notes are found
+            await working.erase_of_conversation(session, workspace_id, talk.conversation_id)
         counts = await purge.purge_memories(session, workspace_id, sorted(gone), turns=named)
         await turns.delete(session, workspace_id, ids, conversation_id=talk.conversation_id, whole=whole)
         if not whole:

@@ -113,6 +113,17 @@ ERASE = text("""
                         AND other.user_id IS DISTINCT FROM c.user_id)))))
 """)
 
+# The same for one conversation: by its name what is its user's and agent's, or says less and can be nobody else's.
+ERASE_OF_CONVERSATION = text("""
+    DELETE FROM working_item w USING conversation c
+    WHERE c.workspace_id = :workspace AND c.id = :conversation AND w.workspace_id = :workspace
+      AND (w.conversation_id = c.id::text OR (w.conversation_id = c.external_id AND (
+          (w.user_id IS NOT DISTINCT FROM c.user_id AND w.agent_id IS NOT DISTINCT FROM c.agent_id)
+          OR (coalesce(w.user_id, c.user_id) IS NOT DISTINCT FROM c.user_id AND NOT EXISTS (
+              SELECT FROM conversation other
+              WHERE other.workspace_id = :workspace AND other.external_id = c.external_id AND other.id <> c.id)))))
+""")
+
 SWEEP = text("SELECT sweep_working(:at, :batch)")
 BYTES = text("SELECT pg_total_relation_size('working_item')")
 
@@ -224,6 +235,12 @@ async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """How many entries were deleted, of all sessions that have every given id (and the channel, if one is given)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     return (await session.execute(ERASE, {"workspace": scope.workspace_id, **ids, "channel": channel})).rowcount
+
+
+async def erase_of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> int:
+    """How many entries were deleted of the sessions of a conversation, which must still be there."""
+    values = {"workspace": workspace_id, "conversation": conversation_id}
+    return (await session.execute(ERASE_OF_CONVERSATION, values)).rowcount
 
 
 async def sweep(session: Session, at: datetime, *, batch: int) -> int:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from service.db.cognition import working
 from service.db.engine import Session
 from service.domain.scope import Scope
 
@@ -59,13 +60,7 @@ DELETE_USES = text("""
 """)
 
 DELETE_CONVERSATION = text("""
-    WITH notes AS (
-        DELETE FROM working_item w USING conversation c
-        WHERE c.workspace_id = :workspace AND c.id = :conversation AND w.workspace_id = :workspace
-          AND (w.conversation_id = c.id::text
-               OR (w.conversation_id = c.external_id AND w.user_id IS NOT DISTINCT FROM c.user_id
-                   AND w.agent_id IS NOT DISTINCT FROM c.agent_id))
-    ), later AS (
+    WITH later AS (
         DELETE FROM job
         WHERE workspace_id = :workspace AND payload ->> 'conversation_id' = CAST(CAST(:conversation AS uuid) AS text)
     )
@@ -129,6 +124,8 @@ async def delete(
     conversation, which goes with its working memory and its jobs."""
     here = {"workspace": workspace_id, "turns": list(turns), "conversation": conversation_id}
     await session.execute(DELETE_USES, here if whole else {**here, "conversation": None})
+    if whole:
+        await working.erase_of_conversation(session, workspace_id, conversation_id)
     deleted = len((await session.execute(DELETE, here)).all())
     await session.execute(
         DELETE_CONVERSATION if whole else COUNT_UP, {"workspace": workspace_id, "conversation": conversation_id}
