@@ -27,7 +27,7 @@ def files() -> list[Path]:
     return [
         *sorted((SQL / "functions").glob("*.sql")),
         *(SQL / "tables" / f"{name}.sql" for name in TABLES),
-        *(SQL / f"{name}.sql" for name in ("triggers", "policies", "grants", "partitions", "statistics")),
+        *(SQL / f"{name}.sql" for name in ("triggers", "policies", "grants", "walls", "partitions", "statistics")),
     ]
 
 

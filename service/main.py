@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from service import __version__, garbage, logs, warmup
 from service.api import (
     answer_headers,
+    api_keys,
     audit,
     bulk,
     conversations,
@@ -85,6 +86,7 @@ PARTS = (
     tools,
     strategies,
     workspaces,
+    api_keys,
 )
 
 Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]

@@ -193,6 +193,30 @@ END $$;
 
 REVOKE EXECUTE ON FUNCTION count_scope_rows(text, text, text, text[], integer, boolean, boolean) FROM PUBLIC;
 
+-- functions/count_tool_use.sql
+-- Counts a use in the running totals of its tool, which are the workspace's: a key made for one user adds to them and
+-- cannot read them. The average is a running mean (Welford's update), so that no sum grows for ever.
+CREATE OR REPLACE FUNCTION count_tool_use(used_tool text, succeeded boolean, took_ms double precision, at timestamptz)
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    INSERT INTO tool AS t (workspace_id, name, usage_count, success_count, timed_count, avg_latency_ms, last_used_at)
+    VALUES (current_setting('loxodon.workspace')::uuid, used_tool, 1, succeeded::integer, (took_ms IS NOT NULL)::integer,
+            took_ms, at)
+    ON CONFLICT (workspace_id, name) DO UPDATE SET
+        usage_count = t.usage_count + 1,
+        success_count = t.success_count + excluded.success_count,
+        timed_count = t.timed_count + excluded.timed_count,
+        avg_latency_ms = CASE WHEN excluded.avg_latency_ms IS NULL THEN t.avg_latency_ms ELSE
+            coalesce(t.avg_latency_ms, 0)
+            + (excluded.avg_latency_ms - coalesce(t.avg_latency_ms, 0)) / (t.timed_count + 1) END,
+        last_used_at = greatest(t.last_used_at, excluded.last_used_at)
+$$;
+
+REVOKE EXECUTE ON FUNCTION count_tool_use(text, boolean, double precision, timestamptz) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION count_tool_use(text, boolean, double precision, timestamptz) TO loxodon_app;
+
 -- functions/create_workspace.sql
 -- Makes a workspace with its first key. The one way to write before a workspace is known.
 CREATE OR REPLACE FUNCTION create_workspace(
@@ -397,7 +421,8 @@ $$;
 REVOKE EXECUTE ON FUNCTION expire_leases() FROM PUBLIC;
 
 -- functions/find_api_key.sql
--- The key with this hash, unless revoked, with the settings of its workspace.
+-- The key with this hash, unless revoked, with the settings of its workspace. After a rotation the old hash finds it too,
+-- until `old_until`, which is NULL for the present one.
 CREATE OR REPLACE FUNCTION find_api_key(secret_hash text)
 RETURNS TABLE (
     workspace_id uuid,
@@ -406,16 +431,26 @@ RETURNS TABLE (
     user_id text,
     agent_id text,
     run_id text,
-    channel varchar,
+    channels text[],
+    default_user_id text,
+    default_agent_id text,
+    default_run_id text,
+    default_channel varchar,
     expires_at timestamptz,
+    old_until timestamptz,
     settings jsonb
 )
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
-    SELECT k.workspace_id, k.id, k.rights, k.user_id, k.agent_id, k.run_id, k.channel, k.expires_at, w.settings
-    FROM api_key k JOIN workspace w USING (workspace_id)
-    WHERE k.key_hash = secret_hash AND k.revoked_at IS NULL
+    SELECT k.workspace_id, k.id, k.rights, k.user_id, k.agent_id, k.run_id, k.channels, k.default_user_id,
+           k.default_agent_id, k.default_run_id, k.default_channel, k.expires_at, k.old_until, w.settings
+    FROM (
+        SELECT a.*, NULL::timestamptz AS old_until FROM api_key a WHERE a.key_hash = secret_hash
+        UNION ALL
+        SELECT a.*, a.old_key_until FROM api_key a WHERE a.old_key_hash = secret_hash AND a.key_hash <> secret_hash
+    ) k JOIN workspace w USING (workspace_id)
+    WHERE k.revoked_at IS NULL
 $$;
 
 REVOKE EXECUTE ON FUNCTION find_api_key(text) FROM PUBLIC;
@@ -487,6 +522,34 @@ $$;
 REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_unembedded(interval, integer) TO loxodon_worker;
 
+-- functions/in_wall.sql
+-- Whether a row with these ids and channel lies inside the wall of the transaction; true where it has none. For functions
+-- of the owner, whom no policy holds back; the policies of walls.sql say the same in a form that costs less per row.
+-- `or_shared`: what belongs to the whole workspace counts as inside.
+CREATE OR REPLACE FUNCTION in_wall(
+    of_user text,
+    of_agent text,
+    of_run text,
+    of_channel text,
+    or_shared boolean DEFAULT false
+)
+RETURNS boolean
+LANGUAGE sql STABLE
+SET search_path = public, pg_temp
+AS $$
+    SELECT (or_shared AND num_nonnulls(of_user, of_agent, of_run) = 0
+            OR (wall.user_id IS NULL OR wall.user_id IS NOT DISTINCT FROM of_user)
+                AND (wall.agent_id IS NULL OR wall.agent_id IS NOT DISTINCT FROM of_agent)
+                AND (wall.run_id IS NULL OR wall.run_id IS NOT DISTINCT FROM of_run))
+        AND (wall.channels IS NULL OR of_channel IS NOT NULL AND of_channel = ANY (wall.channels))
+    FROM (SELECT nullif(current_setting('loxodon.wall_user_id', true), '') AS user_id,
+                 nullif(current_setting('loxodon.wall_agent_id', true), '') AS agent_id,
+                 nullif(current_setting('loxodon.wall_run_id', true), '') AS run_id,
+                 nullif(current_setting('loxodon.wall_channels', true), '')::text[] AS channels) wall
+$$;
+
+REVOKE EXECUTE ON FUNCTION in_wall(text, text, text, text, boolean) FROM PUBLIC;
+
 -- functions/is_in_scope.sql
 -- Whether a memory with these ids is of a scope: it has every given id, or with `match_any` one of them; with
 -- `with_shared` also where it has none (service/db/scopes.py, matching). Without settings of its own, so that the planner
@@ -512,6 +575,57 @@ RETURN (NOT match_any
     OR (with_shared AND user_id IS NULL AND agent_id IS NULL AND run_id IS NULL);
 
 REVOKE EXECUTE ON FUNCTION is_in_scope(text, text, text, text, text, text, boolean, boolean) FROM PUBLIC;
+
+-- functions/is_outside.sql
+-- Whether a row that another one belongs to lies outside the wall of the transaction. False for a row that is not there:
+-- it is made by the same statement and checked by its own policy, or the foreign key fails. What a deleted memory was
+-- stands in its history. Reads past the policies, because a row that they hide is just what it looks for.
+CREATE OR REPLACE FUNCTION is_outside(of_table text, of_id uuid)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER COST 10
+SET search_path = public, pg_temp
+AS $$
+DECLARE
+    here constant uuid := current_setting('loxodon.workspace')::uuid;
+    inside boolean;
+BEGIN
+    IF of_id IS NULL OR coalesce(current_setting('loxodon.wall_digest', true), '') = '' THEN
+        RETURN false;
+    ELSIF of_table = 'memory' THEN
+        SELECT in_wall(m.user_id, m.agent_id, m.run_id, m.channel, true) INTO inside
+        FROM memory m WHERE m.workspace_id = here AND m.id = of_id;
+        IF NOT FOUND THEN
+            SELECT in_wall(h.user_id, h.agent_id, h.run_id, h.before ->> 'channel', true) INTO inside
+            FROM memory_history h
+            WHERE h.workspace_id = here AND h.memory_id = of_id AND h.before IS NOT NULL
+            ORDER BY h.recorded_at DESC LIMIT 1;
+        END IF;
+    ELSIF of_table = 'turn' THEN
+        SELECT in_wall(t.user_id, t.agent_id, t.run_id, t.channel) INTO inside
+        FROM turn t WHERE t.workspace_id = here AND t.id = of_id;
+    ELSIF of_table = 'conversation' THEN
+        SELECT in_wall(c.user_id, c.agent_id, c.external_id, c.channel) INTO inside
+        FROM conversation c WHERE c.workspace_id = here AND c.id = of_id;
+    ELSIF of_table = 'entity' THEN
+        SELECT in_wall(e.user_id, NULL, NULL, e.channel) INTO inside
+        FROM entity e WHERE e.workspace_id = here AND e.id = of_id;
+    ELSIF of_table = 'entity_edge' THEN
+        SELECT NOT is_outside('entity', e.source_id) AND NOT is_outside('entity', e.target_id) INTO inside
+        FROM entity_edge e WHERE e.workspace_id = here AND e.id = of_id;
+    ELSIF of_table = 'goal' THEN
+        SELECT in_wall(g.user_id, g.agent_id, g.run_id, g.channel) INTO inside
+        FROM goal g WHERE g.workspace_id = here AND g.id = of_id;
+    ELSIF of_table = 'strategy' THEN
+        SELECT in_wall(s.user_id, s.agent_id, s.run_id, s.channel) INTO inside
+        FROM strategy s WHERE s.workspace_id = here AND s.id = of_id;
+    ELSE
+        RAISE EXCEPTION 'no wall is known for table %', of_table;
+    END IF;
+    RETURN NOT coalesce(inside, true);
+END $$;
+
+REVOKE EXECUTE ON FUNCTION is_outside(text, uuid) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION is_outside(text, uuid) TO loxodon_app, loxodon_walled;
 
 -- functions/iso_seconds.sql
 -- Seconds since 1970 of an ISO 8601 text in the form that filters accept, else NULL. Time zone UTC where none is
@@ -1024,7 +1138,7 @@ AS $$
 BEGIN
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
     EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', target);
-    EXECUTE format('CREATE POLICY tenant ON %s TO loxodon_app '
+    EXECUTE format('CREATE POLICY tenant ON %s TO loxodon_app, loxodon_walled '
                    'USING (workspace_id = current_setting(''loxodon.workspace'')::uuid)', target);
     EXECUTE format('CREATE POLICY owner ON %s TO loxodon_owner USING (true)', target);
     IF current_setting('server_version_num')::integer >= 170000 THEN
@@ -1061,6 +1175,12 @@ BEGIN
     IF of_memories IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run, or memories and turns';
     END IF;
+    IF of_memories IS NULL AND in_wall(of_user, of_agent, of_run, of_channel) IS NOT TRUE THEN
+        RAISE insufficient_privilege USING MESSAGE = 'the subject lies outside the wall';
+    END IF;
+    of_memories := CASE WHEN of_memories IS NOT NULL
+        THEN ARRAY(SELECT id FROM unnest(of_memories) id WHERE NOT is_outside('memory', id)) END;
+    of_turns := ARRAY(SELECT id FROM unnest(of_turns) id WHERE NOT is_outside('turn', id));
     SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
         SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = this_workspace AND s.memory_id = ANY (of_memories)
         UNION
@@ -1076,7 +1196,7 @@ BEGIN
           AND (of_channel IS NULL OR t.channel = of_channel)
         UNION
         SELECT unnest(of_turns)
-    ) sources WHERE NOT id = ANY (keep_turns);
+    ) sources WHERE NOT id = ANY (keep_turns) AND NOT is_outside('turn', id);
     name := 'conversation_log';
     DELETE FROM conversation_log l
     WHERE l.workspace_id = this_workspace
@@ -1150,6 +1270,12 @@ BEGIN
     IF of_memories IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run, or memories and turns';
     END IF;
+    IF of_memories IS NULL AND in_wall(of_user, of_agent, of_run, of_channel) IS NOT TRUE THEN
+        RAISE insufficient_privilege USING MESSAGE = 'the subject lies outside the wall';
+    END IF;
+    of_memories := CASE WHEN of_memories IS NOT NULL
+        THEN ARRAY(SELECT id FROM unnest(of_memories) id WHERE NOT is_outside('memory', id)) END;
+    of_turns := ARRAY(SELECT id FROM unnest(of_turns) id WHERE NOT is_outside('turn', id));
     IF of_memories IS NOT NULL THEN
         WITH RECURSIVE copies AS (
             SELECT unnest(of_memories) AS id
@@ -1159,7 +1285,7 @@ BEGIN
             JOIN memory_edge e ON e.workspace_id = this_workspace AND e.rel_type = 'PROMOTED_FROM'
                 AND (e.source_id = copies.id OR e.target_id = copies.id)
         )
-        SELECT coalesce(array_agg(id), '{}') INTO memory_ids FROM copies;
+        SELECT coalesce(array_agg(id), '{}') INTO memory_ids FROM copies WHERE NOT is_outside('memory', id);
     ELSE
         SELECT coalesce(array_agg(DISTINCT id), '{}') INTO memory_ids FROM (
             SELECT m.id FROM memory m
@@ -1195,7 +1321,7 @@ BEGIN
         WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
         UNION
         SELECT unnest(of_turns)
-    ) sources WHERE NOT id = ANY (keep_turns);
+    ) sources WHERE NOT id = ANY (keep_turns) AND NOT is_outside('turn', id);
     SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched_conversations
     FROM turn t WHERE t.workspace_id = this_workspace AND t.id = ANY (turn_ids);
     SELECT coalesce(array_agg(c.id), '{}') INTO conversation_ids FROM conversation c
@@ -1382,6 +1508,9 @@ AS $$
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
 BEGIN
+    IF is_outside('turn', of_turn) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'the turn lies outside the wall';
+    END IF;
     UPDATE turn t SET content = new_content, content_hash = new_hash
     WHERE t.workspace_id = this_workspace AND t.id = of_turn;
     UPDATE conversation_log l SET content = new_content, content_hash = new_hash
@@ -1498,6 +1627,9 @@ CREATE TABLE workspace (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- `user_id`, `agent_id`, `run_id` and `channels` are a wall: a request with the key reaches nothing outside it
+-- (walls.sql). The defaults only fill in what a request leaves out. After a rotation the old secret stays valid until
+-- `old_key_until`.
 CREATE TABLE api_key (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -1508,12 +1640,24 @@ CREATE TABLE api_key (
     user_id text,
     agent_id text,
     run_id text,
-    channel varchar(100),
+    channels text[] NOT NULL DEFAULT '{}',
+    default_user_id text,
+    default_agent_id text,
+    default_run_id text,
+    default_channel varchar(100),
     created_at timestamptz NOT NULL DEFAULT now(),
     expires_at timestamptz,
     revoked_at timestamptz,
+    old_key_hash varchar(64),
+    old_key_until timestamptz,
+    last_used_at timestamptz,
     CONSTRAINT pk_api_key PRIMARY KEY (workspace_id, id),
     CONSTRAINT uq_api_key_key_hash UNIQUE (key_hash),
+    CONSTRAINT uq_api_key_old_key_hash UNIQUE (old_key_hash),
+    CONSTRAINT ck_api_key_old_key CHECK ((old_key_hash IS NULL) = (old_key_until IS NULL)),
+    CONSTRAINT ck_api_key_wall CHECK (
+        coalesce(user_id, agent_id, run_id) IS NULL AND channels = '{}'
+        OR NOT rights && '{admin,operator,audit:read,metrics}'),
     CONSTRAINT fk_api_key_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (workspace_id) ON DELETE CASCADE
 );
 
@@ -2491,6 +2635,7 @@ CREATE TABLE operation (
     created_at timestamptz NOT NULL DEFAULT now(),
     finished_at timestamptz,
     progress jsonb,
+    wall text DEFAULT nullif(current_setting('loxodon.wall_digest', true), ''),
     CONSTRAINT pk_operation PRIMARY KEY (workspace_id, id)
 );
 CREATE INDEX ix_operation_finished ON operation (finished_at) WHERE finished_at IS NOT NULL;
@@ -2554,12 +2699,12 @@ DECLARE
         'OR current_setting(''loxodon.shared'', true) = ''on'' OR pg_has_role(''loxodon_worker'', ''USAGE''))';
 BEGIN
     FOREACH target IN ARRAY ARRAY['memory', 'memory_vector'] LOOP
-        EXECUTE format('CREATE POLICY shared_insert ON %I AS RESTRICTIVE FOR INSERT TO loxodon_app WITH CHECK %s',
-                       target, allowed);
-        EXECUTE format('CREATE POLICY shared_update ON %I AS RESTRICTIVE FOR UPDATE TO loxodon_app USING %s',
-                       target, allowed);
-        EXECUTE format('CREATE POLICY shared_delete ON %I AS RESTRICTIVE FOR DELETE TO loxodon_app USING %s',
-                       target, allowed);
+        EXECUTE format('CREATE POLICY shared_insert ON %I AS RESTRICTIVE FOR INSERT TO loxodon_app, loxodon_walled '
+                       'WITH CHECK %s', target, allowed);
+        EXECUTE format('CREATE POLICY shared_update ON %I AS RESTRICTIVE FOR UPDATE TO loxodon_app, loxodon_walled '
+                       'USING %s', target, allowed);
+        EXECUTE format('CREATE POLICY shared_delete ON %I AS RESTRICTIVE FOR DELETE TO loxodon_app, loxodon_walled '
+                       'USING %s', target, allowed);
     END LOOP;
 END $$;
 
@@ -2568,13 +2713,13 @@ CREATE POLICY worker ON job TO loxodon_worker USING (true);
 CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
 
 -- The counts of terms over all workspaces, stored under the nil workspace, may be read by all of them.
-CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app
+CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app, loxodon_walled
     USING (workspace_id = '00000000-0000-0000-0000-000000000000');
 
 -- Tables that belong to no workspace: everyone reads them.
 ALTER TABLE embedding_generation ENABLE ROW LEVEL SECURITY;
 ALTER TABLE embedding_generation FORCE ROW LEVEL SECURITY;
-CREATE POLICY everyone ON embedding_generation FOR SELECT TO loxodon_app USING (true);
+CREATE POLICY everyone ON embedding_generation FOR SELECT TO loxodon_app, loxodon_walled USING (true);
 CREATE POLICY owner ON embedding_generation TO loxodon_owner USING (true);
 ALTER TABLE schedule ENABLE ROW LEVEL SECURITY;
 ALTER TABLE schedule FORCE ROW LEVEL SECURITY;
@@ -2608,13 +2753,154 @@ GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_app;
 
 GRANT SELECT, UPDATE (name, settings) ON workspace TO loxodon_app;
-GRANT SELECT, INSERT, UPDATE (name, rights, expires_at, revoked_at) ON api_key TO loxodon_app;
+GRANT SELECT, INSERT, UPDATE (
+    name, rights, user_id, agent_id, run_id, channels, default_user_id, default_agent_id, default_run_id,
+    default_channel, expires_at, revoked_at, key_hash, hint, old_key_hash, old_key_until, last_used_at)
+    ON api_key TO loxodon_app;
 GRANT SELECT ON embedding_generation TO loxodon_app;
 
 GRANT SELECT, INSERT ON job_run TO loxodon_app;
 GRANT UPDATE ON job_run TO loxodon_worker;
 GRANT SELECT ON schedule TO loxodon_app;
 GRANT INSERT, UPDATE ON schedule TO loxodon_worker;
+
+-- walls.sql
+-- Walls: what a key made for one user, agent, run or some channels may touch. Its transactions run as loxodon_walled
+-- (service/db/walls.py), which has no right on a table but those given here, and sees no row but those its wall lets
+-- through. loxodon_app may become it and does not inherit from it, so other keys pay nothing.
+-- docs/decisions/045-walls.md
+--
+-- What cannot be shown to lie inside is outside: a table without a column for an id is closed behind a wall of that id.
+-- A new table stays closed until it is named here, and in tests/schema/test_walls.py.
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON
+    memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity,
+    conversation, turn, turn_vector, withdrawn_span, user_profile, working_item,
+    entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
+    goal, goal_edge, goal_memory, goal_vector,
+    strategy, strategy_tool, strategy_conversation, strategy_vector,
+    decision, review, operation, idempotency
+    TO loxodon_walled;
+GRANT SELECT, INSERT ON conversation_log, goal_history TO loxodon_walled;
+GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_walled;
+GRANT SELECT, INSERT, DELETE ON tool_invocation, job TO loxodon_walled;
+GRANT INSERT ON audit_log TO loxodon_walled;
+-- Answers and vectors by the hash of the text that was asked for: whoever has the text learns nothing new.
+GRANT SELECT, INSERT, UPDATE, DELETE ON llm_cache, embedding_cache TO loxodon_walled;
+GRANT SELECT ON term_stat, embedding_generation TO loxodon_walled;
+GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_walled;
+
+GRANT EXECUTE ON FUNCTION
+    count_tool_use(text, boolean, double precision, timestamptz), iso_seconds(text),
+    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
+                boolean),
+    memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean),
+    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
+               boolean, boolean),
+    purge_episodes(text, text, text, text, uuid[], uuid[], uuid[]),
+    purge_subject(text, text, text, text, uuid[], uuid[], uuid[]),
+    rewrite_turn(uuid, text, text),
+    tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean),
+    workspace_terms(uuid, integer[])
+    TO loxodon_walled;
+
+-- Each setting stands in a subquery, which is read once for a statement and not once for a row.
+DO $$
+DECLARE
+    user_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_user_id'', true), ''''))';
+    agent_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_agent_id'', true), ''''))';
+    run_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_run_id'', true), ''''))';
+    channel_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_channels'', true), '''')::text[])';
+    same constant text := '(%1$s IS NULL OR %2$s = %1$s)';
+    target record;
+    inside text;
+BEGIN
+    FOR target IN SELECT * FROM (VALUES
+        ('memory', 'user_id', 'agent_id', 'run_id', 'channel', true),
+        ('memory_vector', 'user_id', 'agent_id', 'run_id', 'channel', true),
+        ('turn', 'user_id', 'agent_id', 'run_id', 'channel', false),
+        ('turn_vector', 'user_id', 'agent_id', 'run_id', 'channel', false),
+        ('conversation_log', 'user_id', 'agent_id', 'run_id', 'channel', false),
+        ('conversation', 'user_id', 'agent_id', 'external_id', 'channel', false),
+        ('working_item', 'user_id', 'agent_id', 'conversation_id', 'channel', false),
+        ('user_profile', 'user_id', NULL, NULL, NULL, false),
+        ('entity', 'user_id', NULL, NULL, 'channel', false),
+        ('entity_alias', 'user_id', NULL, NULL, 'channel', false),
+        ('goal', 'user_id', 'agent_id', 'run_id', 'channel', false),
+        ('strategy', 'user_id', 'agent_id', 'run_id', 'channel', false),
+        ('tool_invocation', 'user_id', 'agent_id', 'run_id', 'channel', false)
+    ) AS own (name, user_column, agent_column, run_column, channel_column, may_be_shared) LOOP
+        inside := concat_ws(' AND ',
+            format(same, user_wall, coalesce(target.user_column, 'NULL')),
+            format(same, agent_wall, coalesce(target.agent_column, 'NULL')),
+            format(same, run_wall, coalesce(target.run_column, 'NULL')));
+        IF target.may_be_shared THEN
+            inside := format('(%s OR (user_id IS NULL AND agent_id IS NULL AND run_id IS NULL))', inside);
+        END IF;
+        EXECUTE format('CREATE POLICY wall ON %I AS RESTRICTIVE TO loxodon_walled USING (%s AND (%s IS NULL OR %s))',
+                       target.name, inside, channel_wall,
+                       CASE WHEN target.channel_column IS NULL THEN 'false'
+                            ELSE format('%s = ANY (%s::text[])', target.channel_column, channel_wall) END);
+    END LOOP;
+
+    -- Rows that belong to another row, whose wall is theirs.
+    FOR target IN SELECT * FROM (VALUES
+        ('memory_stat', ARRAY['memory', 'memory_id']),
+        ('memory_edge', ARRAY['memory', 'source_id', 'memory', 'target_id']),
+        ('memory_source', ARRAY['memory', 'memory_id', 'turn', 'turn_id']),
+        ('memory_entity', ARRAY['memory', 'memory_id', 'entity', 'entity_id']),
+        ('withdrawn_span', ARRAY['turn', 'turn_id']),
+        ('entity_vector', ARRAY['entity', 'entity_id']),
+        ('entity_edge', ARRAY['entity', 'source_id', 'entity', 'target_id']),
+        ('entity_edge_source', ARRAY['memory', 'memory_id', 'entity_edge', 'edge_id']),
+        ('entity_merge', ARRAY['entity', 'entity_id']),
+        ('goal_edge', ARRAY['goal', 'source_id', 'goal', 'target_id']),
+        ('goal_memory', ARRAY['goal', 'goal_id', 'memory', 'memory_id']),
+        ('goal_history', ARRAY['goal', 'goal_id']),
+        ('goal_vector', ARRAY['goal', 'goal_id']),
+        ('strategy_tool', ARRAY['strategy', 'strategy_id']),
+        ('strategy_conversation', ARRAY['strategy', 'strategy_id', 'conversation', 'conversation_id']),
+        ('strategy_vector', ARRAY['strategy', 'strategy_id']),
+        ('review', ARRAY['memory', 'memory_id'])
+    ) AS child (name, parents) LOOP
+        inside := format('NOT is_outside(%L, %I)', target.parents[1], target.parents[2]);
+        IF cardinality(target.parents) > 2 THEN
+            inside := inside || format(' AND NOT is_outside(%L, %I)', target.parents[3], target.parents[4]);
+        END IF;
+        EXECUTE format('CREATE POLICY wall ON %I AS RESTRICTIVE TO loxodon_walled USING (%s)', target.name, inside);
+    END LOOP;
+
+    -- With the ids of their memory, but not its channel.
+    inside := format('(%s OR (user_id IS NULL AND agent_id IS NULL AND run_id IS NULL))', concat_ws(' AND ',
+        format(same, user_wall, 'user_id'), format(same, agent_wall, 'agent_id'), format(same, run_wall, 'run_id')));
+    EXECUTE format('CREATE POLICY wall ON memory_history AS RESTRICTIVE TO loxodon_walled '
+                   'USING (%s AND (%s IS NULL OR NOT is_outside(''memory'', memory_id)))', inside, channel_wall);
+    EXECUTE format('CREATE POLICY wall ON decision AS RESTRICTIVE TO loxodon_walled '
+                   'USING (%1$s AND (%2$s IS NULL OR memory_id IS NOT NULL AND NOT is_outside(''memory'', memory_id))) '
+                   'WITH CHECK (%1$s AND (%2$s IS NULL OR NOT is_outside(''memory'', memory_id)))',
+                   inside, channel_wall);
+    -- Answers given behind the same wall, or about what lies inside.
+    EXECUTE format('CREATE POLICY wall ON idempotency AS RESTRICTIVE TO loxodon_walled USING ('
+                   'starts_with(key, (SELECT current_setting(''loxodon.wall_digest'') || '':'')) '
+                   'OR %s AND %s IS NULL)', concat_ws(' AND ',
+        format(same, user_wall, 'user_id'), format(same, agent_wall, 'agent_id'), format(same, run_wall, 'run_id')),
+        channel_wall);
+END $$;
+
+-- Operations begun behind the same wall; their request is emptied once it is done, so they name the wall themselves.
+CREATE POLICY wall ON operation AS RESTRICTIVE TO loxodon_walled
+    USING (wall = (SELECT current_setting('loxodon.wall_digest')));
+
+-- Jobs of what lies inside. Others can be made, as of an operation, and not seen.
+CREATE POLICY wall ON job AS RESTRICTIVE TO loxodon_walled
+    USING ((memory_id IS NOT NULL OR payload ? 'conversation_id') AND NOT is_outside('memory', memory_id)
+           AND NOT is_outside('conversation', (payload ->> 'conversation_id')::uuid))
+    WITH CHECK (NOT is_outside('memory', memory_id)
+                AND NOT is_outside('conversation', (payload ->> 'conversation_id')::uuid));
+
+-- Of how often terms occur, the numbers over all workspaces only: those of the own one speak of others' texts.
+CREATE POLICY wall ON term_stat AS RESTRICTIVE FOR SELECT TO loxodon_walled
+    USING (workspace_id = '00000000-0000-0000-0000-000000000000');
 
 -- partitions.sql
 -- Partitions: vectors by a hash of the workspace, logs by the day or month of recording.

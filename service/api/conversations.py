@@ -65,6 +65,7 @@ PageLimit = Annotated[int, Query(ge=1, le=1_000)]
 
 async def _owner(caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
     """Whose conversation it must be. Ids are optional, except for a name that several conversations have."""
+    caller.check_ids(user_id, agent_id, run_id)
     return Scope(caller.workspace_id, user_id, agent_id, run_id)
 
 

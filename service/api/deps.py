@@ -18,10 +18,11 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 from service.api import suggestions
 from service.api.buckets import FailedAttempts, address_of
 from service.api.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
+from service.db import walls
 from service.db.engine import Database
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
-from service.domain.scope import GLOBAL_CHANNEL, Scope, ScopeMatch
+from service.domain.scope import Scope, ScopeMatch
 from service.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
 from service.language import pii
 from service.providers.budget import Budget, Limits, current, spending
@@ -103,6 +104,7 @@ async def authenticate(request: Request) -> Caller:
     if found is None or (found.expires_at is not None and found.expires_at <= res.clock()):
         raise Unauthenticated("The API key is unknown, expired or revoked.")
     request.state.caller = found
+    walls.stand_behind(found.wall)
     return found
 
 
@@ -201,7 +203,8 @@ def scope_of(
     run_id: str | None = None,
     channel: str | None = None,
 ) -> Scope:
-    """The scope of a request: its own ids, or else the defaults of the key; raises ScopeMissing."""
+    """The scope of a request: its own ids, or else the defaults of the key, and those of its wall in any case; raises
+    ScopeMissing, or Forbidden for an id outside the wall."""
     return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel).require_owner()
 
 
@@ -214,9 +217,7 @@ def optional_scope(
     channel: str | None = None,
 ) -> Scope:
     """The same for a request that needs no id; then the scope has none."""
-    given = (user_id, agent_id, run_id)
-    ids = given if any(given) else (caller.user_id, caller.agent_id, caller.run_id)
-    return Scope(caller.workspace_id, *ids, channel=channel or caller.channel or GLOBAL_CHANNEL)
+    return Scope(caller.workspace_id, *caller.ids(user_id, agent_id, run_id), channel=caller.channel(channel))
 
 
 def shared_scope(
@@ -231,7 +232,7 @@ def shared_scope(
     for name, value in (("user_id", user_id), ("agent_id", agent_id), ("run_id", run_id)):
         if value is not None:
             raise InvalidInput(f"{name}: what is shared belongs to everyone: leave it out, or shared.", field=name)
-    return Scope(caller.workspace_id, channel=channel or caller.channel or GLOBAL_CHANNEL)
+    return Scope(caller.workspace_id, channel=caller.channel(channel))
 
 
 def read_scope(caller: Caller, res: Resources, given: ReadScopeFields, channel: str | None) -> Scope:

@@ -123,7 +123,7 @@ def _check_right(body: ForgetRequest, caller: Caller) -> None:
 def _wanted(body: ForgetRequest, caller: Caller) -> ForgetScope:
     ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
     scope = (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
-    return ForgetScope(scope, body.channel or caller.channel, body.session_id)
+    return ForgetScope(scope, body.channel or caller.own_channel, body.session_id)
 
 
 async def _plan(body: ForgetRequest, wanted: ForgetScope, res: Resources) -> ForgetPlan:

@@ -73,7 +73,7 @@ async def _extent(
 ) -> Extent:
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     scope = (shared_scope if shared else scope_of)(caller, **ids, channel=channel)
-    return Extent(scope, channel or caller.channel)
+    return Extent(scope, channel or caller.own_channel)
 
 
 ExtentOf = Annotated[Extent, Depends(_extent)]

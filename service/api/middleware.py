@@ -19,6 +19,7 @@ from uuid_utils.compat import uuid7
 from service.api import deps, errors, json_body
 from service.api.admission import Admission
 from service.api.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
+from service.db import walls
 from service.errors import InvalidInput, ServiceError
 from service.fair_gate import inside
 from service.language import pii
@@ -54,7 +55,7 @@ class RequestMiddleware:
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         answer = _Answer(send, request_id, body_unread=may_be_long(scope))
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        with structlog.contextvars.bound_contextvars(request_id=request_id), walls.apart():
             try:
                 await self._enter(scope, receive, answer)
             except Exception as exc:  # the server would log its message, which may hold a user's text

@@ -16,7 +16,6 @@ from service.api.writes import WriteOf, send
 from service.db.erasure.deletion import Extent
 from service.db.tenants import users
 from service.db.tenants.users import KINDS, OwnerKind, OwnerUsage
-from service.domain.scope import Scope
 from service.memory.forget import forget_scope
 
 router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)
@@ -106,7 +105,7 @@ async def delete_scope(
 ) -> Response:
     """The same as DELETE /v1/memories with this one id."""
     names: dict[str, Any] = {f"{type}_id": id}
-    extent = Extent(Scope(caller.workspace_id, **names), channel)
+    extent = Extent(optional_scope(caller, **names), channel or (caller.own_channel if caller.wall.channels else None))
     return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 
 

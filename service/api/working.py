@@ -32,7 +32,6 @@ from service.api.working_models import (
 )
 from service.api.writes import answer, send
 from service.db.cognition.working import clear, contents, latest, lock
-from service.domain.scope import GLOBAL_CHANNEL
 from service.domain.working import WorkingKind, WorkingScope
 from service.errors import InvalidInput
 from service.memory import working
@@ -69,9 +68,8 @@ async def _scope(
     channel: ChannelName = None,
 ) -> WorkingScope:
     """The session of exactly these ids; the conversation takes the place of the run."""
-    given = (user_id, agent_id)
-    user, agent = given if any(given) else (caller.user_id, caller.agent_id)
-    return WorkingScope(caller.workspace_id, conversation_id, user, agent, channel or caller.channel or GLOBAL_CHANNEL)
+    user, agent, _ = caller.ids(user_id, agent_id, None)
+    return WorkingScope(caller.workspace_id, conversation_id, user, agent, caller.channel(channel))
 
 
 WorkingScopeOf = Annotated[WorkingScope, Depends(_scope)]

@@ -125,7 +125,14 @@ async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
     query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
     lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
     fingerprint = hmac.new(given.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
-    return IdempotencyKey(given, fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, sent))
+    name = walled_name(caller, given)
+    return IdempotencyKey(name, fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, sent))
+
+
+def walled_name(caller: Caller, given: str) -> str:
+    """The name under which an answer is kept. Behind a wall it is one of the wall's own, so that a key that somebody
+    else has used is not known there."""
+    return f"{caller.wall.digest}:{hashlib.sha256(given.encode()).hexdigest()}" if caller.wall else given
 
 
 async def _sent(request: Request) -> Any:
@@ -141,4 +148,4 @@ def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str
     named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
     user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
     found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
-    return (found[0], found[1], found[2]) if any(found) else (caller.user_id, caller.agent_id, caller.run_id)
+    return caller.ids(found[0], found[1], found[2])

@@ -21,9 +21,9 @@ import sqlalchemy.exc
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from service.db import roles, vectors
+from service.db import roles, vectors, walls
 from service.domain.scope import NIL_WORKSPACE
-from service.errors import Conflict, OutcomeUnknown, SchemaMismatch, ServiceError, StoreUnavailable
+from service.errors import Conflict, Forbidden, OutcomeUnknown, SchemaMismatch, ServiceError, StoreUnavailable
 
 Session = AsyncConnection
 
@@ -170,7 +170,7 @@ class Database:
     async def _transaction(
         self, mode: str, settings: str, workspace_id: UUID, *, writes: bool = False
     ) -> AsyncIterator[Session]:
-        opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}"
+        opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}{walls.opening()}"
         connection = await self._connect(opening)
         depth = _open.set(_open.get() + 1)
         try:
@@ -273,6 +273,8 @@ def _translated(error: Exception) -> ServiceError | None:
         return StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S)
     if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
         return CLASHES[cause.constraint_name]()
+    if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walls.current():
+        return Forbidden("This key reaches a part of the workspace only, and that lies outside of it.")
     if isinstance(cause, asyncpg.PostgresError) and _is_passing(cause):
         return _unavailable(cause)
     return None

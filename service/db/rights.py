@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from service.db.engine import NO_SCHEMA, Access, translated_errors
-from service.db.roles import API_LOGIN, APP, LOGINS, MIGRATE_LOGIN, OWNER, URL_VARIABLES, WORKER
+from service.db.roles import API_LOGIN, APP, LOGINS, MIGRATE_LOGIN, OWNER, URL_VARIABLES, WALLED, WORKER
 from service.errors import SchemaMismatch, StoreUnavailable
 
 HINT = "An administrator runs what `python -m service bootstrap-sql` prints"
@@ -79,7 +79,8 @@ MIGRATED = text("SELECT to_regprocedure('public.schema_revision()') IS NOT NULL"
 OWNER_LOGIN = text(
     """
     SELECT session_user AS login, r.rolsuper, to_regrole('loxodon_owner') IS NOT NULL
-           AND to_regrole('loxodon_app') IS NOT NULL AND to_regrole('loxodon_worker') IS NOT NULL AS roles
+           AND to_regrole('loxodon_app') IS NOT NULL AND to_regrole('loxodon_worker') IS NOT NULL
+           AND to_regrole('loxodon_walled') IS NOT NULL AS roles
     FROM pg_roles r WHERE r.rolname = session_user
     """
 )
@@ -93,6 +94,12 @@ NEEDED = (
     (
         "SELECT pg_has_role('loxodon_worker', 'loxodon_app', 'USAGE')",
         "The role loxodon_worker may not do what loxodon_app may: GRANT loxodon_app TO loxodon_worker;",
+    ),
+    (
+        "SELECT pg_has_role('loxodon_app', 'loxodon_walled', 'SET') "
+        "AND NOT pg_has_role('loxodon_app', 'loxodon_walled', 'USAGE')",
+        "The role loxodon_app may not become loxodon_walled, or inherits from it: "
+        "GRANT loxodon_walled TO loxodon_app WITH INHERIT FALSE, SET TRUE;",
     ),
     (
         "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector')",
@@ -116,6 +123,10 @@ NEEDED = (
     (
         "SELECT has_schema_privilege('loxodon_app', 'public', 'USAGE')",
         "The role loxodon_app may not use the schema public: GRANT USAGE ON SCHEMA public TO loxodon_app;",
+    ),
+    (
+        "SELECT has_schema_privilege('loxodon_walled', 'public', 'USAGE')",
+        "The role loxodon_walled may not use the schema public: GRANT USAGE ON SCHEMA public TO loxodon_walled;",
     ),
 )
 """What migrations need, in this order, and the sentence where it is missing."""
@@ -168,7 +179,9 @@ def check_owner(connection: Connection) -> None:
             f"{HINT}, to make them."
         )
     if not has_roles:
-        raise StoreUnavailable(f"The database lacks the roles {OWNER}, {APP} and {WORKER}. {HINT}, to make them.")
+        raise StoreUnavailable(
+            f"The database lacks the roles {OWNER}, {APP}, {WORKER} and {WALLED}. {HINT}, to make them."
+        )
     for query, sentence in NEEDED:
         if not connection.scalar(text(query)):
             raise StoreUnavailable(sentence.format(login=login))

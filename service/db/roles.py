@@ -2,7 +2,8 @@
 
 `loxodon_owner` owns the schema and its SECURITY DEFINER functions, `loxodon_app` serves requests under row-level
 security, `loxodon_worker` is the app with the few functions that upkeep needs. Each has one login: `loxodon_migrate`,
-`loxodon_api`, `loxodon_jobs`. An administrator makes them with bootstrap_sql(), the service itself makes none.
+`loxodon_api`, `loxodon_jobs`. `loxodon_walled` has none: the app becomes it in a transaction of a key that is made for
+one user (walls.py). An administrator makes them with bootstrap_sql(), the service itself makes none.
 docs/decisions/044-logins.md
 """
 
@@ -12,7 +13,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-OWNER, APP, WORKER = "loxodon_owner", "loxodon_app", "loxodon_worker"
+OWNER, APP, WORKER, WALLED = "loxodon_owner", "loxodon_app", "loxodon_worker", "loxodon_walled"
 MIGRATE_LOGIN, API_LOGIN, JOBS_LOGIN = "loxodon_migrate", "loxodon_api", "loxodon_jobs"
 LOGINS: Mapping[str, str] = {OWNER: MIGRATE_LOGIN, APP: API_LOGIN, WORKER: JOBS_LOGIN}
 """The login of each role."""

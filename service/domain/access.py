@@ -1,13 +1,18 @@
-"""API keys as the service sees them: the caller and its rights."""
+"""API keys as the service sees them: the caller, its rights, and the wall it cannot leave."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
+
+from service.domain.scope import GLOBAL_CHANNEL
+from service.errors import Forbidden
 
 
 class Right(StrEnum):
@@ -21,31 +26,130 @@ class Right(StrEnum):
     SHARE = "memory:share"  # write memories of the whole workspace
     AUDIT = "audit:read"
     METRICS = "metrics"
+    TOKENS = "tokens"  # mint tokens for end users
     ADMIN = "admin"
     OPERATOR = "operator"
 
 
 IMPLIED: Mapping[Right, frozenset[Right]] = {
     Right.ADMIN: frozenset(
-        {Right.READ, Right.WRITE, Right.DELETE, Right.SYSTEM, Right.PURGE, Right.SHARE, Right.AUDIT}
+        {Right.READ, Right.WRITE, Right.DELETE, Right.SYSTEM, Right.PURGE, Right.SHARE, Right.AUDIT, Right.TOKENS}
     ),
     Right.OPERATOR: frozenset(),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """A key that was found. The workspace comes from it and from nowhere else; the ids are its default scope."""
+WHOLE_WORKSPACE = frozenset({Right.ADMIN, Right.OPERATOR, Right.AUDIT, Right.METRICS})
+"""Rights over a whole workspace, or over several: a key with a wall cannot hold them."""
 
-    workspace_id: UUID
-    key_id: UUID
-    rights: frozenset[Right]
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """What a key cannot leave: rows with every id that is given, in one of the channels if any are. Row-level security
+    keeps it (service/db/sql/walls.sql)."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+    channels: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any((self.user_id, self.agent_id, self.run_id, self.channels))
+
+    def __and__(self, other: Wall) -> Wall:
+        """Both walls at once. Of two different ids the own one stays: check `leaves` before."""
+        both = tuple(name for name in self.channels if name in other.channels)
+        return Wall(
+            self.user_id or other.user_id,
+            self.agent_id or other.agent_id,
+            self.run_id or other.run_id,
+            both if self.channels and other.channels else self.channels or other.channels,
+        )
+
+    def leaves(self, within: Wall) -> Iterator[str]:
+        """The names of the fields that do not lie inside another wall."""
+        for name in ("user_id", "agent_id", "run_id"):
+            outer = getattr(within, name)
+            if outer is not None and getattr(self, name) != outer:
+                yield name
+        if within.channels and not (self.channels and set(self.channels) <= set(within.channels)):
+            yield "channels"
+
+    @property
+    def digest(self) -> str:
+        """A short name of it, the same for all keys with the same wall."""
+        named = [self.user_id, self.agent_id, self.run_id, sorted(self.channels)]
+        return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:32]
+
+
+NO_WALL = Wall()
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The scope of requests that name none; it keeps nobody out of another."""
+
     user_id: str | None = None
     agent_id: str | None = None
     run_id: str | None = None
     channel: str | None = None
+
+    def leaves(self, wall: Wall) -> Iterator[str]:
+        """The names of the fields that do not lie inside the wall."""
+        for name in ("user_id", "agent_id", "run_id"):
+            own, outer = getattr(self, name), getattr(wall, name)
+            if own is not None and outer is not None and own != outer:
+                yield name
+        if self.channel is not None and wall.channels and self.channel not in wall.channels:
+            yield "channel"
+
+
+NO_DEFAULTS = Defaults()
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A key that was found. The workspace comes from it and from nowhere else."""
+
+    workspace_id: UUID
+    key_id: UUID
+    rights: frozenset[Right]
+    wall: Wall = NO_WALL
+    defaults: Defaults = NO_DEFAULTS
     expires_at: datetime | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def may(self, right: Right) -> bool:
+        if self.wall and right in WHOLE_WORKSPACE:
+            return False
         return right in self.rights or any(right in IMPLIED.get(held, ()) for held in self.rights)
+
+    def ids(
+        self, user_id: str | None, agent_id: str | None, run_id: str | None
+    ) -> tuple[str | None, str | None, str | None]:
+        """User, agent and run of a request: those it names, or the defaults if it names none; those of the wall in any
+        case. Raises Forbidden for one outside the wall."""
+        self.check_ids(user_id, agent_id, run_id)
+        own, wall = self.defaults, self.wall
+        if user_id is None and agent_id is None and run_id is None:
+            user_id, agent_id, run_id = own.user_id, own.agent_id, own.run_id
+        return wall.user_id or user_id, wall.agent_id or agent_id, wall.run_id or run_id
+
+    def check_ids(self, user_id: str | None, agent_id: str | None, run_id: str | None) -> None:
+        """Raises Forbidden for an id outside the wall."""
+        for name, given in (("user_id", user_id), ("agent_id", agent_id), ("run_id", run_id)):
+            here = getattr(self.wall, name)
+            if given is not None and here is not None and given != here:
+                raise Forbidden(f"{name}: this key is made for another one.", field=name)
+
+    def channel(self, given: str | None) -> str:
+        """The channel of a request: the one it names, or the default. Raises Forbidden for one outside the wall."""
+        inside = self.wall.channels
+        if given is not None and inside and given not in inside:
+            raise Forbidden("channel: this key is made for other channels.", field="channel")
+        return given or self.own_channel or GLOBAL_CHANNEL
+
+    @property
+    def own_channel(self) -> str | None:
+        """The channel of requests that name none; of a wall of channels the first. None: no particular one."""
+        return self.defaults.channel or next(iter(self.wall.channels), None)

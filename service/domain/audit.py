@@ -38,9 +38,13 @@ Operation = Literal[
     "strategy_reinforce",
     "strategy_delete",
     "retrieve",
+    "create_api_key",
+    "update_api_key",
+    "rotate_api_key",
+    "revoke_api_key",
 ]
 """What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
 
-Subject = Literal["semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline"]
+Subject = Literal["semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline", "api_key"]
 """What it was done to. A message kept word for word is `episodic`, as turns are; changes of entities are `semantic`,
 searches for them `entity`."""

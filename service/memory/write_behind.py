@@ -18,7 +18,7 @@ from uuid import UUID
 
 import structlog
 
-from service.db import writes
+from service.db import walls, writes
 from service.db.engine import Database
 from service.db.memories import stats
 from service.db.memories.stats import Use
@@ -54,9 +54,10 @@ class WriteBehind(ABC):
         """Drops the buffer; returns how much it held."""
 
     async def flush(self) -> None:
-        """The same as `write`, one at a time."""
+        """The same as `write`, one at a time. What is buffered came from many requests, so it stands behind no wall."""
         async with self._writing:
-            await self.write()
+            with walls.apart():
+                await self.write()
 
     async def run(self) -> None:
         """Writes until it is cancelled."""

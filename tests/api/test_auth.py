@@ -192,7 +192,7 @@ async def test_a_new_workspace_is_apart_and_makes_no_others(client: AsyncClient,
 
 
 async def test_whoami(client: AsyncClient, app: FastAPI, tenant: Tenant) -> None:
-    key = await made(client, "memory:read", user_id="iris", channel="garden", expires_at="2027-01-01T00:00:00Z")
+    key = await made(client, "memory:read", user_id="iris", channels=["garden"], expires_at="2027-01-01T00:00:00Z")
     async with client_of(app, key) as who:
         answer = (await who.get("/v1/whoami")).json()
     assert answer.pop("api_key_id")
@@ -202,13 +202,14 @@ async def test_whoami(client: AsyncClient, app: FastAPI, tenant: Tenant) -> None
         "user_id": "iris",
         "agent_id": None,
         "run_id": None,
-        "channel": "garden",
+        "channels": ["garden"],
+        "defaults": {"user_id": None, "agent_id": None, "run_id": None, "channel": None},
         "expires_at": "2027-01-01T00:00:00+00:00",
     }
 
 
 async def test_a_keys_own_scope_counts_when_none_is_given(client: AsyncClient, app: FastAPI) -> None:
-    key = await made(client, "memory:read", "memory:write", user_id="iris", channel="garden")
+    key = await made(client, "memory:read", "memory:write", defaults={"user_id": "iris", "channel": "garden"})
     async with client_of(app, key) as iris:
         stored = await iris.post("/v1/memories", json={"content": "Feeds the heron"})
         assert stored.status_code == 201

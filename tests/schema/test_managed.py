@@ -22,7 +22,7 @@ from service.settings import Settings
 CLEAN = """
 DROP DATABASE loxodon;
 DROP ROLE loxodon_migrate, loxodon_api, loxodon_jobs;
-DROP ROLE loxodon_worker; DROP ROLE loxodon_owner; DROP ROLE loxodon_app;
+DROP ROLE loxodon_worker; DROP ROLE loxodon_owner; DROP ROLE loxodon_app; DROP ROLE loxodon_walled;
 CREATE ROLE administrator LOGIN CREATEROLE;
 CREATE DATABASE memories OWNER administrator
 """
@@ -30,6 +30,9 @@ LACKS = {
     "GRANT loxodon_owner TO loxodon_migrate;": "REVOKE loxodon_owner FROM loxodon_migrate GRANTED BY administrator",
     "GRANT loxodon_app TO loxodon_worker;": "REVOKE loxodon_app FROM loxodon_worker GRANTED BY administrator",
     "GRANT USAGE, CREATE ON SCHEMA public TO loxodon_owner;": "REVOKE CREATE ON SCHEMA public FROM loxodon_owner",
+    "GRANT loxodon_walled TO loxodon_app WITH INHERIT FALSE, SET TRUE;": "REVOKE loxodon_walled FROM loxodon_app "
+    "GRANTED BY administrator",
+    "GRANT USAGE ON SCHEMA public TO loxodon_walled;": "REVOKE USAGE ON SCHEMA public FROM PUBLIC, loxodon_walled",
     "GRANT USAGE ON SCHEMA public TO loxodon_app;": "REVOKE USAGE ON SCHEMA public FROM PUBLIC, loxodon_app",
     "CREATE EXTENSION vector SCHEMA public;": "DROP EXTENSION vector",
     "ALTER EXTENSION vector SET SCHEMA public;": "CREATE SCHEMA elsewhere; ALTER EXTENSION vector SET SCHEMA elsewhere",

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from bench.superuser import SUPERUSER, login_url
 from service.db.engine import Database
 from service.db.rights import find_access
-from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, LOGINS, OWNER, WORKER
+from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, LOGINS, OWNER, WALLED, WORKER
 from service.errors import StoreUnavailable
 from service.resources import open_resources
 from service.settings import Settings
@@ -135,7 +135,7 @@ async def test_nothing_else_can_be_reached_from_a_login_that_serves(
         with suppress(asyncpg.InsufficientPrivilegeError):
             await connection.execute(f'SET ROLE "{other}"')
             reached.add(other)
-    assert reached == {LOGINS[role], role, APP}
+    assert reached == {LOGINS[role], role, APP, WALLED}
     for statement in ("SET ROLE NONE", "RESET ROLE", "SET SESSION AUTHORIZATION DEFAULT", "RESET ALL"):
         await connection.execute(statement)
         assert await connection.fetchval("SELECT current_user") == LOGINS[role]

@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.db.roles import APP, WORKER
+from service.db.roles import APP, WALLED, WORKER
 
 RELATIONS = """
     SELECT c.relname, c.relkind::text AS kind, c.relispartition,
@@ -36,7 +36,7 @@ GLOBAL = {"embedding_generation", "schedule"}
 
 async def test_app_and_worker_have_no_right_without_row_level_security(superuser: asyncpg.Connection[Any]) -> None:
     seen = 0
-    for relation in await superuser.fetch(RELATIONS, [APP, WORKER]):
+    for relation in await superuser.fetch(RELATIONS, [APP, WORKER, WALLED]):
         if not relation["holders"]:
             continue
         seen += 1
@@ -49,7 +49,7 @@ async def test_app_and_worker_have_no_right_without_row_level_security(superuser
 
 async def test_every_table_of_a_workspace_and_its_partitions_have_policies(superuser: asyncpg.Connection[Any]) -> None:
     partitions = 0
-    for relation in await superuser.fetch(RELATIONS, [APP, WORKER]):
+    for relation in await superuser.fetch(RELATIONS, [APP, WORKER, WALLED]):
         if relation["tenanted"] and relation["kind"] in ("r", "p"):
             assert relation["protected"], relation["relname"]
             assert relation["policies"] >= 2, relation["relname"]
@@ -84,12 +84,12 @@ async def test_app_and_worker_cannot_bypass_row_level_security(superuser: asyncp
                pg_has_role(oid, 'loxodon_owner', 'MEMBER') AS owner
         FROM pg_roles WHERE rolname = ANY ($1)
     """,
-        [APP, WORKER],
+        [APP, WORKER, WALLED],
     )
-    assert len(roles) == 2
+    assert len(roles) == 3
     assert not any(role["mighty"] or role["owner"] for role in roles)
     owned = await superuser.fetch(
-        "SELECT relname FROM pg_class WHERE pg_get_userbyid(relowner) = ANY ($1)", [APP, WORKER]
+        "SELECT relname FROM pg_class WHERE pg_get_userbyid(relowner) = ANY ($1)", [APP, WORKER, WALLED]
     )
     assert owned == []
 
@@ -104,10 +104,13 @@ async def test_definer_functions_have_a_fixed_path_and_no_public_caller(superuse
     assert len(functions) >= 12
 
 
+BEHIND_A_WALL = {APP, WALLED}
+
 CALLERS = {
     "claim_jobs": {WORKER},
     "clean_up": {WORKER},
     "count_common_terms": {WORKER},
+    "count_tool_use": BEHIND_A_WALL,
     "create_workspace": {APP},
     "drop_old_audit_partitions": {WORKER},
     "drop_partitions": {WORKER},
@@ -120,23 +123,25 @@ CALLERS = {
     "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},
     "find_unembedded": {WORKER},
+    "in_wall": set(),
     "is_in_scope": set(),
-    "iso_seconds": {APP},
-    "lexical_ids": {APP},
+    "is_outside": BEHIND_A_WALL,
+    "iso_seconds": BEHIND_A_WALL,
+    "lexical_ids": BEHIND_A_WALL,
     "make_partition": set(),
-    "memory_filter_keys": {APP},
-    "narrow_ids": {APP},
+    "memory_filter_keys": BEHIND_A_WALL,
+    "narrow_ids": BEHIND_A_WALL,
     "protect": set(),
-    "purge_episodes": {APP},
-    "purge_subject": {APP},
-    "rewrite_turn": {APP},
+    "purge_episodes": BEHIND_A_WALL,
+    "purge_subject": BEHIND_A_WALL,
+    "rewrite_turn": BEHIND_A_WALL,
     "queue_depth": {APP},
     "narrow_scope_ids": set(),
     "count_scope_rows": set(),
     "schema_revision": {APP},
     "sweep_working": {WORKER},
-    "tag_ids": {APP},
-    "workspace_terms": {APP},
+    "tag_ids": BEHIND_A_WALL,
+    "workspace_terms": BEHIND_A_WALL,
 }
 """Who may call which function. A new one belongs here, and into test_definers.py."""
 
@@ -150,7 +155,7 @@ async def test_each_function_has_the_callers_it_needs(superuser: asyncpg.Connect
     assert CALLERS.keys() - found.keys() == set()
 
 
-@pytest.mark.parametrize("role", [APP, WORKER])
+@pytest.mark.parametrize("role", [APP, WORKER, WALLED])
 async def test_a_partition_cannot_be_read_by_its_name(superuser: asyncpg.Connection[Any], role: str) -> None:
     names = await superuser.fetch("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'")
     async with superuser.transaction():

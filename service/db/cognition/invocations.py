@@ -31,19 +31,8 @@ INSERT = text("""
     RETURNING id, recorded_at
 """).bindparams(bindparam("timestamp", type_=DateTime(timezone=True)))
 
-# The average is a running mean (Welford's update), so that no sum grows for ever.
 COUNT = text("""
-    INSERT INTO tool AS t (workspace_id, name, usage_count, success_count, timed_count, avg_latency_ms, last_used_at)
-    VALUES (:workspace, :name, 1, CAST(:success AS boolean)::integer,
-            (CAST(:latency_ms AS float8) IS NOT NULL)::integer, CAST(:latency_ms AS float8), :at)
-    ON CONFLICT (workspace_id, name) DO UPDATE SET
-        usage_count = t.usage_count + 1,
-        success_count = t.success_count + excluded.success_count,
-        timed_count = t.timed_count + excluded.timed_count,
-        avg_latency_ms = CASE WHEN excluded.avg_latency_ms IS NULL THEN t.avg_latency_ms ELSE
-            coalesce(t.avg_latency_ms, 0)
-            + (excluded.avg_latency_ms - coalesce(t.avg_latency_ms, 0)) / (t.timed_count + 1) END,
-        last_used_at = greatest(t.last_used_at, excluded.last_used_at)
+    SELECT count_tool_use(:name, CAST(:success AS boolean), CAST(:latency_ms AS float8), :at)
 """).bindparams(bindparam("at", type_=DateTime(timezone=True)))
 
 ERASE_OF_DELETED_TURNS = text("""
@@ -78,7 +67,7 @@ async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
             },
         )
     ).one()
-    counted = {"workspace": new.scope.workspace_id, "name": new.tool_name, "success": new.success}
+    counted = {"name": new.tool_name, "success": new.success}
     await session.execute(COUNT, {**counted, "latency_ms": new.latency_ms, "at": new.timestamp})
     return row.id, row.recorded_at
 

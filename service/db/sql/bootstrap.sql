@@ -7,7 +7,7 @@ DO $$
 DECLARE
     wanted text;
 BEGIN
-    FOREACH wanted IN ARRAY ARRAY['loxodon_owner', 'loxodon_app', 'loxodon_worker'] LOOP
+    FOREACH wanted IN ARRAY ARRAY['loxodon_owner', 'loxodon_app', 'loxodon_worker', 'loxodon_walled'] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted) THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', wanted);
         END IF;
@@ -21,6 +21,9 @@ END $$;
 
 -- The owner makes tables and functions, the app serves requests, the worker does jobs: the app, and a little more.
 GRANT loxodon_app TO loxodon_worker;
+
+-- A transaction may go behind the wall of its key (SET LOCAL ROLE). What holds there must not hold for the app itself.
+GRANT loxodon_walled TO loxodon_app WITH INHERIT FALSE, SET TRUE;
 
 GRANT loxodon_owner TO loxodon_migrate;
 
@@ -38,7 +41,7 @@ REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 
 GRANT USAGE, CREATE ON SCHEMA public TO loxodon_owner;
 
-GRANT USAGE ON SCHEMA public TO loxodon_app;
+GRANT USAGE ON SCHEMA public TO loxodon_app, loxodon_walled;
 
 CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
 

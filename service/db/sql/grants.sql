@@ -17,7 +17,10 @@ GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_app;
 
 GRANT SELECT, UPDATE (name, settings) ON workspace TO loxodon_app;
-GRANT SELECT, INSERT, UPDATE (name, rights, expires_at, revoked_at) ON api_key TO loxodon_app;
+GRANT SELECT, INSERT, UPDATE (
+    name, rights, user_id, agent_id, run_id, channels, default_user_id, default_agent_id, default_run_id,
+    default_channel, expires_at, revoked_at, key_hash, hint, old_key_hash, old_key_until, last_used_at)
+    ON api_key TO loxodon_app;
 GRANT SELECT ON embedding_generation TO loxodon_app;
 
 GRANT SELECT, INSERT ON job_run TO loxodon_app;

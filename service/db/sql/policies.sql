@@ -15,12 +15,12 @@ DECLARE
         'OR current_setting(''loxodon.shared'', true) = ''on'' OR pg_has_role(''loxodon_worker'', ''USAGE''))';
 BEGIN
     FOREACH target IN ARRAY ARRAY['memory', 'memory_vector'] LOOP
-        EXECUTE format('CREATE POLICY shared_insert ON %I AS RESTRICTIVE FOR INSERT TO loxodon_app WITH CHECK %s',
-                       target, allowed);
-        EXECUTE format('CREATE POLICY shared_update ON %I AS RESTRICTIVE FOR UPDATE TO loxodon_app USING %s',
-                       target, allowed);
-        EXECUTE format('CREATE POLICY shared_delete ON %I AS RESTRICTIVE FOR DELETE TO loxodon_app USING %s',
-                       target, allowed);
+        EXECUTE format('CREATE POLICY shared_insert ON %I AS RESTRICTIVE FOR INSERT TO loxodon_app, loxodon_walled '
+                       'WITH CHECK %s', target, allowed);
+        EXECUTE format('CREATE POLICY shared_update ON %I AS RESTRICTIVE FOR UPDATE TO loxodon_app, loxodon_walled '
+                       'USING %s', target, allowed);
+        EXECUTE format('CREATE POLICY shared_delete ON %I AS RESTRICTIVE FOR DELETE TO loxodon_app, loxodon_walled '
+                       'USING %s', target, allowed);
     END LOOP;
 END $$;
 
@@ -29,13 +29,13 @@ CREATE POLICY worker ON job TO loxodon_worker USING (true);
 CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
 
 -- The counts of terms over all workspaces, stored under the nil workspace, may be read by all of them.
-CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app
+CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app, loxodon_walled
     USING (workspace_id = '00000000-0000-0000-0000-000000000000');
 
 -- Tables that belong to no workspace: everyone reads them.
 ALTER TABLE embedding_generation ENABLE ROW LEVEL SECURITY;
 ALTER TABLE embedding_generation FORCE ROW LEVEL SECURITY;
-CREATE POLICY everyone ON embedding_generation FOR SELECT TO loxodon_app USING (true);
+CREATE POLICY everyone ON embedding_generation FOR SELECT TO loxodon_app, loxodon_walled USING (true);
 CREATE POLICY owner ON embedding_generation TO loxodon_owner USING (true);
 ALTER TABLE schedule ENABLE ROW LEVEL SECURITY;
 ALTER TABLE schedule FORCE ROW LEVEL SECURITY;

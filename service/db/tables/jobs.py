@@ -100,6 +100,9 @@ class OperationRow(Table):
     error: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime] = set_now()
     finished_at: Mapped[datetime | None]
+    wall: Mapped[str | None] = mapped_column(
+        server_default=text("NULLIF(current_setting('loxodon.wall_digest'::text, true), ''::text)")
+    )
 
 
 class IdempotencyRow(Table):

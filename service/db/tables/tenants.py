@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
+    CheckConstraint,
     ForeignKeyConstraint,
     String,
     UniqueConstraint,
@@ -17,6 +18,7 @@ from service.db.tables.base import (
     ChannelName,
     Table,
     empty_object,
+    empty_words,
     part_of_key,
     set_now,
 )
@@ -34,11 +36,18 @@ class WorkspaceRow(Table):
 
 
 class ApiKeyRow(Table):
-    """A key: only its hash is kept. Ids and channel, where given, confine it to them."""
+    """A key: only its hash is kept. Ids and channels, where given, confine it to them (domain/access.py, Wall)."""
 
     __tablename__ = "api_key"
     __table_args__ = (
         UniqueConstraint("key_hash"),
+        UniqueConstraint("old_key_hash"),
+        CheckConstraint("(old_key_hash IS NULL) = (old_key_until IS NULL)", name="old_key"),
+        CheckConstraint(
+            "coalesce(user_id, agent_id, run_id) IS NULL AND channels = '{}'"
+            " OR NOT rights && '{admin,operator,audit:read,metrics}'",
+            name="wall",
+        ),
         ForeignKeyConstraint(["workspace_id"], ["workspace.workspace_id"], ondelete="CASCADE"),
     )
 
@@ -51,7 +60,14 @@ class ApiKeyRow(Table):
     user_id: Mapped[str | None]
     agent_id: Mapped[str | None]
     run_id: Mapped[str | None]
-    channel: Mapped[str | None] = mapped_column(ChannelName)
+    channels: Mapped[list[str]] = empty_words()
+    default_user_id: Mapped[str | None]
+    default_agent_id: Mapped[str | None]
+    default_run_id: Mapped[str | None]
+    default_channel: Mapped[str | None] = mapped_column(ChannelName)
     created_at: Mapped[datetime] = set_now()
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
+    old_key_hash: Mapped[str | None] = mapped_column(String(64))
+    old_key_until: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]

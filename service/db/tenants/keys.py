@@ -20,11 +20,16 @@ from uuid_utils.compat import uuid7
 
 from service.db.engine import Database, Session
 from service.db.tables import ApiKeyRow, WorkspaceRow
-from service.domain.access import Caller, Right
+from service.domain.access import NO_DEFAULTS, NO_WALL, Caller, Defaults, Right, Wall
 
 EVERY_RIGHT: tuple[Right, ...] = tuple(Right)
 
 FIND = text("SELECT * FROM find_api_key(:hash)")
+NOTE_USES = text("""
+    UPDATE api_key k SET last_used_at = greatest(k.last_used_at, used.at)
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:times AS timestamptz[])) AS used (id, at)
+    WHERE k.workspace_id = :workspace AND k.id = used.id
+""")
 CREATE_WORKSPACE = text("SELECT create_workspace(:workspace, :name, :key, :key_name, :hash, :hint, :rights)")
 
 
@@ -44,26 +49,38 @@ class KeyInfo:
     id: UUID
     name: str
     hint: str
-    rights: tuple[str, ...]
+    rights: Sequence[str]
     user_id: str | None
     agent_id: str | None
     run_id: str | None
-    channel: str | None
+    channels: Sequence[str]
+    default_user_id: str | None
+    default_agent_id: str | None
+    default_run_id: str | None
+    default_channel: str | None
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    last_used_at: datetime | None
+    old_key_until: datetime | None
+
+    @property
+    def wall(self) -> Wall:
+        return Wall(self.user_id, self.agent_id, self.run_id, tuple(self.channels))
+
+    @property
+    def defaults(self) -> Defaults:
+        return Defaults(self.default_user_id, self.default_agent_id, self.default_run_id, self.default_channel)
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key to issue. The ids and the channel: the scope of calls that name none."""
+    """A key to issue."""
 
     name: str
     rights: Sequence[Right]
-    user_id: str | None = None
-    agent_id: str | None = None
-    run_id: str | None = None
-    channel: str | None = None
+    wall: Wall = NO_WALL
+    defaults: Defaults = NO_DEFAULTS
     expires_at: datetime | None = None
 
 
@@ -73,6 +90,14 @@ class WorkspaceInfo:
     name: str
     settings: Mapping[str, Any]
     created_at: datetime
+
+
+INFO = tuple(ApiKeyRow.__table__.c[each.name] for each in fields(KeyInfo))
+
+
+def rights_of(names: Iterable[str]) -> frozenset[Right]:
+    """The rights with these names; one that this version does not know is none."""
+    return frozenset(Right(name) for name in names if name in set(Right))
 
 
 def digest(secret: str) -> str:
@@ -89,17 +114,11 @@ async def find(database: Database, secret: str) -> Caller | None:
         row = (await session.execute(FIND, {"hash": digest(secret)})).one_or_none()
     if row is None:
         return None
-    rights = frozenset(Right(right) for right in row.rights if right in set(Right))
+    wall = Wall(row.user_id, row.agent_id, row.run_id, tuple(row.channels))
+    defaults = Defaults(row.default_user_id, row.default_agent_id, row.default_run_id, row.default_channel)
+    ends = [end for end in (row.expires_at, row.old_until) if end is not None]
     return Caller(
-        row.workspace_id,
-        row.id,
-        rights,
-        row.user_id,
-        row.agent_id,
-        row.run_id,
-        row.channel,
-        row.expires_at,
-        row.settings,
+        row.workspace_id, row.id, rights_of(row.rights), wall, defaults, min(ends, default=None), row.settings
     )
 
 
@@ -135,22 +154,65 @@ async def issue(session: Session, workspace_id: UUID, key: NewKey) -> Issued:
             key_hash=digest(issued.secret),
             hint=issued.secret[-4:],
             rights=[str(right) for right in key.rights],
-            user_id=key.user_id,
-            agent_id=key.agent_id,
-            run_id=key.run_id,
-            channel=key.channel,
             expires_at=key.expires_at,
+            **_columns(key.wall, key.defaults),
         )
     )
     return issued
 
 
+def _columns(wall: Wall, defaults: Defaults) -> dict[str, Any]:
+    """Wall and defaults as columns of api_key."""
+    return {
+        "user_id": wall.user_id,
+        "agent_id": wall.agent_id,
+        "run_id": wall.run_id,
+        "channels": list(wall.channels),
+        "default_user_id": defaults.user_id,
+        "default_agent_id": defaults.agent_id,
+        "default_run_id": defaults.run_id,
+        "default_channel": defaults.channel,
+    }
+
+
 async def listing(session: Session, workspace_id: UUID) -> list[KeyInfo]:
     """Every key of the workspace, oldest first, revoked ones too."""
-    columns = (ApiKeyRow.__table__.c[field.name] for field in fields(KeyInfo))
-    query = select(*columns).where(ApiKeyRow.workspace_id == workspace_id).order_by(ApiKeyRow.created_at, ApiKeyRow.id)
+    query = select(*INFO).where(ApiKeyRow.workspace_id == workspace_id).order_by(ApiKeyRow.created_at, ApiKeyRow.id)
     rows = await session.execute(query)
-    return [KeyInfo(row[0], row[1], row[2], tuple(row[3]), *row[4:]) for row in rows]
+    return [KeyInfo(*row) for row in rows]
+
+
+async def get(session: Session, workspace_id: UUID, key_id: UUID) -> KeyInfo | None:
+    """A key of the workspace, revoked or not."""
+    query = select(*INFO).where(ApiKeyRow.workspace_id == workspace_id, ApiKeyRow.id == key_id)
+    row = (await session.execute(query)).one_or_none()
+    return KeyInfo(*row) if row is not None else None
+
+
+async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey) -> None:
+    """Replaces name, rights, wall, defaults and expiry of a key. Its secret stays."""
+    values = {"name": key.name, "rights": [str(right) for right in key.rights], "expires_at": key.expires_at}
+    here = ApiKeyRow.workspace_id == workspace_id, ApiKeyRow.id == key_id
+    await session.execute(update(ApiKeyRow).where(*here).values(**values, **_columns(key.wall, key.defaults)))
+
+
+async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
+    """A new secret of a key; the one it has until now stays valid until `old_until`, None: it ends."""
+    secret = new_secret()
+    values = {
+        "key_hash": digest(secret),
+        "hint": secret[-4:],
+        "old_key_hash": ApiKeyRow.key_hash if old_until is not None else None,
+        "old_key_until": old_until,
+    }
+    here = ApiKeyRow.workspace_id == workspace_id, ApiKeyRow.id == key_id
+    await session.execute(update(ApiKeyRow).where(*here).values(**values))
+    return secret
+
+
+async def note_uses(session: Session, workspace_id: UUID, uses: Mapping[UUID, datetime]) -> None:
+    """Writes when keys were last used."""
+    await session.execute(NOTE_USES, {"workspace": workspace_id, "ids": list(uses), "times": list(uses.values())})
 
 
 async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:

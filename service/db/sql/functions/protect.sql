@@ -9,7 +9,7 @@ AS $$
 BEGIN
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
     EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', target);
-    EXECUTE format('CREATE POLICY tenant ON %s TO loxodon_app '
+    EXECUTE format('CREATE POLICY tenant ON %s TO loxodon_app, loxodon_walled '
                    'USING (workspace_id = current_setting(''loxodon.workspace'')::uuid)', target);
     EXECUTE format('CREATE POLICY owner ON %s TO loxodon_owner USING (true)', target);
     IF current_setting('server_version_num')::integer >= 170000 THEN

@@ -24,6 +24,12 @@ BEGIN
     IF of_memories IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run, or memories and turns';
     END IF;
+    IF of_memories IS NULL AND in_wall(of_user, of_agent, of_run, of_channel) IS NOT TRUE THEN
+        RAISE insufficient_privilege USING MESSAGE = 'the subject lies outside the wall';
+    END IF;
+    of_memories := CASE WHEN of_memories IS NOT NULL
+        THEN ARRAY(SELECT id FROM unnest(of_memories) id WHERE NOT is_outside('memory', id)) END;
+    of_turns := ARRAY(SELECT id FROM unnest(of_turns) id WHERE NOT is_outside('turn', id));
     SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
         SELECT s.turn_id AS id FROM memory_source s WHERE s.workspace_id = this_workspace AND s.memory_id = ANY (of_memories)
         UNION
@@ -39,7 +45,7 @@ BEGIN
           AND (of_channel IS NULL OR t.channel = of_channel)
         UNION
         SELECT unnest(of_turns)
-    ) sources WHERE NOT id = ANY (keep_turns);
+    ) sources WHERE NOT id = ANY (keep_turns) AND NOT is_outside('turn', id);
     name := 'conversation_log';
     DELETE FROM conversation_log l
     WHERE l.workspace_id = this_workspace

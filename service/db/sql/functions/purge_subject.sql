@@ -36,6 +36,12 @@ BEGIN
     IF of_memories IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run, or memories and turns';
     END IF;
+    IF of_memories IS NULL AND in_wall(of_user, of_agent, of_run, of_channel) IS NOT TRUE THEN
+        RAISE insufficient_privilege USING MESSAGE = 'the subject lies outside the wall';
+    END IF;
+    of_memories := CASE WHEN of_memories IS NOT NULL
+        THEN ARRAY(SELECT id FROM unnest(of_memories) id WHERE NOT is_outside('memory', id)) END;
+    of_turns := ARRAY(SELECT id FROM unnest(of_turns) id WHERE NOT is_outside('turn', id));
     IF of_memories IS NOT NULL THEN
         WITH RECURSIVE copies AS (
             SELECT unnest(of_memories) AS id
@@ -45,7 +51,7 @@ BEGIN
             JOIN memory_edge e ON e.workspace_id = this_workspace AND e.rel_type = 'PROMOTED_FROM'
                 AND (e.source_id = copies.id OR e.target_id = copies.id)
         )
-        SELECT coalesce(array_agg(id), '{}') INTO memory_ids FROM copies;
+        SELECT coalesce(array_agg(id), '{}') INTO memory_ids FROM copies WHERE NOT is_outside('memory', id);
     ELSE
         SELECT coalesce(array_agg(DISTINCT id), '{}') INTO memory_ids FROM (
             SELECT m.id FROM memory m
@@ -81,7 +87,7 @@ BEGIN
         WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
         UNION
         SELECT unnest(of_turns)
-    ) sources WHERE NOT id = ANY (keep_turns);
+    ) sources WHERE NOT id = ANY (keep_turns) AND NOT is_outside('turn', id);
     SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched_conversations
     FROM turn t WHERE t.workspace_id = this_workspace AND t.id = ANY (turn_ids);
     SELECT coalesce(array_agg(c.id), '{}') INTO conversation_ids FROM conversation c

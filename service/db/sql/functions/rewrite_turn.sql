@@ -8,6 +8,9 @@ AS $$
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
 BEGIN
+    IF is_outside('turn', of_turn) THEN
+        RAISE insufficient_privilege USING MESSAGE = 'the turn lies outside the wall';
+    END IF;
     UPDATE turn t SET content = new_content, content_hash = new_hash
     WHERE t.workspace_id = this_workspace AND t.id = of_turn;
     UPDATE conversation_log l SET content = new_content, content_hash = new_hash

@@ -68,6 +68,7 @@ CREATE TABLE operation (
     created_at timestamptz NOT NULL DEFAULT now(),
     finished_at timestamptz,
     progress jsonb,
+    wall text DEFAULT nullif(current_setting('loxodon.wall_digest', true), ''),
     CONSTRAINT pk_operation PRIMARY KEY (workspace_id, id)
 );
 CREATE INDEX ix_operation_finished ON operation (finished_at) WHERE finished_at IS NOT NULL;

@@ -7,6 +7,9 @@ CREATE TABLE workspace (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- `user_id`, `agent_id`, `run_id` and `channels` are a wall: a request with the key reaches nothing outside it
+-- (walls.sql). The defaults only fill in what a request leaves out. After a rotation the old secret stays valid until
+-- `old_key_until`.
 CREATE TABLE api_key (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -17,11 +20,23 @@ CREATE TABLE api_key (
     user_id text,
     agent_id text,
     run_id text,
-    channel varchar(100),
+    channels text[] NOT NULL DEFAULT '{}',
+    default_user_id text,
+    default_agent_id text,
+    default_run_id text,
+    default_channel varchar(100),
     created_at timestamptz NOT NULL DEFAULT now(),
     expires_at timestamptz,
     revoked_at timestamptz,
+    old_key_hash varchar(64),
+    old_key_until timestamptz,
+    last_used_at timestamptz,
     CONSTRAINT pk_api_key PRIMARY KEY (workspace_id, id),
     CONSTRAINT uq_api_key_key_hash UNIQUE (key_hash),
+    CONSTRAINT uq_api_key_old_key_hash UNIQUE (old_key_hash),
+    CONSTRAINT ck_api_key_old_key CHECK ((old_key_hash IS NULL) = (old_key_until IS NULL)),
+    CONSTRAINT ck_api_key_wall CHECK (
+        coalesce(user_id, agent_id, run_id) IS NULL AND channels = '{}'
+        OR NOT rights && '{admin,operator,audit:read,metrics}'),
     CONSTRAINT fk_api_key_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (workspace_id) ON DELETE CASCADE
 );

@@ -1,0 +1,115 @@
+"""Keys that are made for one user, agent, run or some channels: what they reach, and that nothing else is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from httpx2 import AsyncClient
+
+from tests.api.conftest import client_of
+
+EVERYTHING = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memory:admin"]
+
+
+async def walled(client: AsyncClient, **wall: Any) -> str:
+    body = {"name": "walled", "rights": EVERYTHING, **wall}
+    answer = await client.post("/v1/api-keys", json=body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["api_key"])
+
+
+async def stored(client: AsyncClient, content: str, **scope: Any) -> str:
+    answer = await client.post("/v1/memories", json={"content": content, **scope})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["results"][0]["id"])
+
+
+async def test_a_key_made_for_one_user_reads_changes_and_deletes_nothing_of_another(
+    client: AsyncClient, app: FastAPI
+) -> None:
+    bobs = await stored(client, "Bob collects mechanical clocks", user_id="bob")
+    async with client_of(app, await walled(client, user_id="alice")) as alice:
+        assert (await alice.get(f"/v1/memories/{bobs}")).status_code == 404
+        assert (await alice.get(f"/v1/memories/{bobs}/history")).status_code == 404
+        assert (await alice.patch(f"/v1/memories/{bobs}", json={"content": "Nothing"})).status_code == 404
+        assert (await alice.delete(f"/v1/memories/{bobs}")).status_code == 404
+        assert (await alice.delete(f"/v1/memories/{bobs}?purge=true")).status_code == 404
+        found = await alice.post("/v1/memories/search", json={"query": "clocks", "user_id": "bob"})
+        assert (found.status_code, found.json()["field"]) == (403, "user_id")
+        assert (await alice.get("/v1/memories?user_id=bob")).status_code == 403
+        assert (await alice.get("/v1/memories?agent_id=clockmaker")).json()["results"] == []
+        refused = await alice.post("/v1/memories", json={"content": "Bob hates clocks", "user_id": "bob"})
+        assert (refused.status_code, refused.json()["field"]) == (403, "user_id")
+        assert (await alice.delete("/v1/memories?user_id=bob")).status_code == 403
+        counted = await alice.post("/v1/memories/exists", json={"ids": [bobs]})
+        assert bobs not in str(counted.json().get("existing", ""))
+    assert (await client.get(f"/v1/memories/{bobs}")).json()["memory"] == "Bob collects mechanical clocks"
+
+
+async def test_a_key_made_for_one_user_works_for_that_user(client: AsyncClient, app: FastAPI) -> None:
+    async with client_of(app, await walled(client, user_id="alice")) as alice:
+        own = await stored(alice, "Alice rows on the lake every Tuesday")
+        read = (await alice.get(f"/v1/memories/{own}")).json()
+        assert read["user_id"] == "alice"
+        found = await alice.post("/v1/memories/search", json={"query": "rowing on the lake"})
+        assert [each["id"] for each in found.json()["results"]] == [own]
+        changed = await alice.patch(f"/v1/memories/{own}", json={"content": "Alice rows on the lake on Fridays"})
+        assert changed.status_code == 200, changed.text
+        assert len((await alice.get(f"/v1/memories/{own}/history")).json()["results"]) == 2
+        said = {"messages": [{"role": "user", "content": "I moved to Lisbon."}], "run_id": "chat"}
+        assert (await alice.post("/v1/memories", json=said)).status_code in (200, 201)
+        assert (await alice.delete(f"/v1/memories/{own}")).status_code == 200
+        purged = await alice.delete("/v1/memories?purge=true")
+        assert purged.status_code == 200, purged.text
+    assert (await client.get("/v1/memories?user_id=alice")).json()["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("wall", "inside", "outside"),
+    [
+        ({"user_id": "alice"}, {"user_id": "alice", "agent_id": "x"}, {"agent_id": "x"}),
+        ({"agent_id": "guide"}, {"user_id": "bob", "agent_id": "guide"}, {"user_id": "bob"}),
+        ({"run_id": "r1"}, {"user_id": "bob", "run_id": "r1"}, {"user_id": "bob", "run_id": "r2"}),
+        (
+            {"channels": ["support", 'a "quoted" \\ one']},
+            {"user_id": "bob", "channel": 'a "quoted" \\ one'},
+            {"user_id": "bob", "channel": "_global"},
+        ),
+        (
+            {"user_id": "alice", "channels": ["support"]},
+            {"user_id": "alice", "channel": "support"},
+            {"user_id": "alice", "channel": "other"},
+        ),
+    ],
+)
+async def test_each_wall(client: AsyncClient, app: FastAPI, wall: Any, inside: Any, outside: Any) -> None:
+    here = await stored(client, "The heron is fed at noon", **inside)
+    there = await stored(client, "The heron is fed at night", **outside)
+    async with client_of(app, await walled(client, **wall)) as key:
+        assert (await key.get(f"/v1/memories/{here}")).status_code == 200
+        assert (await key.get(f"/v1/memories/{there}")).status_code == 404
+        assert (await key.delete(f"/v1/memories/{there}")).status_code == 404
+        assert (await key.patch(f"/v1/memories/{there}", json={"content": "x y"})).status_code == 404
+        scope = {"user_id": "bob"} if not set(wall) - {"channels"} else {}
+        found = await key.post(
+            "/v1/memories/search", json={"query": "heron", **scope, "channel": inside.get("channel")}
+        )
+        assert [each["id"] for each in found.json()["results"]] == [here], found.text
+        own = await stored(key, "The otter swims in the morning", **scope)
+        assert (await key.get(f"/v1/memories/{own}")).status_code == 200
+        assert (await key.delete(f"/v1/memories/{here}")).status_code == 200
+
+
+async def test_a_walled_key_holds_no_right_over_the_workspace(client: AsyncClient, app: FastAPI) -> None:
+    for right in ("admin", "operator", "audit:read", "metrics"):
+        body = {"name": "x", "rights": ["memory:read", right], "user_id": "alice"}
+        refused = await client.post("/v1/api-keys", json=body)
+        assert (refused.status_code, refused.json()["field"]) == (400, "rights"), refused.text
+    async with client_of(app, await walled(client, user_id="alice")) as alice:
+        assert (await alice.get("/v1/workspaces/current")).status_code == 403
+        assert (await alice.get("/v1/tools")).status_code == 403
+        assert (await alice.get("/v1/audit")).status_code == 403
+        assert (await alice.get("/v1/api-keys")).status_code == 403
+        assert (await alice.post("/v1/reset")).status_code == 403
