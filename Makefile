@@ -77,6 +77,4 @@ install-pg16: python
 	@"$(PYTHON)" service/launch/install.py pg16
 
 build/compose.env: python
-	@test -s $@ || { mkdir -p build && umask 077 && "$(PYTHON)" -c 'import secrets; \
-	print("POSTGRES_PASSWORD=" + secrets.token_urlsafe(24)); \
-	print("LOXODON_BOOTSTRAP_API_KEY=lox_" + secrets.token_urlsafe(32))' > $@; }
+	@"$(PYTHON)" service/launch/compose_secrets.py $@

@@ -79,6 +79,21 @@ def migrate(
         migrate_database(settings(), revision)
 
 
+@app.command("bootstrap-sql")
+def bootstrap_sql(
+    passwords: Annotated[
+        bool, typer.Option("--passwords", help="Give the logins new passwords; their URLs go to standard error.")
+    ] = False,
+) -> None:
+    """Print the SQL that an administrator runs once in a Postgres of one's own, before the first start."""
+    from service.db import roles
+
+    made = roles.new_passwords() if passwords else {}
+    print(roles.bootstrap_sql(made))
+    for role, login in roles.LOGINS.items() if passwords else ():
+        print(f"{roles.URL_VARIABLES[role]}=postgresql://{login}:{made[login]}@HOST:5432/DATABASE", file=sys.stderr)
+
+
 def _given(fd: int) -> int | None:
     return fd if fd >= 0 else None
 

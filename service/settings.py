@@ -88,6 +88,18 @@ def _postgres_url(value: SecretStr) -> SecretStr:
     return SecretStr(normal.render_as_string(hide_password=False))
 
 
+MIN_FIRST_KEY_CHARS = 20
+
+
+def _long_enough(value: SecretStr) -> SecretStr:
+    if len(value.get_secret_value()) < MIN_FIRST_KEY_CHARS:
+        raise ValueError(
+            f"must have at least {MIN_FIRST_KEY_CHARS} characters: it is guarded by nothing but its length"
+        )
+    return value
+
+
+FirstSecret = Annotated[SecretStr, AfterValidator(_long_enough)]
 PostgresUrl = Annotated[SecretStr, AfterValidator(_postgres_url)]
 
 
@@ -154,7 +166,7 @@ class Settings(BaseModel):
     data_dir: Path = Field(
         default_factory=lambda: platformdirs.user_data_path("loxodon")
     )  # embedded Postgres, first key
-    bootstrap_api_key: SecretStr | None = None  # this key exists with admin rights after start
+    bootstrap_api_key: FirstSecret | None = None  # made once, with every right; revoking it lasts
     max_body_bytes: int = Field(4_000_000, ge=1_000)  # a 5 MB body is refused with 413
     body_timeout_s: float = Field(20.0, gt=0, le=600)  # a body that took longer is refused with 408
     body_min_bytes_per_s: int = Field(10_000, ge=1)  # so many have to come a second, after the first five seconds

@@ -34,6 +34,14 @@ def test_an_unusable_value_names_its_variable(variable: str, value: str) -> None
         Settings.from_env({variable: value})
 
 
+@pytest.mark.parametrize("variable", ["LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN"])
+def test_a_first_key_that_could_be_guessed_is_refused_and_not_shown(variable: str) -> None:
+    with pytest.raises(SettingsError, match=r"LOXODON_BOOTSTRAP_API_KEY: .*at least 20 characters") as caught:
+        Settings.from_env({variable: "nineteen-characters"})
+    assert "nineteen" not in str(caught.value)
+    assert Settings.from_env({variable: "just-twenty-letters!"}).bootstrap_api_key is not None
+
+
 def test_an_unknown_weight_is_named() -> None:
     with pytest.raises(SettingsError, match=r"LOXODON_SEARCH_WEIGHTS\.text_vectr: "):
         Settings.from_env({"LOXODON_SEARCH_WEIGHTS": '{"text_vectr": 1}'})

@@ -27,6 +27,7 @@ from service.launch.programs import ChildProcess, PostgresProgram
 from service.launch.supervisor import Stopped, Supervisor
 from service.settings import Settings
 
+REVOKED = "     (revoked or expired: use another)"
 MODULE = (sys.executable, "-m", "service")
 STOP_ORDER = ("API", "worker", "postgres")
 READY_TIMEOUT_S = 120.0
@@ -100,7 +101,7 @@ class _Launcher:
         self._start("worker", ["worker", "--nice", str(WORKER_NICE)], kept, stop_timeout_s=WORKER_STOP_S)
         self._supervisor.mark_ready()
         self._ownership.note("running", self._url)
-        say(banner(self._url, key, self._store()))
+        say(banner(self._url, key, self._store(), is_accepted=is_accepted(self._url, key)))
 
     def _database_environment(self) -> dict[str, str]:
         """The environment for the children; starts the embedded Postgres unless a database was named."""
@@ -157,18 +158,28 @@ def without(env: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
 
 
 def is_ready(url: str) -> bool:
-    """True when /readyz answers 200. Not urllib, which would use a proxy from the environment."""
+    """True when /readyz answers 200."""
+    return _status(url, "/readyz", {}) == http.client.OK
+
+
+def is_accepted(url: str, key: str) -> bool:
+    """False when the API does not know the key: it was revoked, or has expired."""
+    return _status(url, "/v1/whoami", {"Authorization": f"Bearer {key}"}) != http.client.UNAUTHORIZED
+
+
+def _status(url: str, path: str, headers: Mapping[str, str]) -> int:
+    """The status of an answer. Not urllib, which would use a proxy from the environment."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PROBE_TIMEOUT_S)
     try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == http.client.OK
+        connection.request("GET", path, headers=dict(headers))
+        return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return False
+        return 0
     finally:
         connection.close()
 
 
-def banner(url: str, key: str, database: str | Path) -> str:
+def banner(url: str, key: str, database: str | Path, *, is_accepted: bool = True) -> str:
     """The text printed when everything runs: URL, key, and two commands that can be pasted into a shell."""
     store_body = {"content": "Bob is allergic to peanuts", "user_id": "bob"}
     search_body = {"query": "what must Bob not eat?", "user_id": "bob"}
@@ -177,7 +188,7 @@ def banner(url: str, key: str, database: str | Path) -> str:
         "Loxodon is ready.\n"
         "\n"
         f"  URL    {url}     (documentation: {url}/docs)\n"
-        f"  Key    {key}\n"
+        f"  Key    {key}{'' if is_accepted else REVOKED}\n"
         f"  Store  {database}\n"
         "\n"
         "Remember something, then ask for it:\n"

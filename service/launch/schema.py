@@ -7,9 +7,15 @@ import asyncio
 from service.db import generations, migrate
 from service.db.roles import MIGRATE_LOGIN
 from service.db.tenants import bootstrap
+from service.db.tenants.bootstrap import FirstKey
 from service.launch.postgres import EmbeddedPostgres
 from service.providers.choose import embedder_model
 from service.settings import Settings
+
+REVOKED = (
+    "The first key (LOXODON_BOOTSTRAP_API_KEY, or the file first-key in the data folder) was revoked and stays so. "
+    "Use another key; for a new first key set another value, or remove the file."
+)
 
 
 def migrate_database(settings: Settings, revision: str = "head") -> None:
@@ -31,4 +37,6 @@ def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:
     if revision == "head":
         asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedding_dim))
     if settings.bootstrap_api_key is not None:
-        asyncio.run(bootstrap.ensure_admin_key(url, settings.bootstrap_api_key.get_secret_value()))
+        found = asyncio.run(bootstrap.ensure_admin_key(url, settings.bootstrap_api_key.get_secret_value()))
+        if found is FirstKey.REVOKED:
+            print(REVOKED, flush=True)

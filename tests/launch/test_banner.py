@@ -27,6 +27,11 @@ def test_the_banner_names_url_key_and_place() -> None:
     assert sum(line.startswith("curl ") for line in text.splitlines()) == 2
 
 
+def test_the_banner_says_that_the_key_is_revoked() -> None:
+    assert "lox_key     (revoked or expired: use another)" in banner("http://x", "lox_key", "/there", is_accepted=False)
+    assert "revoked" not in banner("http://x", "lox_key", "/there")
+
+
 @pytest.mark.parametrize(
     ("host", "url"),
     [

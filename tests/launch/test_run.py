@@ -124,9 +124,9 @@ def test_the_key_is_the_same_at_every_start(start: Start) -> None:
 
 
 def test_a_given_key_wins(start: Start, tmp_path: Path) -> None:
-    launch = start(LOXODON_BOOTSTRAP_API_KEY="chosen-by-hand")
-    assert "Bearer chosen-by-hand" in launch.until_ready()
-    assert launch.noted("migrate") == ["migrate chosen-by-hand"]
+    launch = start(LOXODON_BOOTSTRAP_API_KEY="chosen-by-hand-and-long")
+    assert "Bearer chosen-by-hand-and-long" in launch.until_ready()
+    assert launch.noted("migrate") == ["migrate chosen-by-hand-and-long"]
     assert not (tmp_path / "the data" / "first-key").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -16,8 +17,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import asyncpg  # type: ignore[import-untyped]
 import pytest
 
+from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, MIGRATE_LOGIN, WORKER
 from service.launch import cluster
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +93,7 @@ def test_the_whole_service(whole: Whole) -> None:
     remember, find = [line for line in whole.until_ready().splitlines() if line.startswith("curl ")]
     assert whole.paste(remember)[0] == 201
     assert whole.finds(find)
+    _check_logins(whole)
     for word in ("bin/postgres", "worker", "api"):
         old = whole.child(word)
         os.kill(old, signal.SIGKILL)
@@ -99,6 +103,43 @@ def test_the_whole_service(whole: Whole) -> None:
     assert whole.process.wait(PATIENCE_S) == 0
     assert cluster.members(whole.data_dir / "postgres") == []
     assert cluster.written_pid(whole.data_dir / "postgres") is None, "Postgres was shut down cleanly"
+
+
+def _environment(pid: int) -> dict[str, str]:
+    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(pair.partition("=")[::2] for pair in pairs if "=" in pair)
+
+
+async def _reached(url: str) -> set[str]:
+    """The roles that the login of the URL may become; after each, SET ROLE NONE leads back to the login."""
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    login, found = await connection.fetchval("SELECT session_user"), set()
+    for (role,) in await connection.fetch("SELECT rolname FROM pg_roles"):
+        with contextlib.suppress(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(f'SET ROLE "{role}"')
+            found.add(role)
+        await connection.execute("SET ROLE NONE")
+        assert await connection.fetchval("SELECT current_user") == login
+    await connection.execute("BEGIN; SET LOCAL loxodon.workspace = '00000000-0000-0000-0000-000000000000'")
+    assert await connection.fetchval("SELECT count(*) FROM memory") == 0
+    await connection.close()
+    return found
+
+
+def _check_logins(whole: Whole) -> None:
+    """API and worker know one login each, and come from it nowhere; the superuser is refused."""
+    for word, variable, login, role in (
+        ("api", "DATABASE_URL", API_LOGIN, APP),
+        ("worker", "LOXODON_WORKER_DATABASE_URL", JOBS_LOGIN, WORKER),
+    ):
+        env = _environment(whole.child(word))
+        assert f"//{login}:" in env[variable]
+        assert asyncio.run(_reached(env[variable])) == {login, role, APP}
+        assert MIGRATE_LOGIN not in str(env)
+        assert word == "worker" or JOBS_LOGIN not in str(env)
+    superuser = re.sub("//[^@]+@", "//postgres@", env["DATABASE_URL"]).replace("+asyncpg", "")
+    with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError, match="rejects connection"):
+        asyncio.run(asyncpg.connect(superuser))
 
 
 def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import os
+import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from bench.superuser import SUPERUSER, trusting
-from service.db import migrate
+from service.db import migrate, roles
 from service.db.engine import Access, Database
 from service.db.rights import find_access
-from service.db.roles import APP, LOGINS, MIGRATE_LOGIN, SESSION_SETTINGS, WORKER, bootstrap_sql
+from service.db.roles import APP, LOGINS, MIGRATE_LOGIN, SESSION_SETTINGS, URL_VARIABLES, WORKER, bootstrap_sql
 from service.errors import StoreUnavailable
 from service.launch.binaries import call, find_binaries
 from service.launch.postgres import EmbeddedPostgres
@@ -97,6 +104,39 @@ async def test_the_printed_statements_are_enough_and_can_be_run_again(url: str, 
             assert await session.scalar(text("SELECT current_user")) == LOGINS[role]
             assert await session.scalar(text("SELECT count(*) FROM memory")) == 0
         await database.close()
+
+
+def test_the_command_gives_passwords_and_prints_the_urls(url: str) -> None:
+    command = [sys.executable, "-m", "service", "bootstrap-sql", "--passwords"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    psql(as_login(url, "administrator"), done.stdout)
+    urls = dict(line.split("=", 1) for line in done.stderr.splitlines())
+    assert set(urls) == set(URL_VARIABLES.values())
+    for role, login in LOGINS.items():
+        assert f"//{login}:" in urls[URL_VARIABLES[role]]
+        stored = psql(url, f"SELECT rolpassword FROM pg_authid WHERE rolname = '{login}'")
+        assert is_of(str(make_url(urls[URL_VARIABLES[role]]).password), stored)
+
+
+def test_the_containers_script_gives_passwords(url: str) -> None:
+    """The image of the database runs it with psql on its path, and the secrets in its environment."""
+    given = {f"LOXODON_{name}_PASSWORD": f"hush '{name}" for name in ("API", "JOBS", "MIGRATE")}
+    parts = make_url(url)
+    where = {"PGHOST": str(parts.query["host"]), "PGPORT": str(parts.query["port"]), "POSTGRES_DB": "memories"}
+    path = {"PATH": f"{find_binaries()}:{os.environ['PATH']}"}
+    script = roles.BOOTSTRAP.parents[2] / "launch" / "compose_passwords.sh"
+    subprocess.run(["sh", str(script)], check=True, env=given | where | path, capture_output=True)
+    for name in ("API", "JOBS", "MIGRATE"):
+        stored = psql(url, f"SELECT rolpassword FROM pg_authid WHERE rolname = 'loxodon_{name.lower()}'")
+        assert is_of(f"hush '{name}", stored)
+
+
+def is_of(password: str, stored: str) -> bool:
+    """Whether a SCRAM verifier is that of the password."""
+    rounds, salt, stored_key = re.findall(r"SCRAM-SHA-256\$(\d+):([^$]+)\$([^:]+):", stored)[0]
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), base64.b64decode(salt), int(rounds))
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    return hashlib.sha256(client_key).digest() == base64.b64decode(stored_key)
 
 
 @pytest.mark.parametrize("role", [APP, WORKER])

@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.db.roles import APP, WALLED, WORKER
+from service.db.roles import APP, LOGINS, WALLED, WORKER
 
 RELATIONS = """
     SELECT c.relname, c.relkind::text AS kind, c.relispartition,
@@ -105,6 +105,30 @@ async def test_definer_functions_have_a_fixed_path_and_no_public_caller(superuse
 
 
 BEHIND_A_WALL = {APP, WALLED}
+
+
+async def test_no_definer_function_of_the_app_takes_a_workspace(superuser: asyncpg.Connection[Any]) -> None:
+    """Which one it works in is what its transaction says. The one exception makes a workspace that is not there yet."""
+    found = await superuser.fetch("""
+        SELECT p.proname FROM pg_proc p
+        WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef
+          AND has_function_privilege('loxodon_app', p.oid, 'EXECUTE')
+          AND array_to_string(p.proargnames[:p.pronargs], ' ') LIKE '%workspace%'
+    """)
+    assert [each["proname"] for each in found] == ["create_workspace"]
+
+
+async def test_the_logins_hold_nothing_of_their_own(superuser: asyncpg.Connection[Any]) -> None:
+    """All they may do is what their role may, so the lists of these are the whole of it; they may only connect."""
+    granted = await superuser.fetch(
+        """
+        SELECT DISTINCT d.classid::regclass::text AS what FROM pg_shdepend d
+        WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = ANY (SELECT r::regrole FROM unnest($1::text[]) r)
+        """,
+        list(LOGINS.values()),
+    )
+    assert {each["what"] for each in granted} <= {"pg_database", "pg_auth_members", "pg_db_role_setting"}
+
 
 CALLERS = {
     "claim_jobs": {WORKER},

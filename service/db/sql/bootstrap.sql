@@ -1,6 +1,6 @@
--- What an administrator runs once in the database, so that the service never logs in as one: roles, logins, extension,
--- rights. May be run again: it adds what is missing. The logins get their passwords apart from this.
--- docs/decisions/044-logins.md
+-- Roles, logins, extension and rights of Loxodon, for an administrator of the database to run once, in it. Superuser, or
+-- its owner with CREATEROLE. May be run again: it adds what is missing. Passwords: ALTER ROLE loxodon_api PASSWORD '...',
+-- and the same for loxodon_jobs and loxodon_migrate, or `bootstrap-sql --passwords`. docs/postgres.md
 
 -- Roles and logins belong to the cluster, so another database of it may have them already.
 DO $$
@@ -47,12 +47,11 @@ CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
 
 -- The settings of every session, for poolers that refuse them at the start of one. The cast loads pgvector, without
 -- which only a superuser may name its settings.
-SELECT '[0]'::vector;
-
 DO $$
 DECLARE
     login text;
 BEGIN
+    PERFORM '[0]'::vector;
     FOREACH login IN ARRAY ARRAY['loxodon_api', 'loxodon_jobs'] LOOP
         EXECUTE format('ALTER ROLE %I SET plan_cache_mode = force_custom_plan', login);
         EXECUTE format('ALTER ROLE %I SET jit = off', login);

@@ -1,8 +1,10 @@
-"""The first workspace and a key with every right, made as the owner before the service starts."""
+"""The first workspace and a key with every right, made by the owner before the service starts."""
 
 from __future__ import annotations
 
-from sqlalchemy import select, text, update
+from enum import Enum
+
+from sqlalchemy import select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
@@ -15,8 +17,17 @@ from service.db.tenants import keys
 FIRST_WORKSPACE = "default"
 
 
-async def ensure_admin_key(owner_url: str, key: str) -> None:
-    """Makes sure that `key` exists with every right and no expiry, in the oldest workspace, which is made if need be.
+class FirstKey(Enum):
+    """What became of the key that was to be there."""
+
+    MADE = "made"
+    KNOWN = "known"
+    REVOKED = "revoked"
+
+
+async def ensure_admin_key(owner_url: str, key: str) -> FirstKey:
+    """Makes `key` with every right in the oldest workspace, which is made if need be, unless the database has seen it
+    before: then nothing changes, so a key that was revoked, or given fewer rights, stays as it is.
 
     Safe to run at every start and by several processes at once.
     """
@@ -25,31 +36,26 @@ async def ensure_admin_key(owner_url: str, key: str) -> None:
         async with engine.begin() as session:
             await session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:bootstrap', 0))"))
             await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
-            await _ensure(session, key)
+            return await _ensure(session, key)
     finally:
         await engine.dispose()
 
 
-async def _ensure(session: AsyncConnection, key: str) -> None:
-    rights = [str(right) for right in keys.EVERY_RIGHT]
-    known = await session.execute(
-        update(ApiKeyRow)
-        .where(ApiKeyRow.key_hash == keys.digest(key))
-        .values(rights=rights, revoked_at=None, expires_at=None)
-        .returning(ApiKeyRow.id)
-    )
-    if known.first() is not None:
-        return
+async def _ensure(session: AsyncConnection, key: str) -> FirstKey:
+    known = await session.execute(select(ApiKeyRow.revoked_at).where(ApiKeyRow.key_hash == keys.digest(key)))
+    if (row := known.one_or_none()) is not None:
+        return FirstKey.KNOWN if row.revoked_at is None else FirstKey.REVOKED
     workspace = await session.scalar(select(WorkspaceRow.workspace_id).order_by(WorkspaceRow.created_at).limit(1))
     if workspace is None:
         workspace = uuid7()
         await session.execute(insert(WorkspaceRow).values(workspace_id=workspace, name=FIRST_WORKSPACE))
-    row = {
+    first = {
         "workspace_id": workspace,
         "id": uuid7(),
         "name": "first key",
         "key_hash": keys.digest(key),
         "hint": key[-4:],
-        "rights": rights,
+        "rights": [str(right) for right in keys.EVERY_RIGHT],
     }
-    await session.execute(insert(ApiKeyRow).values(row))
+    await session.execute(insert(ApiKeyRow).values(first))
+    return FirstKey.MADE
