@@ -20,7 +20,7 @@ from pathlib import Path
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, MIGRATE_LOGIN, WORKER
+from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, MIGRATE_LOGIN, WALLED, WORKER
 from service.launch import cluster
 
 ROOT = Path(__file__).parents[2]
@@ -134,7 +134,7 @@ def _check_logins(whole: Whole) -> None:
     ):
         env = _environment(whole.child(word))
         assert f"//{login}:" in env[variable]
-        assert asyncio.run(_reached(env[variable])) == {login, role, APP}
+        assert asyncio.run(_reached(env[variable])) == {login, role, APP, WALLED}
         assert MIGRATE_LOGIN not in str(env)
         assert word == "worker" or JOBS_LOGIN not in str(env)
     superuser = re.sub("//[^@]+@", "//postgres@", env["DATABASE_URL"]).replace("+asyncpg", "")
