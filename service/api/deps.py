@@ -23,6 +23,7 @@ from service.db.engine import Database
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.domain.scope import Scope, ScopeMatch
+from service.domain.sizes import MAX_NAME
 from service.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
 from service.language import pii
 from service.providers.budget import Budget, Limits, current, spending
@@ -143,6 +144,8 @@ def refuse_unknown_parameters(request: Request) -> None:
         if isinstance(each.field_info, params.Query)
     }
     for name in given:
+        if len(name) > MAX_NAME:
+            raise InvalidInput(f"query: the name of a parameter has more than {MAX_NAME} characters.", field="query")
         if name not in fields and name not in EVERYWHERE:
             hint = suggestions.of_name(name, fields)
             raise InvalidInput(f"{name}: is not a parameter of this request{hint}", field=name)

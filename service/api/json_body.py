@@ -1,9 +1,9 @@
 """Reads the JSON of a body or a parameter, and refuses what JSON or Postgres cannot hold.
 
-Refused are NUL and lone surrogates, NaN, infinities and numbers beyond 1e308, a key that an object has twice, nesting
-deeper than 32 and more than 250,000 values (docs/decisions/018-hostile-input.md, 048-limits.md). Time and memory grow
-with the length of the text and with nothing else: at most 32 bytes for each byte. The path of a value is made only for
-the one that is refused.
+Refused are NUL and lone surrogates, NaN, infinities and numbers beyond 1e308, a key that an object has twice or that
+is longer than 1,000 characters, nesting deeper than 32 and more than 250,000 values (decisions 018 and 048). Time and
+memory grow with the length of the text and with nothing else: at most 32 bytes for each byte. The path of a value is
+made only for the one that is refused.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Final
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from service.domain.sizes import PAYLOAD
 from service.errors import InvalidInput, TooLarge
 
 MAX_DEPTH: Final = 32
@@ -25,6 +26,7 @@ MAX_NUMBER: Final = 1e308
 MAX_VALUES: Final = 250_000
 """Values and keys of one text. A hundred items with vectors of 1,536 numbers are 154,000."""
 
+MAX_KEY_CHARS: Final = PAYLOAD.key_chars
 MAX_PATH_KEY_CHARS: Final = 60
 """How much of a key stands in the path of an error."""
 
@@ -139,13 +141,19 @@ def _object_fault(part: dict[str, Any], depth: int, *, with_texts: bool) -> tupl
     if isinstance(part, _DuplicateKey):
         return _text_fault(part.name) or (_step(part.name), "is there twice; send it once")
     for key, inner in part.items():
-        fault = _text_fault(key) if with_texts else None
+        fault = _key_fault(key, with_texts=with_texts)
         if fault is not None:
             return fault
         fault = _fault(inner, depth, with_texts=with_texts)
         if fault is not None:
             return f"{_step(key)}{fault[0]}", fault[1]
     return None
+
+
+def _key_fault(key: str, *, with_texts: bool) -> tuple[str, str] | None:
+    if len(key) > MAX_KEY_CHARS:
+        return _step(key), f"is a key of more than {MAX_KEY_CHARS:,} characters"
+    return _text_fault(key) if with_texts else None
 
 
 def _text_fault(text: str) -> tuple[str, str] | None:

@@ -34,6 +34,9 @@ MAX_DIMENSIONS: Final = 1_536
 
 MAX_TAGS: Final = 100
 MAX_TAG: Final = 255
+MAX_ALIASES: Final = 500
+"""Other names of one entity, those of entities merged into it included."""
+
 MAX_TAG_LEVELS: Final = 32
 """Each level of a tag is a prefix that a row is found by: 100 tags have at most 3,200."""
 
@@ -79,9 +82,15 @@ def excess(value: Any, limits: JsonLimits) -> str | None:
     return None
 
 
-def check_merged(field: str, merged: Mapping[str, Any], limits: JsonLimits = KEPT) -> None:
+def united(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, for an update that nobody asked for and that must not fail: the new one alone where both are too large."""
+    both = {**old, **new}
+    return both if excess(both, KEPT) is None else dict(new)
+
+
+def check_merged(field: str, merged: Mapping[str, Any]) -> None:
     """Raises TooLarge for an object that has grown over its limits by what a request adds to it."""
-    found = excess(dict(merged), limits)
+    found = excess(dict(merged), KEPT)
     if found is not None:
         raise TooLarge(f"{field}: {found}, with what is stored already.", field=field)
 

@@ -18,6 +18,7 @@ from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
+from service.domain.sizes import check_merged
 from service.errors import InvalidInput, PreconditionFailed
 from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.memory.turns import missing
@@ -120,6 +121,7 @@ def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> 
     if changes.metadata:
         merged = {**old.metadata, **changes.metadata}
         values["metadata"] = {key: value for key, value in merged.items() if changes.metadata.get(key, key) is not None}
+        check_merged("metadata", values["metadata"])
     return values
 
 

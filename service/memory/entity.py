@@ -15,7 +15,8 @@ from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUps
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
+from service.domain.sizes import MAX_ALIASES, check_merged
+from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, TooLarge
 from service.language.relation_labels import normalise
 from service.memory import late_vectors
 from service.memory.transactions import append_audit, plain_transaction, store_answer
@@ -49,6 +50,9 @@ async def upsert(
         aliases = {key(each): each for each in new.aliases if key(each) != key(stored.name)}
         if await entities.taken_aliases(session, owner, entity_id, aliases):
             raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
+        if len({*map(key, stored.aliases), *aliases}) > MAX_ALIASES:
+            raise TooLarge(f"aliases: an entity has at most {MAX_ALIASES}.", field="aliases")
+        check_merged("properties", {**stored.properties, **new.properties})
         await entities.add_aliases(session, owner, entity_id, aliases)
         await entities.change(session, owner, entity_id, new, now=res.clock(), is_new=is_new)
         if vector is not None:

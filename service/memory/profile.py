@@ -12,6 +12,7 @@ from service.domain.profile import Profile, Traits
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
+from service.domain.sizes import check_merged
 from service.errors import NotFound, PreconditionFailed
 from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.pipeline import pii
@@ -84,6 +85,7 @@ def _merged(old: Traits, parts: Mapping[str, Any]) -> Traits:
         if isinstance(new, dict):
             both = {**values[name], **new}
             values[name] = {key: value for key, value in both.items() if new.get(key, key) is not None}
+            check_merged(name, values[name])
         elif new is not None:
             values[name] = new
     return Traits(**values)

@@ -226,10 +226,7 @@ def _values(old: Memory, new: Memory) -> dict[str, Any]:
         "temporal_tag": new.temporal.tag and str(new.temporal.tag),
         "mentions": [writes.mention_json(each) for each in new.temporal.mentions],
         "embedding_status": str(new.embedding_status),
-        "tags": list(dict.fromkeys((*old.tags, *new.tags))),
-        "tag_prefixes": list(dict.fromkeys((*old.tag_prefixes, *new.tag_prefixes))),
-        "categories": list(dict.fromkeys((*old.categories, *new.categories))),
-        "extra": {**old.metadata, **new.metadata},
+        **updates.united_columns(old, new),
     }
 
 

@@ -21,6 +21,7 @@ from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.revision import Expected, Revision
+from service.domain.sizes import check_merged
 from service.domain.text import content_hash
 from service.errors import Conflict, InvalidInput
 from service.language import kinds
@@ -153,6 +154,7 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     elif revision.metadata:
         merged = {**old.metadata, **draft.metadata}
         values["extra"] = {key: value for key, value in merged.items() if draft.metadata.get(key, key) is not None}
+        check_merged("metadata", values["extra"])
     values |= {name: moment for name, moment in revision.moments.items() if name != "last_accessed"}
     _refuse_empty_interval(values.get("t_valid", old.t_valid), values.get("t_invalid", old.t_invalid))
     there = _as_it_is(old)

@@ -39,10 +39,11 @@ SHAPES: dict[str, tuple[bytes, str | None]] = {
     "keys": (b"{" + b",".join(b'"%x":0' % number for number in range(240_000)) + b"}", None),
     "one key many times": (b'{"a":' + b'0,"a":' * 240_000 + b"0}", "a"),
     "long keys, nested": (
-        b"".join(b'{"%s":' % (b"k" * 4_000) for _ in range(30)) + b"[0" + b",0" * 10_000 + b"]" + b"}" * 30,
+        b"".join(b'{"%s":' % (b"k" * 1_000) for _ in range(30)) + b"[0" + b",0" * 10_000 + b"]" + b"}" * 30,
         None,
     ),
-    "long keys, nested, and a NaN": (b'{"k":' + (b'{"%s":' % (b"k" * 90_000)) * 30 + b"NaN" + b"}" * 31, "k."),
+    "long keys, nested, and a NaN": (b'{"k":' + (b'{"%s":' % (b"k" * 1_000)) * 30 + b"NaN" + b"}" * 31, "k.kkk"),
+    "a key of a megabyte": (b'{"k":{"%s":1}}' % (b"k" * 1_000_000), "k.kkk"),
     "brackets": (b"[" * 2_000_000 + b"]" * 2_000_000, "body"),
     "100,000 brackets": (b"[" * 100_000, "body"),
     "open objects": (b'{"a":' * 800_000, "body"),

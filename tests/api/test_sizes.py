@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
+
+from service.domain import sizes
+from service.domain.sizes import KEPT, JsonLimits, excess
+from service.language import tags
+from tests.api.conftest import Tables
+from tests.api.helpers import store
 
 LONG = "k" * 2**20
 ANSWERED_IN_S = 5.0
@@ -165,3 +174,189 @@ async def test_a_megabyte_in_every_string_of_every_operation(client: AsyncClient
     assert sent > 100
     assert not wrong, "\n".join(wrong)
     assert not slow, "\n".join(slow)
+
+
+async def test_long_values_in_an_address_and_in_headers(client: AsyncClient, document: dict[str, Any]) -> None:
+    """Parameters with a limit; a long id is not found, and a header that is only looked at may be what it is."""
+    long, seen = LONG[:60_000], set[str]()
+    for method, path, operation in operations(document):
+        wanted = {each["name"]: "x" for each in operation.get("parameters", []) if each.get("required")}
+        address = re.sub(r"{\w+}", ID, path)
+        body: dict[str, Any] = {"json": example(document, operation)} if "requestBody" in operation else {}
+        for each in operation.get("parameters", []):
+            shape = each["name"] + json.dumps(each["schema"], sort_keys=True)
+            if each["in"] == "path" or "format" in shape or shape in seen:
+                continue
+            seen.add(shape)
+            query = {**{k: v for k, v in wanted.items() if "{" + k + "}" not in path}, "user_id": "alice"}
+            given: dict[str, Any] = {"params": query} if method == "get" else {}
+            if each["in"] == "query":
+                given["params"] = {**query, each["name"]: long}
+            else:
+                given["headers"] = {each["name"]: long}
+            answer = await client.request(method, address, **given, **body)
+            where = f"{operation['operationId']} {each['name']}: {answer.status_code} {answer.text[:200]}"
+            assert answer.status_code in (400, 404, 422), where
+            assert len(answer.text) < 5_000, where
+
+
+async def test_a_dry_run_keeps_the_same_limits(client: AsyncClient) -> None:
+    good = {"content": "Parks in bay 12", "user_id": "alice"}
+    for changed, field in (
+        ({"tags": [LONG]}, "tags[0]"),
+        ({"tags": "a," * 101 + ",".join(map(str, range(101)))}, "tags"),
+        ({"tags": ":".join("a" * 40)}, "tags"),
+        ({"tags": ["fine", "/".join("a" * 40)]}, "tags"),
+        ({"metadata": {"k" * 256: 1}}, "metadata"),
+        ({"metadata": {str(each): each for each in range(1_001)}}, "metadata"),
+        ({"metadata": {"a": list(range(1_000))}}, "metadata"),
+        ({"metadata": {"a": "x" * 65_536}}, "metadata"),
+        ({"embedding": [0.1] * 2_000}, "embedding"),
+        ({"timezone": "E" * 65}, "timezone"),
+        ({"metadata": {LONG: 1}}, None),
+        ({"x" * 1_000: 1}, None),
+        ({LONG: 1}, None),
+    ):
+        answers = [
+            await client.post("/v1/memories", json={**good, **changed, **dry}) for dry in ({}, {"dry_run": True})
+        ]
+        assert [each.status_code for each in answers] == [400, 400], answers[0].text
+        assert answers[0].json()["detail"] == answers[1].json()["detail"]
+        assert len(answers[0].text) < 4_000
+        assert field is None or answers[0].json()["field"] == field, answers[0].text
+
+
+async def test_the_texts_of_a_request_count_together(client: AsyncClient) -> None:
+    part = "a " * 200_000
+    said = [{"role": "user", "content": part}, {"role": "user", "content": [{"type": "text", "text": part}]}] * 2
+    for path, body, field in (
+        ("/v1/memories", {"messages": said, "user_id": "alice", "dry_run": True}, "messages"),
+        ("/v1/memories/batch", {"items": [{"content": part, "user_id": "alice"}] * 3}, "items"),
+        ("/v1/memories/batch", {"items": [{"messages": said, "user_id": "alice"}]}, "items"),
+        ("/v1/memories/batch/update", {"items": [{"id": ID, "content": part}] * 3}, "items"),
+    ):
+        answer = await client.post(path, json=body)
+        assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", field)
+        assert "1,000,000 characters" in answer.json()["detail"]
+
+
+async def test_many_values_of_a_filter_are_refused_at_once(client: AsyncClient) -> None:
+    leaf = {"field": "k", "operator": "eq", "value": 1}
+    for filters, field in (
+        ({"field": "k", "operator": "in", "value": list(range(10_000))}, "filters.value"),
+        ({"OR": [{"AND": [leaf] * 100}] * 100}, "filters.OR[1].AND[0]"),
+        ({"OR": [leaf] * 10_000}, "filters.OR"),
+    ):
+        began = time.perf_counter()
+        answer = await client.post("/v1/memories/search", json={"user_id": "alice", "query": "x", "filters": filters})
+        assert (answer.status_code, answer.json()["field"]) == (400, field), answer.text
+        assert time.perf_counter() - began < ANSWERED_IN_S
+
+
+async def test_a_long_name_of_a_parameter_is_not_repeated(client: AsyncClient) -> None:
+    answer = await client.get("/v1/memories", params={"user_id": "alice", "u" * 60_000: "x"})
+    assert (answer.status_code, answer.json()["field"]) == (400, "query")
+    assert len(answer.text) < 1_000
+
+
+# -- free JSON --------------------------------------------------------------------------------------------------------
+
+
+def nested(levels: int) -> Any:
+    return {"k": nested(levels - 1)} if levels else 1
+
+
+SMALL = JsonLimits(values=4, key_chars=3, depth=3, size=40)
+
+
+@pytest.mark.parametrize(
+    ("value", "over"),
+    [
+        ({}, None),
+        ({"a": 1, "b": [2, 3]}, None),
+        ({"a": 1, "b": [2, 3, 4]}, "4 values"),
+        ([1, 2, 3, 4, 5], "4 values"),
+        ({"abcd": 1}, "3 characters"),
+        ({"a": {"abcd": 1}}, "3 characters"),
+        (nested(3), None),
+        (nested(4), "3 levels"),
+        ([[[]]], None),
+        ([[[[]]]], None),
+        ([[[[1]]]], "3 levels"),
+        ("x" * 38, None),
+        ("x" * 39, "40 bytes"),
+        ({"a": "ä" * 16}, None),
+        ({"a": "ä" * 17}, "40 bytes"),
+    ],
+)
+def test_what_free_json_exceeds(value: Any, over: str | None) -> None:
+    found = excess(value, SMALL)
+    assert (found is None) if over is None else over in str(found)
+
+
+async def test_merging_does_not_grow_over_the_limits(client: AsyncClient) -> None:
+    """A request that adds is refused; an update that the service makes of its own leaves out what is older."""
+    many = [{f"{part}{each}": each for each in range(600)} for part in "ab"]
+    made = await store(client, "Parks in bay 12", metadata=many[0], tags=[f"a{each}" for each in range(80)])
+    conversation = (await client.post("/v1/conversations", json={"user_id": "alice", "metadata": many[0]})).json()["id"]
+    entity = {"name": "Acme", "user_id": "alice"}
+    await client.put("/v1/entities", json={**entity, "properties": many[0]})
+    await client.put("/v1/users/alice/profile", json={"preferences": many[0]})
+    for method, path, body, field in (
+        ("PATCH", f"/v1/memories/{made}", {"metadata": many[1]}, "metadata"),
+        ("PATCH", f"/v1/conversations/{conversation}", {"metadata": many[1]}, "metadata"),
+        ("PUT", "/v1/entities", {**entity, "properties": many[1]}, "properties"),
+        ("PATCH", "/v1/users/alice/profile", {"preferences": many[1]}, "preferences"),
+    ):
+        answer = await client.request(method, path, json=body)
+        assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", field), path
+    body = {"id": made, "metadata": many[1], "tags": [f"b{each}" for each in range(80)]}
+    updated = await client.post("/v1/memories", json={"content": "Parks in bay 13", "user_id": "alice", **body})
+    assert updated.json()["results"][0]["event"] == "UPDATE", updated.text
+    found = (await client.get(f"/v1/memories/{made}")).json()
+    assert len(found["tags"]) == 100
+    assert found["tags"][-1] == "b79"
+    assert found["metadata"].keys() == many[1].keys()
+
+
+async def test_an_entity_has_so_many_names(client: AsyncClient) -> None:
+    for begin in range(0, sizes.MAX_ALIASES, 50):
+        names = [f"Acme {each}" for each in range(begin, begin + 50)]
+        answer = await client.put("/v1/entities", json={"name": "Acme", "user_id": "alice", "aliases": names})
+        assert answer.status_code in (200, 201), answer.text
+    answer = await client.put("/v1/entities", json={"name": "Acme", "user_id": "alice", "aliases": ["Acme Z"]})
+    assert (answer.status_code, answer.json()["field"]) == (400, "aliases")
+
+
+# -- filter keys ------------------------------------------------------------------------------------------------------
+
+KEYS = "SELECT cardinality(memory_filter_keys($1, '{}', '{}', '{}', '{}', $2::jsonb, true))"
+
+
+@pytest.mark.parametrize("written", ["{each}", '"2026-01-{day:02}"', '"word"'])
+@pytest.mark.parametrize("as_keys", [True, False])
+async def test_filter_keys_are_computed_in_linear_time(tables: Tables, written: str, as_keys: bool) -> None:
+    """277 kB of numbers took 18 s, because each one had all keys before it copied."""
+    values = [written.format(each=each, day=each % 28 + 1) for each in range(16_000)]
+    row = "{" + ",".join(f'"k{each:06}":{value}' for each, value in enumerate(values)) + "}"
+    began = time.perf_counter()
+    (found,) = (await tables.fetch(KEYS, UUID(int=1), row if as_keys else f'{{"a":[{",".join(values)}]}}'))[0]
+    assert time.perf_counter() - began < 4
+    assert found >= 16_000 * (1 if "word" in written else 7)
+
+
+async def test_the_largest_rows_are_stored_and_found(client: AsyncClient) -> None:
+    most = [":".join(f"{number:02}{level:02}xyz"[:7] for level in range(sizes.MAX_TAG_LEVELS)) for number in range(100)]
+    assert max(map(len, most)) == sizes.MAX_TAG
+    assert len(tags.prefixes(most)) == sizes.MAX_TAGS * sizes.MAX_TAG_LEVELS
+    numbers = {f"k{each:04}" + "k" * 40: each for each in range(KEPT.values)}
+    wide = {"user_id": "u" * 255, "agent_id": "a" * 255, "run_id": "r" * 255, "channel": "\U0001f600" * 100}
+    began = time.perf_counter()
+    for text, more in (("Many tags", {"tags": most}), ("Many numbers", {"metadata": numbers})):
+        answer = await client.post("/v1/memories", json={"content": text, **wide, "session_id": "s" * 255, **more})
+        assert answer.status_code == 201, answer.text
+    assert time.perf_counter() - began < 2 * ANSWERED_IN_S
+    where = {"field": f"k0999{'k' * 40}", "operator": "gte", "value": 999}
+    for narrow in ({"tags": [most[-1]]}, {"filters": where}):
+        found = await client.post("/v1/memories/search", json={**wide, **narrow})
+        assert len(found.json()["results"]) == 1, found.text

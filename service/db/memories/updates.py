@@ -7,7 +7,7 @@ between entities that the memory is evidence of.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Literal
@@ -26,12 +26,14 @@ from service.db.engine import Session
 from service.db.graph import entity_relations
 from service.db.memories import memories
 from service.db.tables import TERM_DIMENSIONS, MemoryRow, MemoryStatRow, MemoryVectorRow
+from service.domain import sizes
 from service.domain.draft import NewMemory
 from service.domain.memory import Memory
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict
 from service.language import lexemes
+from service.language.tags import prefixes
 
 VectorKind = Literal["text", "placeholder"]
 
@@ -113,10 +115,7 @@ async def replace_text(
         "t_invalid": new.given.t_invalid,
         "context_terms": [],  # the context held the old text; without one the memory is its own context
         "context_bm25": None,
-        "tags": _union(old.tags, new.tags),
-        "tag_prefixes": _union(old.tag_prefixes, new.tag_prefixes),
-        "categories": _union(old.categories, new.categories),
-        "extra": {**old.metadata, **new.metadata},
+        **united_columns(old, new),
         "expires_at": _later_expiry(old, new),
         "updated_at": new.given.updated_at or now,
         "version": MemoryRow.version + 1,
@@ -254,8 +253,15 @@ def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
     return max(old.expires_at, new.given.expires_at)
 
 
-def _union(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys((*first, *second)))
+def united_columns(old: Memory, new: Memory | NewMemory) -> dict[str, Any]:
+    """Tags, categories and metadata of both, as far as a row may have them: what is older goes first."""
+    tags = list(dict.fromkeys((*old.tags, *new.tags)))[-sizes.MAX_TAGS :]
+    return {
+        "tags": tags,
+        "tag_prefixes": list(prefixes(tags)),
+        "categories": list(dict.fromkeys((*old.categories, *new.categories))),
+        "extra": sizes.united(old.metadata, new.metadata),
+    }
 
 
 def _conflict(error: IntegrityError) -> Exception:
