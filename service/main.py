@@ -38,6 +38,7 @@ from service.api import (
     tags,
     talk_deletion,
     timeline,
+    tokens,
     tools,
     turns,
     why,
@@ -49,6 +50,7 @@ from service.api.admission import Admission
 from service.api.buckets import Buckets
 from service.api.deps import KeyRing
 from service.api.middleware import RequestMiddleware
+from service.api.token_signing import TokenSigner
 from service.db.idempotency import Replay
 from service.memory.write_behind import ReadLog, UseCounter, in_background
 from service.resources import Resources, open_resources
@@ -87,6 +89,7 @@ PARTS = (
     strategies,
     workspaces,
     api_keys,
+    tokens,
 )
 
 Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]
@@ -107,6 +110,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.uses = uses
             app.state.admission = Admission(resources.settings)
             app.state.search_buckets = Buckets()
+            app.state.tokens = TokenSigner(resources.db, resources.settings.token_secret_value)
             app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
             app.state.probe = health.Probe(resources.db)
             yield

@@ -177,6 +177,7 @@ class Settings(BaseModel):
     requests_waiting: int = Field(512, ge=1)  # for a place to run, half of them of one workspace; then 429 or 503
     queue_timeout_s: float = Field(10.0, gt=0)  # longest wait for a place
     request_deadline_s: float = Field(24.0, gt=0, le=600)  # below the 25 s that clients wait
+    token_secret: SecretStr | None = Field(None, min_length=32)  # signs tokens; else the database keeps one
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
     cors_origins: Origins = ()  # pages whose scripts may call the API, e.g. https://app.example, between commas
     serve_docs: bool = True  # /docs and /openapi.json, which need no key
@@ -347,6 +348,10 @@ class Settings(BaseModel):
         """The URL that the API or the worker connects with, password included."""
         url = (self.worker_database_url if worker else None) or self.database_url
         return url.get_secret_value() if url else None
+
+    @property
+    def token_secret_value(self) -> str | None:
+        return self.token_secret.get_secret_value() if self.token_secret else None
 
     @property
     def ranking(self) -> Ranking:

@@ -1603,6 +1603,20 @@ END $$;
 REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean) TO loxodon_app;
 
+-- functions/token_secret.sql
+-- The secret that tokens are signed with: the one that is kept, which is the first that was proposed.
+CREATE OR REPLACE FUNCTION token_secret(proposed text)
+RETURNS text
+LANGUAGE sql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    INSERT INTO token_secret (secret) VALUES (proposed) ON CONFLICT DO NOTHING;
+    SELECT secret FROM token_secret
+$$;
+
+REVOKE EXECUTE ON FUNCTION token_secret(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION token_secret(text) TO loxodon_app;
+
 -- functions/workspace_terms.sql
 -- Terms hashed together with the workspace: a term that is common in one tenant's texts makes no posting list longer
 -- for another. Collisions are filtered out by comparing the terms themselves.
@@ -1659,6 +1673,14 @@ CREATE TABLE api_key (
         coalesce(user_id, agent_id, run_id) IS NULL AND channels = '{}'
         OR NOT rights && '{admin,operator,audit:read,metrics}'),
     CONSTRAINT fk_api_key_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (workspace_id) ON DELETE CASCADE
+);
+
+-- What tokens are signed with where the settings name no secret. Read by token_secret() alone.
+CREATE TABLE token_secret (
+    only_one boolean NOT NULL DEFAULT true CONSTRAINT pk_token_secret PRIMARY KEY
+        CONSTRAINT ck_token_secret_only_one CHECK (only_one),
+    secret text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
 );
 
 -- tables/memories.sql
@@ -2726,6 +2748,9 @@ ALTER TABLE schedule FORCE ROW LEVEL SECURITY;
 CREATE POLICY everyone ON schedule FOR SELECT TO loxodon_app USING (true);
 CREATE POLICY worker ON schedule TO loxodon_worker USING (true);
 CREATE POLICY owner ON schedule TO loxodon_owner USING (true);
+ALTER TABLE token_secret ENABLE ROW LEVEL SECURITY;
+ALTER TABLE token_secret FORCE ROW LEVEL SECURITY;
+CREATE POLICY owner ON token_secret TO loxodon_owner USING (true);
 DO $$
 BEGIN
     IF current_setting('server_version_num')::integer >= 170000 THEN

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, get_args, get_origin
+from uuid import UUID
 
 from fastapi import Depends, Query, Request, Security, params
 from fastapi.dependencies.utils import get_flat_params
@@ -18,6 +19,7 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 from service.api import suggestions
 from service.api.buckets import FailedAttempts, address_of
 from service.api.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
+from service.api.token_signing import caller_of, looks_like_token
 from service.db import walls
 from service.db.engine import Database
 from service.db.tenants import keys
@@ -85,6 +87,18 @@ class KeyRing:
         if len(self._unknown) > REMEMBERED_UNKNOWN:
             self._unknown.popitem(last=False)
 
+    async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
+        """The same for a key by its id, as a token names it."""
+        name = f"{workspace_id}/{key_id}"
+        until, known = self._seen.get(name, (0.0, None))
+        if known is not None and self._clock() < until:
+            return known
+        found = None
+        if self._clock() >= self._unknown.get(name, 0.0):
+            found = await keys.find_by_id(self._database, workspace_id, key_id)
+            self._remember(name, found)
+        return found
+
     def forget(self) -> None:
         """Empties the cache, after a change to keys or workspace settings in this process."""
         self._seen.clear()
@@ -101,6 +115,12 @@ async def authenticate(request: Request) -> Caller:
     secret = (bearer.credentials if bearer else await HEADER(request)) or query
     if not secret:
         raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
+    if looks_like_token(secret):
+        claims = await request.app.state.tokens.read(secret, res.clock())
+        minter = await request.app.state.keys.caller_by_id(claims.workspace, claims.key)
+        request.state.caller = by_token = caller_of(claims, minter, res.clock())
+        walls.stand_behind(by_token.wall)
+        return by_token
     found: Caller | None = await request.app.state.keys.caller(secret, address_of(request.scope))
     if found is None or (found.expires_at is not None and found.expires_at <= res.clock()):
         raise Unauthenticated("The API key is unknown, expired or revoked.")

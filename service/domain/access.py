@@ -142,6 +142,12 @@ class Caller:
             if given is not None and here is not None and given != here:
                 raise Forbidden(f"{name}: this key is made for another one.", field=name)
 
+    def check_wall(self, given: Wall) -> None:
+        """Raises Forbidden for a wall that names something outside the own one."""
+        self.check_ids(given.user_id, given.agent_id, given.run_id)
+        if self.wall.channels and not set(given.channels) <= set(self.wall.channels):
+            raise Forbidden("channels: this key is made for other channels.", field="channels")
+
     def channel(self, given: str | None) -> str:
         """The channel of a request: the one it names, or the default. Raises Forbidden for one outside the wall."""
         inside = self.wall.channels

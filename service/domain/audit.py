@@ -42,6 +42,7 @@ Operation = Literal[
     "update_api_key",
     "rotate_api_key",
     "revoke_api_key",
+    "create_token",
 ]
 """What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
 

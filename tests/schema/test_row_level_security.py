@@ -165,6 +165,7 @@ CALLERS = {
     "schema_revision": {APP},
     "sweep_working": {WORKER},
     "tag_ids": BEHIND_A_WALL,
+    "token_secret": {APP},
     "workspace_terms": BEHIND_A_WALL,
 }
 """Who may call which function. A new one belongs here, and into test_definers.py."""

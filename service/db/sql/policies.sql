@@ -42,6 +42,9 @@ ALTER TABLE schedule FORCE ROW LEVEL SECURITY;
 CREATE POLICY everyone ON schedule FOR SELECT TO loxodon_app USING (true);
 CREATE POLICY worker ON schedule TO loxodon_worker USING (true);
 CREATE POLICY owner ON schedule TO loxodon_owner USING (true);
+ALTER TABLE token_secret ENABLE ROW LEVEL SECURITY;
+ALTER TABLE token_secret FORCE ROW LEVEL SECURITY;
+CREATE POLICY owner ON token_secret TO loxodon_owner USING (true);
 DO $$
 BEGIN
     IF current_setting('server_version_num')::integer >= 170000 THEN

@@ -51,7 +51,7 @@ from service.db.tables.procedures import (
     ToolInvocationRow,
     ToolRow,
 )
-from service.db.tables.tenants import ApiKeyRow, WorkspaceRow
+from service.db.tables.tenants import ApiKeyRow, TokenSecretRow, WorkspaceRow
 
 __all__ = [
     "TERM_DIMENSIONS",
@@ -93,6 +93,7 @@ __all__ = [
     "StrategyVectorRow",
     "Table",
     "TermStatRow",
+    "TokenSecretRow",
     "ToolInvocationRow",
     "ToolRow",
     "TurnRow",

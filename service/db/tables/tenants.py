@@ -11,6 +11,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     String,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -32,6 +33,17 @@ class WorkspaceRow(Table):
     workspace_id: Mapped[UUID] = part_of_key()
     name: Mapped[str] = mapped_column(String(200))
     settings: Mapped[dict[str, Any]] = empty_object()
+    created_at: Mapped[datetime] = set_now()
+
+
+class TokenSecretRow(Table):
+    """What tokens are signed with where the settings name no secret; only its owner reads it."""
+
+    __tablename__ = "token_secret"
+    __table_args__ = (CheckConstraint("only_one", name="only_one"),)
+
+    only_one: Mapped[bool] = mapped_column(primary_key=True, server_default=text("true"))
+    secret: Mapped[str]
     created_at: Mapped[datetime] = set_now()
 
 

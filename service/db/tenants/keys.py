@@ -21,6 +21,7 @@ from uuid_utils.compat import uuid7
 from service.db.engine import Database, Session
 from service.db.tables import ApiKeyRow, WorkspaceRow
 from service.domain.access import NO_DEFAULTS, NO_WALL, Caller, Defaults, Right, Wall
+from service.domain.scope import NIL_WORKSPACE
 
 EVERY_RIGHT: tuple[Right, ...] = tuple(Right)
 
@@ -30,6 +31,11 @@ NOTE_USES = text("""
     FROM unnest(CAST(:ids AS uuid[]), CAST(:times AS timestamptz[])) AS used (id, at)
     WHERE k.workspace_id = :workspace AND k.id = used.id
 """)
+FIND_BY_ID = text("""
+    SELECT k.*, NULL::timestamptz AS old_until, w.settings FROM api_key k JOIN workspace w USING (workspace_id)
+    WHERE k.workspace_id = :workspace AND k.id = :id AND k.revoked_at IS NULL
+""")
+TOKEN_SECRET = text("SELECT token_secret(:proposed)")
 CREATE_WORKSPACE = text("SELECT create_workspace(:workspace, :name, :key, :key_name, :hash, :hint, :rights)")
 
 
@@ -112,14 +118,29 @@ async def find(database: Database, secret: str) -> Caller | None:
     """The caller behind a secret; None when unknown or revoked. Expiry is the caller's to check against its clock."""
     async with database.read() as session:
         row = (await session.execute(FIND, {"hash": digest(secret)})).one_or_none()
-    if row is None:
-        return None
+    return _caller(row) if row is not None else None
+
+
+def _caller(row: Any) -> Caller:
     wall = Wall(row.user_id, row.agent_id, row.run_id, tuple(row.channels))
     defaults = Defaults(row.default_user_id, row.default_agent_id, row.default_run_id, row.default_channel)
     ends = [end for end in (row.expires_at, row.old_until) if end is not None]
     return Caller(
         row.workspace_id, row.id, rights_of(row.rights), wall, defaults, min(ends, default=None), row.settings
     )
+
+
+async def find_by_id(database: Database, workspace_id: UUID, key_id: UUID) -> Caller | None:
+    """The same for a key by its id, of which a signed token speaks; without the end of an old secret."""
+    async with database.read(workspace_id) as session:
+        row = (await session.execute(FIND_BY_ID, {"workspace": workspace_id, "id": key_id})).one_or_none()
+    return _caller(row) if row is not None else None
+
+
+async def token_secret(database: Database, proposed: str) -> str:
+    """The secret that tokens are signed with: the one the database keeps, which is the first that was proposed."""
+    async with database.begin(NIL_WORKSPACE) as session:
+        return str(await session.scalar(TOKEN_SECRET, {"proposed": proposed}))
 
 
 async def create_workspace(

@@ -40,3 +40,11 @@ CREATE TABLE api_key (
         OR NOT rights && '{admin,operator,audit:read,metrics}'),
     CONSTRAINT fk_api_key_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (workspace_id) ON DELETE CASCADE
 );
+
+-- What tokens are signed with where the settings name no secret. Read by token_secret() alone.
+CREATE TABLE token_secret (
+    only_one boolean NOT NULL DEFAULT true CONSTRAINT pk_token_secret PRIMARY KEY
+        CONSTRAINT ck_token_secret_only_one CHECK (only_one),
+    secret text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);

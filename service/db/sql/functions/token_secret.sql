@@ -1,0 +1,12 @@
+-- The secret that tokens are signed with: the one that is kept, which is the first that was proposed.
+CREATE OR REPLACE FUNCTION token_secret(proposed text)
+RETURNS text
+LANGUAGE sql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    INSERT INTO token_secret (secret) VALUES (proposed) ON CONFLICT DO NOTHING;
+    SELECT secret FROM token_secret
+$$;
+
+REVOKE EXECUTE ON FUNCTION token_secret(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION token_secret(text) TO loxodon_app;
