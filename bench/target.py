@@ -104,10 +104,10 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 @contextmanager
-def chosen(options: argparse.Namespace) -> Iterator[Service]:
-    """Yields the service that the options name, else one that runs as long as the block."""
+def chosen(options: argparse.Namespace, env: Mapping[str, str] = NOTHING) -> Iterator[Service]:
+    """Yields the service that the options name, else one with `env` that runs as long as the block."""
     if options.url is None:
-        with started() as service:
+        with started(env=env) as service:
             yield service
     elif options.key is None:
         raise SystemExit("--url needs --key")

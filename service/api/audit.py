@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -15,7 +14,6 @@ from service.api.schemas import Id, NextCursor, OfUser, ResponseModel, Time
 from service.db.tenants import audit
 from service.db.tenants.audit import AuditFilter
 from service.domain.audit import Operation, Subject
-from service.errors import InvalidInput
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"], route_class=JsonRoute)
 
@@ -95,13 +93,13 @@ async def list_audit(
     memory_type: Annotated[
         Subject | None, Query(description="Only on this; semantic: memories and changes of entities")
     ] = None,
-    memory_id: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
+    memory_id: Annotated[Id | None, Query()] = None,
     user_id: Text = None,
     session_id: Text = None,
-    conversation_id: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
+    conversation_id: Annotated[Id | None, Query()] = None,
     channel: Text = None,
     request_id: Text = None,
-    api_key_id: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
+    api_key_id: Annotated[Id | None, Query()] = None,
     since: Annotated[Time | None, Query(alias="from", description="From this moment on")] = None,
     until: Annotated[Time | None, Query(alias="to", description="Before this moment")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
@@ -112,13 +110,13 @@ async def list_audit(
     wanted = AuditFilter(
         operation=operation,
         memory_type=memory_type,
-        memory_id=_id(memory_id, "memory_id"),
+        memory_id=memory_id,
         user_id=user_id,
         session_id=session_id,
-        conversation_id=_id(conversation_id, "conversation_id"),
+        conversation_id=conversation_id,
         channel=channel,
         request_id=request_id,
-        api_key_id=_id(api_key_id, "api_key_id"),
+        api_key_id=api_key_id,
         since=since,
         until=until,
     )
@@ -128,12 +126,3 @@ async def list_audit(
     page, last = cursors.cut(found, limit)
     more = cursors.encode(last.recorded_at, last.id) if last else None
     return AuditPage(results=[AuditItem.of(each) for each in page], next_cursor=more)
-
-
-def _id(given: str | None, field: str) -> UUID | None:
-    if given is None:
-        return None
-    try:
-        return UUID(given)
-    except ValueError:
-        raise InvalidInput(f"{field}: must be a UUID.", field=field) from None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic.config import JsonDict
 
 from service.api.free_json import JsonObject
 from service.api.memory_models import MemoryResponse
+from service.api.schema_rules import given, refuse_null
 from service.api.schemas import (
     MAX_TTL_S,
     Id,
@@ -84,10 +86,19 @@ class PatchFields(RequestModel):
         return self
 
 
+def _input_rules(schema: JsonDict) -> None:
+    refuse_null(schema, but=NULLABLE)
+
+
+def _patch_rules(schema: JsonDict) -> None:
+    _input_rules(schema)
+    schema["examples"] = [{"importance": 0.9, "metadata": {"reviewed": True}}]
+
+
 class PatchMemoryRequest(PatchFields):
     """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"importance": 0.9, "metadata": {"reviewed": True}}]})
+    model_config = ConfigDict(json_schema_extra=_patch_rules)
 
 
 class PutMemoryRequest(RequestModel):
@@ -95,7 +106,7 @@ class PutMemoryRequest(RequestModel):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "oneOf": [{"required": ["text"]}, {"required": ["content"]}],
+            "oneOf": [given("text"), given("content")],
             "examples": [{"text": "Lives in Porto since May."}],
         }
     )
@@ -136,6 +147,8 @@ class MemoryIdsRequest(RequestModel):
 
 class PatchMemoryInput(PatchFields):
     """One change of a batch. Only what is named changes."""
+
+    model_config = ConfigDict(json_schema_extra=_input_rules)
 
     id: Name = Field(description="UUID of the memory to change")
 

@@ -9,8 +9,8 @@ from pydantic import ConfigDict, Field, model_validator
 from service.api.answers import Answerable, AnswerProbability, HitProbability
 from service.api.free_json import JsonObject
 from service.api.memory_models import MemoryResponse
+from service.api.schema_rules import SCOPE_SCHEMA
 from service.api.schemas import (
-    SCOPE_SCHEMA,
     Filled,
     Id,
     Name,

@@ -9,8 +9,8 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api.free_json import JsonObject
+from service.api.schema_rules import SCOPE_SCHEMA
 from service.api.schemas import (
-    SCOPE_SCHEMA,
     Filled,
     Id,
     Metadata,

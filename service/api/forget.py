@@ -13,7 +13,8 @@ from service.api import errors
 from service.api.deps import Deleter, ResourcesOf, scope_of, shared_scope
 from service.api.forgetting import PurgeReceiptResponse, receipt_fields
 from service.api.json_body import JsonRoute
-from service.api.schemas import READABLE_SCHEMA, SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields
+from service.api.schema_rules import READABLE_SCHEMA, given
+from service.api.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields
 from service.api.writes import WriteOf, answer, send
 from service.domain.access import Caller, Right
 from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
@@ -30,12 +31,16 @@ MAX_QUERY = 2_000
 MAX_IDS = 1_000
 
 
+UUIDS = Field(json_schema_extra={"format": "uuid"})
+
+
 class ForgetRequest(ScopeFields):
     """What to forget: `query` or `ids`, within a scope."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": READABLE_SCHEMA,
+            "oneOf": [given("query"), given("ids")],
             "examples": [{"query": "everything about Wanda", "user_id": "alice", "dry_run": True}],
         }
     )
@@ -43,7 +48,9 @@ class ForgetRequest(ScopeFields):
     query: Annotated[Filled | None, Field(max_length=MAX_QUERY)] = Field(
         None, description="An identifier, a name, or words; see docs/forgetting.md for what they mean"
     )
-    ids: list[Name] | None = Field(None, min_length=1, max_length=MAX_IDS, description="UUIDs of memories instead")
+    ids: list[Annotated[Name, UUIDS]] | None = Field(
+        None, min_length=1, max_length=MAX_IDS, description="UUIDs of memories instead"
+    )
     shared: bool = Field(False, description=f"{SHARED_ONLY} (right memory:share)")
     session_id: Name | None = Field(None, description="Only memories and conversations of this session")
     dry_run: bool = Field(False, description="Show what would go, and remove nothing")

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 
+from service.api.schema_rules import SCOPE_SCHEMA, refuse_null
 from service.api.schemas import (
     Filled,
     Id,
@@ -34,7 +36,7 @@ class CreateGoalRequest(ScopeFields):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"user_id": "alice", "description": "Move to Oslo before autumn", "priority": 5}],
-            "anyOf": [{"required": ["user_id"]}, {"required": ["agent_id"]}, {"required": ["run_id"]}],
+            "anyOf": SCOPE_SCHEMA,
         }
     )
 
@@ -50,10 +52,19 @@ class CreateGoalRequest(ScopeFields):
     )
 
 
+NULLABLE = frozenset({"deadline", "parent_id"})
+"""What an update may set to null."""
+
+
+def _update_rules(schema: JsonDict) -> None:
+    refuse_null(schema, but=NULLABLE)
+    schema["examples"] = [{"priority": 9, "deadline": None}]
+
+
 class UpdateGoalRequest(RequestModel):
     """Only what is named changes. `blocked_by` replaces the list; deadline and parent_id take null."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"priority": 9, "deadline": None}]})
+    model_config = ConfigDict(json_schema_extra=_update_rules)
 
     description: GoalText | None = Field(None, description="What is to be achieved")
     priority: Priority | None = Field(None, description="The greater comes first")
@@ -64,7 +75,7 @@ class UpdateGoalRequest(RequestModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for name in sorted(self.model_fields_set - {"deadline", "parent_id"}):
+        for name in sorted(self.model_fields_set - NULLABLE):
             if getattr(self, name) is None:
                 raise ValueError(f"{name}: cannot be null")
         return self

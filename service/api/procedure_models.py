@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from service.api.free_json import Payload
+from service.api.schema_rules import SCOPE_SCHEMA, given
 from service.api.schemas import (
     Filled,
     Id,
@@ -47,7 +48,7 @@ class RecordToolInvocationRequest(ScopeFields):
                     "latency_ms": 340,
                 }
             ],
-            "anyOf": [{"required": [name]} for name in ("user_id", "agent_id", "run_id", "conversation_id")],
+            "anyOf": [*SCOPE_SCHEMA, given("conversation_id")],
         }
     )
 
@@ -159,7 +160,7 @@ class LearnStrategyRequest(ScopeFields):
                     "success": True,
                 }
             ],
-            "anyOf": [{"required": ["user_id"]}, {"required": ["agent_id"]}, {"required": ["run_id"]}],
+            "anyOf": SCOPE_SCHEMA,
         }
     )
 

@@ -14,8 +14,8 @@ from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.procedure_models import StrategySearchHit, strategy_search_hit
 from service.api.profiles import ProfileResponse
+from service.api.schema_rules import READABLE_SCHEMA, given
 from service.api.schemas import (
-    READABLE_SCHEMA,
     Channel,
     Filled,
     Id,
@@ -76,6 +76,7 @@ class RecallRequest(ReadScopeFields):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": READABLE_SCHEMA,
+            "oneOf": [given("query"), given("q")],
             "examples": [
                 {"query": "Where does Alice want to live?", "user_id": "alice"},
                 {

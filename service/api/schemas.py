@@ -16,10 +16,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
     PlainSerializer,
     WithJsonSchema,
 )
+from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
 from service.domain import sizes
@@ -137,19 +137,28 @@ NOT_A_NAME = "holds a credential or a card number; use another name"
 Secretless = AfterValidator(_without_secret)
 """For whatever names something: it is kept as it is, or refused with 422. Texts are redacted instead."""
 
+VISIBLE: JsonDict = {"pattern": r"\S"}
+"""What JSON Schema can say of _filled: letters that cannot be seen are more than white space."""
+
 Name = Annotated[
     str,
-    Field(min_length=1, max_length=sizes.MAX_NAME),
+    Field(min_length=1, max_length=sizes.MAX_NAME, json_schema_extra=VISIBLE),
     AfterValidator(_filled),
     AfterValidator(_indexable),
     Secretless,
 ]
-Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_filled), Secretless]
+Title = Annotated[
+    str, Field(min_length=1, max_length=200, json_schema_extra=VISIBLE), AfterValidator(_filled), Secretless
+]
 """The name of a workspace or a key, which is in no index."""
 
-Filled = Annotated[str, AfterValidator(_filled)]
-Text = Annotated[str, Field(min_length=1, max_length=sizes.MAX_TEXT), AfterValidator(_filled)]
-Channel = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_filled), Secretless]
+Filled = Annotated[str, Field(json_schema_extra=VISIBLE), AfterValidator(_filled)]
+Text = Annotated[
+    str, Field(min_length=1, max_length=sizes.MAX_TEXT, json_schema_extra=VISIBLE), AfterValidator(_filled)
+]
+Channel = Annotated[
+    str, Field(min_length=1, max_length=100, json_schema_extra=VISIBLE), AfterValidator(_filled), Secretless
+]
 Role = Annotated[str, Field(min_length=1, max_length=20, examples=["user"]), Secretless]
 Speaker = Annotated[str, Field(max_length=200), Secretless]
 """The name of who said something."""
@@ -200,8 +209,6 @@ TypeName = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insig
 MAX_TTL_S = 3_155_760_000
 """A hundred years."""
 
-SCOPE_SCHEMA: list[JsonValue] = [{"required": ["user_id"]}, {"required": ["agent_id"]}, {"required": ["run_id"]}]
-
 
 RESERVED_METADATA = frozenset(
     {
@@ -231,7 +238,6 @@ class ScopeFields(RequestModel):
 SHARED_ONLY = "The memories of the whole workspace alone, instead of a user's, agent's or run's"
 INCLUDE_SHARED = "Shared memories as well, in one ranking; default the workspace's setting, which is false"
 SCOPE_MATCH = "Of several ids: all, a memory must have each; any, one of them is enough"
-READABLE_SCHEMA: list[JsonValue] = [*SCOPE_SCHEMA, {"required": ["shared"]}]
 
 
 class ReadScopeFields(ScopeFields):

@@ -11,7 +11,8 @@ from service.api.answers import MIN_PROBABILITY, Answerable, AnswerProbability, 
 from service.api.connected import ConnectedMemoryItem
 from service.api.memory_models import MemoryResponse
 from service.api.narrowing import Comma, NarrowingFields, Words
-from service.api.schemas import READABLE_SCHEMA, Id, RequestModel, ResponseModel, Time, Unit
+from service.api.schema_rules import READABLE_SCHEMA
+from service.api.schemas import Id, RequestModel, ResponseModel, Time, Unit
 from service.domain.query import Validity, VectorPath
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 

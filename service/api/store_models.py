@@ -9,9 +9,9 @@ from pydantic import ConfigDict, Field, model_validator
 
 from service.api.free_json import JsonObject
 from service.api.narrowing import FilterInput
+from service.api.schema_rules import READABLE_SCHEMA, given
 from service.api.schemas import (
     MAX_TTL_S,
-    READABLE_SCHEMA,
     Id,
     Name,
     RequestModel,
@@ -112,7 +112,7 @@ class StoreRequest(MemoryFields):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "oneOf": [{"required": ["content"]}, {"required": ["messages"]}],
+            "oneOf": [given("content"), given("messages")],
             "anyOf": READABLE_SCHEMA,
             "examples": [{"content": "Prefers tea over coffee in the morning.", "user_id": "alice"}],
         }

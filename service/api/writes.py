@@ -35,6 +35,7 @@ KeyHeader = Annotated[
     Header(
         alias="Idempotency-Key",
         max_length=MAX_KEY_CHARS,
+        json_schema_extra={"pattern": r"\S"},
         description="Repeat a write safely: the same key and body get the first answer again (kept 24 h).",
     ),
 ]

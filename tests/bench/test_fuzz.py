@@ -1,0 +1,46 @@
+"""Generated requests: what fits into a minute of the suite, and what the list of exceptions covers."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from bench.fuzz import ENVIRONMENT, FuzzCaller, fuzz, read_only_key
+from bench.fuzz_exceptions import ALLOWANCES, REFUSED, TAKEN, Allowance
+from bench.target import started
+
+SEED = 1
+
+
+@pytest.mark.timeout(240)
+def test_generated_requests_get_what_the_document_says() -> None:
+    """The same requests at each run. `make fuzz` sends twenty times as many."""
+    with started(env=ENVIRONMENT) as service, ThreadPoolExecutor() as threads:
+        callers = (
+            FuzzCaller("no key", None, "fuzzing", 1),
+            FuzzCaller("read-only key", read_only_key(service), "fuzzing", 1),
+            FuzzCaller("every right", service.key, "fuzzing", 4),
+        )
+        runs = list(threads.map(lambda caller: fuzz(service.url, caller, SEED), callers))
+    for run in runs:
+        assert run.passed, f"{run.caller}\n{run.printed[-10_000:]}"
+    assert sum(run.cases for run in runs) > 500
+
+
+def test_what_is_not_listed_fails() -> None:
+    """No exception is so wide that it would hide the refusal of a plain field, or of nothing at all."""
+    for detail in ("content: is missing", "importance: Input should be less than or equal to 1", ""):
+        assert not any(each.covers(REFUSED, "POST /v1/memories", detail) for each in ALLOWANCES)
+    assert not any(each.covers(TAKEN, "POST /v1/memories", "") for each in ALLOWANCES)
+    for kind in ("ServerError", "UndefinedStatusCode", "JsonSchemaError", "UndefinedContentType"):
+        assert kind not in {each.kind for each in ALLOWANCES}
+
+
+def test_an_exception_covers_its_own_operation_only() -> None:
+    one = Allowance(REFUSED, "GET /v1/x", "limit: give", "why")
+    assert one.covers(REFUSED, "GET /v1/x", "limit: give limit or top_k")
+    assert not one.covers(REFUSED, "GET /v1/xy", "limit: give limit")
+    assert not one.covers(REFUSED, "GET /v1/x", "the limit: give")
+    assert all(each.reason and re.compile(each.detail) for each in ALLOWANCES)
