@@ -172,10 +172,10 @@ def _few_tags(given: list[str] | str) -> list[str] | str:
     for place, tag in enumerate(found := tags.normalise(given)):
         if len(tag) > sizes.MAX_TAG:
             raise ValueError(f"tag {place + 1} has more than {sizes.MAX_TAG} characters")
-        if tags.levels(tag) > sizes.MAX_TAG_LEVELS:
-            raise ValueError(f"tag {place + 1} has more than {sizes.MAX_TAG_LEVELS} levels")
     if len(found) > sizes.MAX_TAGS:
         raise ValueError(f"at most {sizes.MAX_TAGS} are kept")
+    if tags.levels(found) > sizes.MAX_TAG_LEVELS:
+        raise ValueError(f"have more than {sizes.MAX_TAG_LEVELS} levels together")
     return given
 
 

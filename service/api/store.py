@@ -37,6 +37,7 @@ from service.api.store_models import (
 from service.api.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
 from service.db import caches
 from service.db.idempotency import Replay
+from service.domain import sizes
 from service.domain.access import Caller, Right
 from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options, Speech
@@ -45,9 +46,8 @@ from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import StoreResult
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
-from service.domain.sizes import MAX_HEADER, check_texts
 from service.domain.text import is_blank
-from service.errors import Forbidden, InvalidInput, ServiceError
+from service.errors import Forbidden, InvalidInput, ServiceError, TooLarge
 from service.language import tags
 from service.memory.curate import curate
 from service.memory.deferred import accept
@@ -61,7 +61,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
 BATCH_AT_ONCE = 4
 
 Prefer = Annotated[
-    str | None, Header(max_length=MAX_HEADER, description="`respond-async`: answer before the slow work is done")
+    str | None, Header(max_length=sizes.MAX_HEADER, description="`respond-async`: answer before the slow work is done")
 ]
 
 
@@ -141,7 +141,7 @@ async def store_memories(
             f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
             field="items",
         )
-    check_texts("items", (text for one in body.items for text in _sent_texts(one)))
+    sizes.check_texts("items", (text for one in body.items for text in _sent_texts(one)))
     slots = asyncio.Semaphore(BATCH_AT_ONCE)
 
     async def item(index: int, one: StoreRequest) -> StoreBatchItem:
@@ -174,6 +174,9 @@ OWNED_CONVERSATION = (
     "shared: a conversation belongs to a user, an agent or a run. Store what everyone should know as content, or "
     "promote a memory of the conversation with shared."
 )
+REPEATED = (
+    f"metadata: it and the tags are kept with each message, all together more than {sizes.MAX_REPEATED:,} values."
+)
 ONLY_INFERRED = "{}: is used with messages and infer=true only."
 
 
@@ -203,6 +206,8 @@ async def _conversation(body: StoreRequest, caller: Caller, res: Resources) -> t
     compare = await narrowing.redacted_tree(body.filters, res)
     scope = _scope(body, caller)
     texts, warnings = _texts(body, res)
+    if len(texts) * (sizes.count(body.metadata) + tags.levels(tags.normalise(body.tags))) > sizes.MAX_REPEATED:
+        raise TooLarge(REPEATED, field="metadata")
     drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
     if caller.may(Right.DELETE):
         drafts = [replace(each, options=replace(each.options, may_delete=True)) for each in drafts]
@@ -240,7 +245,7 @@ def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]]
             texts.append((text, Speech(message.role, message.name, message.timestamp)))
     if not texts:
         raise InvalidInput("messages: none of them has a text.", field="messages")
-    check_texts("messages", (text for text, _ in texts))
+    sizes.check_texts("messages", (text for text, _ in texts))
     return texts, warnings
 
 

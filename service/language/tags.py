@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 DELIMITERS = ":/"
 _DELIMITER = re.compile(f"[{DELIMITERS}]")
@@ -29,9 +29,17 @@ def prefixes(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def levels(tag: str) -> int:
-    """How many parts a tag has, at most: as many prefixes it gives."""
-    return len(_DELIMITER.findall(tag)) + 1
+def levels(tags: Iterable[str]) -> int:
+    """How many parts the tags have, at most: as many prefixes they give."""
+    return sum(len(_DELIMITER.findall(tag)) + 1 for tag in tags)
+
+
+def newest(tags: Sequence[str], *, most: int, most_levels: int) -> list[str]:
+    """As many of the last ones as may be kept."""
+    first = max(0, len(tags) - most)
+    while levels(tags[first:]) > most_levels:
+        first += 1
+    return list(tags[first:])
 
 
 def _cumulative(tag: str) -> list[str]:

@@ -205,8 +205,7 @@ async def test_a_dry_run_keeps_the_same_limits(client: AsyncClient) -> None:
     for changed, field in (
         ({"tags": [LONG]}, "tags[0]"),
         ({"tags": "a," * 101 + ",".join(map(str, range(101)))}, "tags"),
-        ({"tags": ":".join("a" * 40)}, "tags"),
-        ({"tags": ["fine", "/".join("a" * 40)]}, "tags"),
+        ({"tags": ["fine", *("/".join(tag * 84) for tag in "abcdef")]}, "tags"),
         ({"metadata": {"k" * 256: 1}}, "metadata"),
         ({"metadata": {str(each): each for each in range(1_001)}}, "metadata"),
         ({"metadata": {"a": list(range(1_000))}}, "metadata"),
@@ -238,6 +237,19 @@ async def test_the_texts_of_a_request_count_together(client: AsyncClient) -> Non
         answer = await client.post(path, json=body)
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", field)
         assert "1,000,000 characters" in answer.json()["detail"]
+
+
+async def test_what_each_message_keeps_counts_once_for_each(client: AsyncClient) -> None:
+    said = [{"role": "user", "content": f"Note {each}"} for each in range(60)]
+    for more, field in (
+        ({"metadata": {"a": list(range(900))}}, "metadata"),
+        ({"tags": [":".join(f"{tag}{level}" for level in range(9)) for tag in range(55)], "metadata": {}}, None),
+        ({"tags": ["a"] * 100, "metadata": {"a": list(range(990))}}, "metadata"),
+    ):
+        body = {"messages": said, "user_id": "alice", "infer": False, "dry_run": True, **more}
+        answer = await client.post("/v1/memories", json=body)
+        assert answer.status_code == (400 if field else 200), answer.text
+        assert answer.json().get("field") == field
 
 
 async def test_many_values_of_a_filter_are_refused_at_once(client: AsyncClient) -> None:
@@ -346,9 +358,9 @@ async def test_filter_keys_are_computed_in_linear_time(tables: Tables, written: 
 
 
 async def test_the_largest_rows_are_stored_and_found(client: AsyncClient) -> None:
-    most = [":".join(f"{number:02}{level:02}xyz"[:7] for level in range(sizes.MAX_TAG_LEVELS)) for number in range(100)]
-    assert max(map(len, most)) == sizes.MAX_TAG
-    assert len(tags.prefixes(most)) == sizes.MAX_TAGS * sizes.MAX_TAG_LEVELS
+    most = [":".join(f"{number:02}{level}" + "x" * 47 for level in range(5))[:255] for number in range(100)]
+    assert max(map(len, most)) == sizes.MAX_TAG - 1
+    assert len(tags.prefixes(most)) == sizes.MAX_TAG_LEVELS
     numbers = {f"k{each:04}" + "k" * 40: each for each in range(KEPT.values)}
     wide = {"user_id": "u" * 255, "agent_id": "a" * 255, "run_id": "r" * 255, "channel": "\U0001f600" * 100}
     began = time.perf_counter()

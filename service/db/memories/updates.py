@@ -32,8 +32,7 @@ from service.domain.memory import Memory
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict
-from service.language import lexemes
-from service.language.tags import prefixes
+from service.language import lexemes, tags
 
 VectorKind = Literal["text", "placeholder"]
 
@@ -255,10 +254,11 @@ def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
 
 def united_columns(old: Memory, new: Memory | NewMemory) -> dict[str, Any]:
     """Tags, categories and metadata of both, as far as a row may have them: what is older goes first."""
-    tags = list(dict.fromkeys((*old.tags, *new.tags)))[-sizes.MAX_TAGS :]
+    both = list(dict.fromkeys((*old.tags, *new.tags)))
+    kept = tags.newest(both, most=sizes.MAX_TAGS, most_levels=sizes.MAX_TAG_LEVELS)
     return {
-        "tags": tags,
-        "tag_prefixes": list(prefixes(tags)),
+        "tags": kept,
+        "tag_prefixes": list(tags.prefixes(kept)),
         "categories": list(dict.fromkeys((*old.categories, *new.categories))),
         "extra": sizes.united(old.metadata, new.metadata),
     }
