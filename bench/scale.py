@@ -249,7 +249,7 @@ def _percentiles(found: Sequence[float]) -> list[str]:
 async def over_http(store: Store, found: Sources, count: int) -> str:
     """Whole searches, with statements and with short questions, beside all their queries by bare asyncpg."""
     rows = []
-    settings = Settings.from_env({"LOXODON_DATABASE_URL": store.url, "LOXODON_POOL_SIZE": "1"})
+    settings = Settings.from_env({"LOXODON_DATABASE_URL": login_url(store.url, APP), "LOXODON_POOL_SIZE": "1"})
     asked = {"statements": found.questions[:count], "questions": sentences.questions(count, 3)}
     with serving(store) as url:
         client = Client(url, store.key, timeout_s=60)
@@ -293,7 +293,11 @@ def serving(store: Store) -> Iterator[str]:
     """The API alone on this database, without a worker."""
     port = target.free_port()
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LOXODON_")}
-    env = clean | {"LOXODON_DATABASE_URL": store.url, "LOXODON_PORT": str(port), "LOXODON_AUDIT_LEVEL": "writes"}
+    env = clean | {
+        "LOXODON_DATABASE_URL": login_url(store.url, APP),
+        "LOXODON_PORT": str(port),
+        "LOXODON_AUDIT_LEVEL": "writes",
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "service", "api"], cwd=target.ROOT, env=env, stderr=subprocess.DEVNULL
     )

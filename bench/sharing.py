@@ -89,7 +89,7 @@ async def timed(res: Resources, scope: Scope, words: str) -> tuple[float, str, i
 
 async def measure(url: str, workspace: UUID, users: int, found: Sources, count: int) -> str:
     rows: list[list[object]] = []
-    settings = Settings.from_env({"LOXODON_DATABASE_URL": url, "LOXODON_POOL_SIZE": "1"})
+    settings = Settings.from_env({"LOXODON_DATABASE_URL": login_url(url, APP), "LOXODON_POOL_SIZE": "1"})
     async with open_resources(settings) as opened:
         for name, changed in SIZES.items():
             res = replace(opened, settings=opened.settings.model_copy(update=changed), scope_summaries={})
