@@ -1,0 +1,171 @@
+"""Every rule that reads a caller's text, by name, as a function of the text alone: what the hostile corpus is put to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from service.curator import compare, extract, gate, grounding
+from service.curator.sourcing import SourceTurns
+from service.domain.fact import Fact
+from service.domain.text import CleanText
+from service.language import (
+    advice,
+    categories,
+    context,
+    contrast,
+    echo,
+    entities,
+    forget_matching,
+    forget_query,
+    forget_requests,
+    importance,
+    kinds,
+    lexemes,
+    marks,
+    pii,
+    relation_labels,
+    relations,
+    sentences,
+    statement,
+    summary,
+    tags,
+    temporal,
+    withdrawal,
+)
+from service.language.forget_matching import ForgetText
+from service.language.talk import Utterance
+from service.providers import json_reply
+from service.retrieval import query_parsing
+
+NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
+ZONE = ZoneInfo("UTC")
+USUAL = CleanText("I moved to Lisbon last March because my sister Anna works there.")
+
+Entry = Callable[[str], Any]
+
+
+def _split(text: str, count: int) -> list[str]:
+    size = max(1, len(text) // count)
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def _one_message(text: str) -> object:
+    return extract.by_rules(SourceTurns([Utterance("user", CleanText(text))]))
+
+
+def _many_messages(text: str) -> object:
+    return extract.by_rules(SourceTurns([Utterance("user", CleanText(part)) for part in _split(text, 200)]))
+
+
+def _dialogue(text: str) -> object:
+    roles = ("user", "assistant")
+    parts = enumerate(_split(text, 40))
+    return extract.by_rules(
+        SourceTurns([Utterance(roles[at % 2], CleanText(part), said_at=NOW) for at, part in parts])
+    )
+
+
+def _named(text: str) -> object:
+    names = ("Anna", "Ben")
+    parts = enumerate(_split(text, 40))
+    return extract.by_rules(SourceTurns([Utterance("user", CleanText(part), names[at % 2]) for at, part in parts]))
+
+
+def _grounded(text: str) -> object:
+    sources = SourceTurns([Utterance("user", CleanText(text)), Utterance("user", USUAL)])
+    return grounding.grounded([Fact(text=USUAL, confidence=0.9, message=0), Fact(text=CleanText("User likes tea in May."), confidence=0.9)], sources)
+
+
+def _refusal(text: str) -> object:
+    return gate.refusal(text, SourceTurns([Utterance("user", USUAL)]))
+
+
+def _entities(text: str) -> object:
+    return relations.find(text, entities.find(text))
+
+
+def _times(text: str) -> object:
+    found = temporal.find(text, NOW, ZONE)
+    return temporal.tag(text, found, NOW), temporal.held(text, found, NOW), temporal.validity(text, found, NOW, ZONE)
+
+
+def _matched(text: str) -> object:
+    texts = [ForgetText(1, text), ForgetText(2, USUAL)]
+    query = forget_query.parse("everything about my sister Anna", forget_matching.names_of(texts))
+    return forget_matching.match(query, texts)
+
+
+def _forgotten(text: str) -> object:
+    return forget_requests.masked(text, forget_requests.find(text))
+
+
+def _compared(text: str) -> object:
+    return [
+        compare.relate(one, other, near) for one, other in ((text, USUAL), (USUAL, text), (text, text + " I left.")) for near in (0.95, 0.8, 0.4)
+    ]
+
+
+def _contrasted(text: str) -> object:
+    return contrast.differs(text, text + " x"), contrast.same_content_words(text, USUAL)
+
+
+def _withdrawn(text: str) -> object:
+    middle = text[len(text) // 4 : len(text) // 2]
+    spans = sentences.split(text)[::2]
+    return (
+        withdrawal.located(middle, text),
+        withdrawal.still_said(middle, text),
+        withdrawal.shown(text, withdrawal.without(spans, spans[::3])),
+    )
+
+
+@cache
+def _tokenizer() -> Any:
+    from service.providers import model_files
+    from service.providers.local import Encoder
+
+    return Encoder(model_files.load(None), window=256)
+
+
+ENTRIES: dict[str, Entry] = {
+    "talk, one message": _one_message,
+    "talk, 200 messages": _many_messages,
+    "talk, dialogue": _dialogue,
+    "talk, two people": _named,
+    "model's facts": _grounded,
+    "a model's fact": _refusal,
+    "pii.redact": pii.redact,
+    "pii.redact_json": lambda text: pii.redact_json({"note": text, text[:500]: [text[:100]] * 3}),
+    "temporal.find": _times,
+    "temporal.window": lambda text: temporal.window(text, NOW, ZONE),
+    "temporal.may_have_time": temporal.may_have_time,
+    "entities and relations": _entities,
+    "importance": lambda text: importance.rate(text, None),
+    "kinds": lambda text: (kinds.classify(text), kinds.guess(text)),
+    "categories": categories.name,
+    "advice": advice.warnings,
+    "sentences": sentences.split,
+    "query": lambda text: query_parsing.parse(text, NOW, ZONE, ["Anna Smith", "Ben"], "anna.smith@example.com"),
+    "statement of a question": statement.statement,
+    "claims and comparison": _compared,
+    "contrast": _contrasted,
+    "marks": lambda text: (marks.clauses(text), marks.marks(text), marks.denials(text)),
+    "echo": lambda text: (echo.is_echo(text, [USUAL, text]), echo.is_echo(USUAL, [text])),
+    "request to forget": _forgotten,
+    "query to forget": forget_query.parse,
+    "texts to forget": _matched,
+    "withdrawn sentences": _withdrawn,
+    "term weights": lexemes.weights,
+    "stems": lexemes.stemmed_words,
+    "context": lambda text: (context.question_share(text), context.first_person(text), context.end_of(text)),
+    "summary": summary.first_sentence,
+    "tags": lambda text: tags.prefixes(tags.normalise(text)),
+    "relation label": relation_labels.normalise,
+    "model's answer": lambda text: json_reply.parse_reply(text),
+    "windows of the embedder": lambda text: _tokenizer().cut(text),
+}

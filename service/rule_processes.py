@@ -1,0 +1,190 @@
+"""Processes for work that burns CPU: the rules that read texts, comparisons, long answers.
+
+A rule holds the interpreter while it runs, and a text may be made so that it runs long. So rules run in processes of
+their own, one for each core by default, which the kernel ends when a call has used more CPU than it may: the call fails
+with TooCostly, and a new process takes the place (docs/decisions/049-rules-in-processes.md). CPU is counted and not
+time, so a busy machine stops nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import pickle
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from multiprocessing.connection import Connection
+from queue import Empty, LifoQueue
+from typing import Any, ParamSpec, TypeVar
+
+from service.errors import TooCostly, Unavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONG_CHARS = 1_000
+"""The rules for importance, type and words need some 2 ms of CPU per 1,000 characters."""
+
+LEAST_S = 0.001
+"""Of CPU for a call when its request has used up its share: 0 would mean no limit."""
+
+PRELOADED = "service.rule_modules"
+
+_context = multiprocessing.get_context("forkserver")  # forking this process itself, which has threads, is not safe
+_context.set_forkserver_preload([PRELOADED])
+
+
+class CpuAccount:
+    """The CPU seconds that one request may still use in these processes."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.left_s = limit_s
+
+
+_account: ContextVar[CpuAccount | None] = ContextVar("cpu_account", default=None)
+
+
+@contextmanager
+def cpu_limited(limit_s: float) -> Iterator[None]:
+    """All calls inside the block, and in tasks started inside it, together get so much CPU; an outer limit counts."""
+    token = _account.set(_account.get() or CpuAccount(limit_s))
+    try:
+        yield
+    finally:
+        _account.reset(token)
+
+
+class RuleProcesses:
+    """`workers` processes, started when they are needed; more than `waiting` unfinished calls are refused with
+    Unavailable. `limit_s`: CPU of one call."""
+
+    def __init__(self, workers: int = 2, waiting: int = 128, limit_s: float = 5.0) -> None:
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rules")  # one waits for each process
+        self._idle: LifoQueue[_RuleProcess] = LifoQueue()
+        self._waiting, self._limit_s = waiting, limit_s
+        self._unfinished = 0
+        self._closed = False
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`work(...)` in a process; what goes in and comes out is pickled. Raises what it raises, TooCostly when it
+        used too much CPU. A caller that gives up (time-out) does not stop it, so it still counts."""
+        if self._unfinished >= self._waiting:
+            raise Unavailable("The service is busy; try again shortly.", retry_after_s=1.0)
+        self._unfinished += 1
+        future = self._threads.submit(self._call, _account.get(), work, args, kwargs)
+        loop = asyncio.get_running_loop()
+        future.add_done_callback(lambda _: _call_soon(loop, self._done))
+        found: T = await asyncio.wrap_future(future)
+        return found
+
+    async def run_if_long(self, text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`work(...)` in place when `text` is short: handing it over would cost more than the work."""
+        return await self.run(work, *args, **kwargs) if len(text) > LONG_CHARS else work(*args, **kwargs)
+
+    def _call(self, account: CpuAccount | None, work: Callable[..., T], args: Any, kwargs: Any) -> T:
+        limit_s = self._limit_s if account is None else min(self._limit_s, account.left_s)
+        process = self._take()
+        try:
+            found, used_s = process.call(max(LEAST_S, limit_s), work, args, kwargs)
+        except BaseException:
+            process.end()
+            raise
+        self._give_back(process)
+        if account is not None:
+            account.left_s -= used_s
+        if isinstance(found, BaseException):
+            raise found
+        return found  # type: ignore[no-any-return]
+
+    def _take(self) -> _RuleProcess:
+        with contextlib.suppress(Empty):
+            return self._idle.get_nowait()
+        return _RuleProcess()
+
+    def _give_back(self, process: _RuleProcess) -> None:
+        if self._closed:
+            process.end()
+        else:
+            self._idle.put(process)
+
+    def _done(self) -> None:
+        self._unfinished -= 1
+
+    def close(self) -> None:
+        """Ends the idle processes now and the others with their call."""
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with contextlib.suppress(Empty):
+            while True:
+                self._idle.get_nowait().end()
+
+
+class _RuleProcess:
+    """One process and the connection to it. It ends by itself when this one is gone."""
+
+    def __init__(self) -> None:
+        self._connection, theirs = _context.Pipe()
+        self._process = _context.Process(target=_serve, args=(theirs,), name="rules", daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def call(self, limit_s: float, work: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, float]:
+        """The result or the error of `work`, and the CPU seconds it used. Raises TooCostly or Unavailable when the
+        process is gone."""
+        call = pickle.dumps((limit_s, work, args, kwargs), pickle.HIGHEST_PROTOCOL)
+        try:
+            self._connection.send_bytes(call)
+            answer: tuple[Any, float] = pickle.loads(self._connection.recv_bytes())
+            return answer
+        except (EOFError, OSError) as exc:
+            self._process.join()
+            if self._process.exitcode == -signal.SIGPROF:
+                raise TooCostly() from exc
+            raise Unavailable("A process of the service ended; try again.", retry_after_s=1.0) from exc
+
+    def end(self) -> None:
+        self._connection.close()  # the process reads the end of its input and returns
+        self._process.kill()
+        self._process.join()
+
+
+def _serve(connection: Connection) -> None:
+    """Answers calls until the other side is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the other side decides
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    while True:
+        try:
+            call = connection.recv_bytes()
+        except (EOFError, OSError):
+            return
+        began = time.process_time()
+        limit_s, work, args, kwargs = pickle.loads(call)
+        signal.setitimer(signal.ITIMER_PROF, limit_s)
+        try:
+            found = work(*args, **kwargs)
+        except Exception as exc:
+            found = exc
+        answer = _pickled(found, began)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        with contextlib.suppress(OSError):
+            connection.send_bytes(answer)
+
+
+def _pickled(found: object, began: float) -> bytes:
+    try:
+        answer = pickle.dumps((found, time.process_time() - began), pickle.HIGHEST_PROTOCOL)
+        if isinstance(found, Exception):
+            pickle.loads(answer)  # an error whose arguments are not those of its class only fails on the other side
+        return answer
+    except Exception as exc:
+        return pickle.dumps((RuntimeError(f"{type(found).__name__}: {type(exc).__name__}"), 0.0))
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(callback)
