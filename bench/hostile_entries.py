@@ -1,8 +1,7 @@
-"""Every rule that reads a caller's text, by name, as a function of the text alone: what the hostile corpus is put to."""
+"""Every rule that reads a caller's text, by name, as a function of the text: what the hostile corpus is put to."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
@@ -65,9 +64,7 @@ def _many_messages(text: str) -> object:
 def _dialogue(text: str) -> object:
     roles = ("user", "assistant")
     parts = enumerate(_split(text, 40))
-    return extract.by_rules(
-        SourceTurns([Utterance(roles[at % 2], CleanText(part), said_at=NOW) for at, part in parts])
-    )
+    return extract.by_rules(SourceTurns([Utterance(roles[at % 2], CleanText(part), said_at=NOW) for at, part in parts]))
 
 
 def _named(text: str) -> object:
@@ -78,7 +75,10 @@ def _named(text: str) -> object:
 
 def _grounded(text: str) -> object:
     sources = SourceTurns([Utterance("user", CleanText(text)), Utterance("user", USUAL)])
-    return grounding.grounded([Fact(text=USUAL, confidence=0.9, message=0), Fact(text=CleanText("User likes tea in May."), confidence=0.9)], sources)
+    return grounding.grounded(
+        [Fact(text=USUAL, confidence=0.9, message=0), Fact(text=CleanText("User likes tea in May."), confidence=0.9)],
+        sources,
+    )
 
 
 def _refusal(text: str) -> object:
@@ -106,7 +106,9 @@ def _forgotten(text: str) -> object:
 
 def _compared(text: str) -> object:
     return [
-        compare.relate(one, other, near) for one, other in ((text, USUAL), (USUAL, text), (text, text + " I left.")) for near in (0.95, 0.8, 0.4)
+        compare.relate(one, other, near)
+        for one, other in ((text, USUAL), (USUAL, text), (text, text + " I left."))
+        for near in (0.95, 0.8, 0.4)
     ]
 
 

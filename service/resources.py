@@ -21,8 +21,8 @@ from service.providers.caches import CachedEmbedder
 from service.providers.choose import embedder_model, open_embedder, open_llm, open_reranker
 from service.providers.protocols import Embedder, Llm, Vector
 from service.providers.reranker import Reranker
+from service.rule_processes import RuleProcesses
 from service.settings import Settings
-from service.threads import Threads
 
 ScopeKey = tuple[str, str, int]
 """A part of a scope as SQL, its values, and how far rows are counted."""
@@ -41,7 +41,7 @@ class Resources:
     settings: Settings
     wakeup: Wakeup
     clock: Clock = system_clock
-    threads: Threads = field(default_factory=Threads)
+    rules: RuleProcesses = field(default_factory=RuleProcesses)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
     scope_summaries: dict[ScopeKey, tuple[float, ScopeSummary]] = field(default_factory=dict)
     common: dict[str, Vector] = field(default_factory=dict)
@@ -105,11 +105,9 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
             stack.push_async_callback(reranker.close)
         wakeup = Wakeup(_listen_url(settings, role))
         stack.push_async_callback(wakeup.close)
-        threads = Threads()
-        stack.callback(threads.close)
-        yield Resources(
-            database, embedder, generation.number, llm, settings, wakeup, threads=threads, reranker=reranker
-        )
+        rules = RuleProcesses(limit_s=settings.rule_cpu_s)
+        stack.callback(rules.close)
+        yield Resources(database, embedder, generation.number, llm, settings, wakeup, rules=rules, reranker=reranker)
 
 
 def cached(embedder: Embedder, settings: Settings, database: Database) -> CachedEmbedder:

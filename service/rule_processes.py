@@ -66,9 +66,17 @@ class RuleProcesses:
     def __init__(self, workers: int = 2, waiting: int = 128, limit_s: float = 5.0) -> None:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rules")  # one waits for each process
         self._idle: LifoQueue[_RuleProcess] = LifoQueue()
-        self._waiting, self._limit_s = waiting, limit_s
+        self._workers, self._waiting, self._limit_s = workers, waiting, limit_s
         self._unfinished = 0
         self._closed = False
+
+    async def start(self) -> None:
+        """Starts all processes, so that the first request need not wait for the second that this takes."""
+        started = await asyncio.gather(
+            *(asyncio.to_thread(_RuleProcess) for _ in range(self._workers - self._idle.qsize()))
+        )
+        for each in started:
+            self._give_back(each)
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """`work(...)` in a process; what goes in and comes out is pickled. Raises what it raises, TooCostly when it
@@ -82,21 +90,26 @@ class RuleProcesses:
         found: T = await asyncio.wrap_future(future)
         return found
 
-    async def run_if_long(self, text: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`work(...)` in place when `text` is short: handing it over would cost more than the work."""
-        return await self.run(work, *args, **kwargs) if len(text) > LONG_CHARS else work(*args, **kwargs)
+    async def run_if_long(self, chars: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`work(...)` in place when it reads few characters: handing it over would cost more than the work."""
+        if chars > LONG_CHARS:
+            return await self.run(work, *args, **kwargs)
+        found = work(*args, **kwargs)
+        await asyncio.sleep(0)  # many short texts one after the other must not hold up other requests
+        return found
 
     def _call(self, account: CpuAccount | None, work: Callable[..., T], args: Any, kwargs: Any) -> T:
-        limit_s = self._limit_s if account is None else min(self._limit_s, account.left_s)
+        account = account or CpuAccount(self._limit_s)
+        limit_s = max(LEAST_S, min(self._limit_s, account.left_s))
         process = self._take()
         try:
-            found, used_s = process.call(max(LEAST_S, limit_s), work, args, kwargs)
+            found, used_s = process.call(limit_s, work, args, kwargs)
         except BaseException:
+            account.left_s -= limit_s
             process.end()
             raise
+        account.left_s -= used_s
         self._give_back(process)
-        if account is not None:
-            account.left_s -= used_s
         if isinstance(found, BaseException):
             raise found
         return found  # type: ignore[no-any-return]
@@ -139,13 +152,13 @@ class _RuleProcess:
         call = pickle.dumps((limit_s, work, args, kwargs), pickle.HIGHEST_PROTOCOL)
         try:
             self._connection.send_bytes(call)
-            answer: tuple[Any, float] = pickle.loads(self._connection.recv_bytes())
-            return answer
+            answer: tuple[Any, float] = _unpickled(self._connection.recv_bytes())
         except (EOFError, OSError) as exc:
             self._process.join()
             if self._process.exitcode == -signal.SIGPROF:
                 raise TooCostly() from exc
             raise Unavailable("A process of the service ended; try again.", retry_after_s=1.0) from exc
+        return answer
 
     def end(self) -> None:
         self._connection.close()  # the process reads the end of its input and returns
@@ -163,7 +176,7 @@ def _serve(connection: Connection) -> None:
         except (EOFError, OSError):
             return
         began = time.process_time()
-        limit_s, work, args, kwargs = pickle.loads(call)
+        limit_s, work, args, kwargs = _unpickled(call)
         signal.setitimer(signal.ITIMER_PROF, limit_s)
         try:
             found = work(*args, **kwargs)
@@ -175,11 +188,15 @@ def _serve(connection: Connection) -> None:
             connection.send_bytes(answer)
 
 
+def _unpickled(sent: bytes) -> Any:
+    return pickle.loads(sent)  # noqa: S301  # from the other end of our own pipe
+
+
 def _pickled(found: object, began: float) -> bytes:
     try:
         answer = pickle.dumps((found, time.process_time() - began), pickle.HIGHEST_PROTOCOL)
         if isinstance(found, Exception):
-            pickle.loads(answer)  # an error whose arguments are not those of its class only fails on the other side
+            _unpickled(answer)  # an error whose arguments are not those of its class only fails on the other side
         return answer
     except Exception as exc:
         return pickle.dumps((RuntimeError(f"{type(found).__name__}: {type(exc).__name__}"), 0.0))

@@ -8,7 +8,6 @@ fails here is logged; then the first requests are slower.
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -22,7 +21,6 @@ from starlette.routing import Match
 from service.domain.query import Query
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
-from service.language import temporal
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources, open_resources
@@ -37,25 +35,21 @@ MAX_CONNECTIONS = 10
 START_DELAY_MAX_S = 2.0
 """How long a start waits for them."""
 
-SWITCH_INTERVAL_S = 0.0003
-"""How long the thread that loads rules may keep the interpreter from the event loop. With Python's 5 ms a search,
-which waits for something some twenty times, took 110 ms instead of 30 until all were there."""
-
 QUERY_TEXT = CleanText("Which book did Ada lend to her brother?")
 """It names a person, so that names are looked up too."""
 
 
 @asynccontextmanager
 async def opened(settings: Settings, app: FastAPI) -> AsyncIterator[Resources]:
-    """The resources, with connections that have searched before, and the usual routes of `app`. What reads times in
-    texts is loaded meanwhile and may not be there yet: a request that needs it waits for it."""
-    loading = asyncio.create_task(load_rules())
-    try:
-        async with open_resources(settings) as res:
+    """The resources, with connections that have searched before, and the usual routes of `app`. The processes that read
+    texts start meanwhile and may not be there yet: a request that needs one waits for it."""
+    async with open_resources(settings) as res:
+        starting = asyncio.create_task(start_rules(res))
+        try:
             await _try_out(res, app)
             yield res
-    finally:
-        loading.cancel()
+        finally:
+            await starting
 
 
 async def _try_out(res: Resources, app: FastAPI) -> None:
@@ -98,16 +92,12 @@ def routes(app: FastAPI, path: str) -> None:
             return
 
 
-async def load_rules() -> None:
-    """Loads what reads times that our own rules do not know: 0.6 s of pure Python, in a thread."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
+async def start_rules(res: Resources) -> None:
+    """Starts the processes that read texts, and lets each load what reads times: a second of another core."""
     try:
-        await asyncio.to_thread(temporal.warm)
+        await res.rules.start()
     except Exception as exc:
-        log.warning("rules_not_loaded", kind=type(exc).__name__)
-    finally:
-        sys.setswitchinterval(usual)
+        log.warning("rules_not_started", kind=type(exc).__name__)
 
 
 class _ZeroEmbedder:

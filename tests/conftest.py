@@ -27,8 +27,8 @@ from service.db.roles import APP, OWNER, WORKER
 from service.db.tenants import keys
 from service.launch.postgres import EmbeddedPostgres
 from service.resources import Resources, cached
+from service.rule_processes import RuleProcesses
 from service.settings import Settings
-from service.threads import Threads
 from tests.fakes.embedder import AngleEmbedder
 
 # The same examples on every machine: a run says the same twice. `ARGS=--hypothesis-profile=explore` looks further.
@@ -133,13 +133,25 @@ def embedder() -> AngleEmbedder:
     return AngleEmbedder(DIMENSION)
 
 
+@pytest.fixture(scope="session")
+def rules() -> Iterator[RuleProcesses]:
+    """Started once: what they know of a language is the same for every test."""
+    processes = RuleProcesses()
+    asyncio.run(processes.start())
+    yield processes
+    processes.close()
+
+
 @pytest.fixture
 async def resources(
-    database: Database, settings: Settings, owner_url: str, embedder: AngleEmbedder, clock: SetClock
+    database: Database,
+    settings: Settings,
+    owner_url: str,
+    embedder: AngleEmbedder,
+    clock: SetClock,
+    rules: RuleProcesses,
 ) -> AsyncIterator[Resources]:
     """What requests work with: the real database, chosen vectors, a clock that stands still, and no language model."""
     wakeup = Wakeup(owner_url)
-    threads = Threads()
-    yield Resources(database, cached(embedder, settings, database), 1, None, settings, wakeup, clock, threads)
-    threads.close()
+    yield Resources(database, cached(embedder, settings, database), 1, None, settings, wakeup, clock, rules)
     await wakeup.close()

@@ -15,7 +15,7 @@ HEIGHT = {
     "pipeline": 4,
     "curator": 3,
     "resources": 2,
-    "threads": 1,
+    "rule_processes": 1,
     "db": 1,
     "providers": 0.9,  # db/ implements the protocols that providers/ declares
     "language": 0.5,

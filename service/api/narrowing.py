@@ -100,7 +100,7 @@ async def redacted_tree(given: FilterInput | None, res: Resources) -> filters.Fi
         return None
     if len(given.model_dump_json(exclude_unset=True)) > MAX_STORED_CHARS:
         raise InvalidInput(f"filters: must not be longer than {MAX_STORED_CHARS} characters here.", field="filters")
-    return await res.threads.run(filters.with_texts, found, partial(pii.of_words, "filters"))
+    return await res.rules.run(filters.with_texts, found, partial(pii.of_words, "filters"))
 
 
 # -- all that narrows --------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ async def decide(statement: Statement, shown: Sequence[Neighbour], res: Resource
 
 async def _by_rules(statement: Statement, shown: Sequence[Neighbour], res: Resources) -> Decision:
     """Off the event loop: some milliseconds, more for long texts."""
-    return await res.threads.run(judge, statement, shown) if shown else judge(statement, shown)
+    return await res.rules.run(judge, statement, shown) if shown else judge(statement, shown)
 
 
 def said_back(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:

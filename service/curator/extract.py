@@ -55,11 +55,11 @@ async def from_messages(
     elif len(reply.text) <= BRIEF:
         read_out = read(reply.text, sources.zone)
     else:
-        read_out = await res.threads.run(read, reply.text, sources.zone)
+        read_out = await res.rules.run(read, reply.text, sources.zone)
     if read_out is None:
         raise LlmError("The language model's answer could not be read.")
     stated = [fact for fact in read_out.facts if not worth.TO_THE_MEMORY.search(fact.text)]
-    kept = await res.threads.run(grounded, stated[:MAX_FACTS], sources) if stated else Grounded(())
+    kept = await res.rules.run(grounded, stated[:MAX_FACTS], sources) if stated else Grounded(())
     warnings = (*_reply_warnings(read_out, reply, len(stated)), *kept.warnings)
     why = None if stated else "the language model found nothing worth keeping"
     return Extracted(kept.facts, reply.model or res.llm.model, warnings, why)

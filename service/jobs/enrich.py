@@ -110,7 +110,7 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
         known = await entity_links.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
         found = await _with_similar(session, found, res)
     if found:
-        await _write(workspace_id, await res.threads.run(extract, found, known), res)
+        await _write(workspace_id, await res.rules.run(extract, found, known), res)
 
 
 async def _read(

@@ -141,7 +141,7 @@ async def _as_turns(messages: Sequence[Draft], res: Resources) -> list[NewTurn]:
             *_role_and_speaker(draft),
             draft.clean,
             draft.timestamp,
-            weights=await res.threads.run_if_long(draft.clean, term_weights, draft.clean),
+            weights=await res.rules.run_if_long(len(draft.clean), term_weights, draft.clean),
         )
         for draft in messages
     ]

@@ -65,7 +65,7 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
     for place, draft in enumerate(messages):
         if draft.speech is None or draft.speech.role != "user":
             continue
-        for wish in forget_requests.find(draft.clean):
+        for wish in await res.rules.run_if_long(len(draft.clean), forget_requests.find, draft.clean):
             asked.append(await _planned(place, wish, draft, scope, res))
     return tuple(asked)
 

@@ -72,7 +72,7 @@ async def by_query(
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = await _read(session, wanted, with_deleted=with_deleted)
         for asked in dict.fromkeys((raw, str(query))):
-            parsed, found, spoken = await res.threads.run(_matched, asked, texts)
+            parsed, found, spoken = await res.rules.run(_matched, asked, texts)
             if found.meant or spoken.meant:
                 plan = _planned(parsed, found, spoken, texts)
                 return await _with_sources(session, wanted, plan)

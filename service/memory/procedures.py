@@ -101,13 +101,13 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
     vector = await embed_now(workspace_id, strategy.embedded_text, res)
     async with res.db.read(workspace_id) as session:
         compared = await _candidates(session, strategy, vector, res)
-    equal = await res.threads.run(_find_equal, strategy, compared, res)
+    equal = await res.rules.run(_find_equal, strategy, _rated(compared, res))
     async with plain_transaction(workspace_id, res, request) as session:
         await strategies.lock(session, scope)
         await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
         candidates = await _candidates(session, strategy, vector, res)
         if equal is None or equal not in {each.id for each, _ in candidates}:
-            equal = _find_equal(strategy, [each for each in candidates if each not in compared], res)
+            equal = _find_equal(strategy, _rated([each for each in candidates if each not in compared], res))
         if equal is None:
             await strategies.add(session, strategy, vector, generation=res.generation)
             if vector is None:
@@ -157,12 +157,17 @@ async def _candidates(session: Session, new: Strategy, vector: Vector | None, re
     )
 
 
-def _find_equal(new: Strategy, known: Candidates, res: Resources) -> UUID | None:
+def _rated(known: Candidates, res: Resources) -> list[tuple[Strategy, bool]]:
+    """The known strategies, and whether each is as similar as a duplicate."""
+    exact = res.settings.dedup_exact
+    return [(each, cosine is not None and res.embedder.similarity(cosine) >= exact) for each, cosine in known]
+
+
+def _find_equal(new: Strategy, known: Sequence[tuple[Strategy, bool]]) -> UUID | None:
     """The known strategy with the same text, or one so similar that a memory would count as a duplicate."""
-    for each, cosine in known:
+    for each, similar in known:
         if each.embedded_text.casefold() == new.embedded_text.casefold():
             return each.id
-        similar = cosine is not None and res.embedder.similarity(cosine) >= res.settings.dedup_exact
         if similar and is_same(new.embedded_text, each.embedded_text):
             return each.id
     return None

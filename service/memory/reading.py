@@ -60,7 +60,7 @@ async def read(
         )
     if by_model:
         return await extract.from_messages(sources, workspace_id, res, instruction=conversation.instruction), vectors
-    return await asyncio.gather(res.threads.run(extract.by_rules, sources), _vectors(messages if new else (), res))
+    return await asyncio.gather(res.rules.run(extract.by_rules, sources), _vectors(messages if new else (), res))
 
 
 def source_message(draft: Draft) -> Utterance:

@@ -70,7 +70,7 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
     metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
     redactions = pii.add_up((*in_text, *in_metadata))
     vector, warnings = await _vector(conversation, text, given, res)
-    weights = await res.threads.run(turns.term_weights, text) if len(text) > pii.LONG else turns.term_weights(text)
+    weights = await res.rules.run_if_long(len(text), turns.term_weights, text)
     new = NewTurn(
         given.role,
         given.speaker,

@@ -19,9 +19,10 @@ from service.curator import model_calls, prompts
 from service.domain.draft import Annotation, Draft, TermWeights
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.temporal import Mention, Temporal, TemporalType
-from service.errors import LlmError, Unavailable
+from service.errors import LlmError, TooCostly, Unavailable
 from service.language import categories, importance, kinds, lexemes, tags, temporal
 from service.resources import Resources
+from service.rule_processes import LONG_CHARS
 
 MAX_CATEGORIES = 5
 MAX_CATEGORY_CHARS = 60
@@ -103,7 +104,7 @@ def topics(value: object) -> tuple[str, ...] | None:
 
 async def rate_importance(draft: Draft, res: Resources) -> Draft:
     """The draft with its importance: the caller's, else the model's, else the rules'. Never blocks storage."""
-    return replace(draft, importance=await res.threads.run_if_long(draft.clean, _importance, draft))
+    return replace(draft, importance=await res.rules.run_if_long(len(draft.clean), _importance, draft))
 
 
 def _importance(draft: Draft) -> Importance:
@@ -125,18 +126,21 @@ async def find_times(draft: Draft, res: Resources) -> Draft:
     zone = ZoneInfo(draft.given.timezone)
     mentions: Sequence[Mention] = ()
     warnings = draft.warnings
-    if temporal.may_have_time(draft.clean):
+    if len(draft.clean) > LONG_CHARS or temporal.may_have_time(draft.clean):
         try:
-            found = res.threads.run(temporal.find, draft.clean, draft.timestamp, zone)
+            found = res.rules.run(temporal.find, draft.clean, draft.timestamp, zone)
             mentions = await asyncio.wait_for(found, res.settings.temporal_timeout_ms / 1000)
-        except (TimeoutError, Unavailable):
+        except (TimeoutError, Unavailable, TooCostly):
             warnings += ("temporal_timeout: times in the text were not read.",)
-    draft = replace(draft, temporal=_temporal(draft, mentions, zone), warnings=warnings)
-    return draft if draft.options.record else _with_own_range(draft)
+    draft = replace(draft, warnings=warnings)
+    return await res.rules.run_if_long(len(draft.clean) if mentions else 0, _with_times, draft, mentions, zone)
 
 
-def _with_own_range(draft: Draft) -> Draft:
+def _with_times(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Draft:
     """The draft valid from when until when its text says that it holds, unless the caller says so."""
+    draft = replace(draft, temporal=_temporal(draft, mentions, zone))
+    if draft.options.record:
+        return draft
     given, named = draft.given, draft.temporal
     if named is None or given.t_valid is not None or given.t_invalid is not None:
         return draft
@@ -170,14 +174,15 @@ async def name_categories(draft: Draft, res: Resources) -> Draft:
     """The draft with its topics: the model's words, else the taxonomy's."""
     if draft.annotation and draft.annotation.categories:
         return replace(draft, categories=draft.annotation.categories)
-    return replace(draft, categories=await res.threads.run_if_long(draft.clean, categories.name, draft.clean))
+    return replace(draft, categories=await res.rules.run_if_long(len(draft.clean), categories.name, draft.clean))
 
 
 async def classify(draft: Draft, res: Resources) -> Draft:
     """The draft with its type: the caller's, else by patterns, else by the model, else the rules' guess."""
     return replace(
         draft,
-        kind=await res.threads.run_if_long(draft.clean, _kind_without_model, draft) or await _kind_by_model(draft, res),
+        kind=await res.rules.run_if_long(len(draft.clean), _kind_without_model, draft)
+        or await _kind_by_model(draft, res),
     )
 
 
@@ -195,7 +200,7 @@ async def _kind_by_model(draft: Draft, res: Resources) -> Classification:
     if not may_ask:  # without that step unmatched text is Context
         return kinds.UNCLASSIFIED_UNASKED
     if res.llm is None:
-        return await res.threads.run_if_long(draft.clean, kinds.guess, draft.clean) or kinds.UNCLASSIFIED_UNASKED
+        return await res.rules.run_if_long(len(draft.clean), kinds.guess, draft.clean) or kinds.UNCLASSIFIED_UNASKED
     try:
         reply, _ = await model_calls.complete_as(
             res, draft.scope.workspace_id, prompts.classify(draft.clean), KindReply
@@ -216,5 +221,5 @@ def read_kind(reply: KindReply) -> Classification:
 async def weigh_terms(draft: Draft, res: Resources) -> Draft:
     """The draft with the BM25 weights of the text that will be stored: worked out here, so that the write need not."""
     text = draft.merged.text if draft.merged else draft.clean
-    weights = await res.threads.run_if_long(text, lexemes.weights, text)
+    weights = await res.rules.run_if_long(len(text), lexemes.weights, text)
     return replace(draft, term_weights=TermWeights(text, weights))

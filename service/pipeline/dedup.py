@@ -35,7 +35,7 @@ async def compare(draft: Draft, res: Resources) -> Draft:
         found = await find_neighbours(session, draft, res)
     seen = found.neighbours
     settings = res.settings
-    dedup = await res.threads.run_if_long(draft.clean, without_decision, draft, seen, settings.dedup_exact)
+    dedup = await res.rules.run_if_long(len(draft.clean), without_decision, draft, seen, settings.dedup_exact)
     return replace(draft, seen=seen, dedup=dedup)
 
 

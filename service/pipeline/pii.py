@@ -14,12 +14,9 @@ from typing import Any, TypeVar
 
 from service.domain.draft import Draft
 from service.domain.text import CleanText, Redaction
-from service.errors import PiiRejected, TooLarge
+from service.errors import PiiRejected, TooCostly, TooLarge
 from service.language import pii, tags
 from service.resources import Resources
-
-LONG = 2_000
-"""Characters from which scanning leaves the event loop (about 1 ms)."""
 
 T = TypeVar("T")
 
@@ -27,10 +24,9 @@ T = TypeVar("T")
 async def redact(draft: Draft, res: Resources) -> Draft:
     """The draft with redacted text, metadata and tags; raises PiiRejected naming the field."""
     text, found = await clean(draft.raw, "messages" if draft.speech else "content", res)
-    metadata, in_metadata = _scan("metadata", pii.redact_json, dict(draft.given.metadata))
-    words, in_tags = _scan("tags", pii.redact_json, list(draft.given.tags))
+    metadata, in_metadata = await clean_object(draft.given.metadata, "metadata", res)
+    words, in_tags = await _scanned("tags", pii.redact_json, list(draft.given.tags), res)
     kept = tags.normalise(words)
-    assert isinstance(metadata, dict)
     return replace(
         draft,
         text=text,
@@ -43,20 +39,13 @@ async def redact(draft: Draft, res: Resources) -> Draft:
 
 async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple[Redaction, ...]]:
     """The redacted text and what was cut; for prompts and every other text that leaves the request."""
-    if len(text) <= LONG:
-        redacted = _scan(field, pii.redact, text)
-    else:
-        redacted = await res.threads.run(_scan, field, pii.redact, text)
+    redacted = await _scanned(field, pii.redact, text, res)
     return redacted.text, redacted.redactions
 
 
 async def clean_words(text: str, field: str, res: Resources) -> CleanText:
     """The same for a query or a title: "password" alone is a topic there, not a secret that was announced."""
-    found, _ = (
-        await res.threads.run(_scan, field, pii.redact_json, text)
-        if len(text) > LONG
-        else _scan(field, pii.redact_json, text)
-    )
+    found, _ = await _scanned(field, pii.redact_json, text, res)
     return CleanText(str(found))
 
 
@@ -80,11 +69,7 @@ async def clean_object(
     value: Mapping[str, Any], field: str, res: Resources
 ) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
     """A redacted copy of an object and what was cut; raises PiiRejected naming the field."""
-    given = dict(value)
-    if len(json.dumps(given, ensure_ascii=False)) > LONG:
-        found, redactions = await res.threads.run(_scan, field, pii.redact_json, given)
-    else:
-        found, redactions = _scan(field, pii.redact_json, given)
+    found, redactions = await _scanned(field, pii.redact_json, dict(value), res)
     return found, tuple(redactions)
 
 
@@ -99,6 +84,15 @@ def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     for each in redactions:
         counts[each.label] += each.count
     return tuple(Redaction(label, counts[label]) for label in sorted(counts))
+
+
+async def _scanned(field: str, scan: Any, value: Any, res: Resources) -> Any:
+    """`_scan`, off the event loop where the value is long."""
+    chars = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False)) if value else 0
+    try:
+        return await res.rules.run_if_long(chars, _scan, field, scan, value)
+    except TooCostly as exc:
+        raise TooCostly(exc.detail, field=field) from None
 
 
 def _scan(field: str, scan: Any, value: T) -> Any:

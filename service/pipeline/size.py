@@ -19,7 +19,7 @@ async def check(draft: Draft, res: Resources) -> Draft:
     found = length_warnings(
         draft.raw, strict=draft.options.strict_size and not draft.options.record, settings=res.settings
     )
-    hints = () if draft.options.record else await res.threads.run_if_long(draft.raw, advice.warnings, draft.raw)
+    hints = () if draft.options.record else await res.rules.run_if_long(len(draft.raw), advice.warnings, draft.raw)
     return replace(draft, warnings=(*draft.warnings, *found, *hints))
 
 

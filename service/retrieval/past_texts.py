@@ -85,7 +85,7 @@ async def read(session: Session, there: RecordedScope, plan: SearchPlan, res: Re
     limit = MAX_TEXTS + 1
     rows = await recorded.texts(session, there, vector, plan.tags, generation=res.generation, limit=limit)
     kept = rows[:MAX_TEXTS]
-    weights = await res.threads.run(_weights, [CleanText(row.content) for row in kept])
+    weights = await res.rules.run(_weights, [CleanText(row.content) for row in kept])
     return PastTexts(kept, weights, is_cut=len(rows) > len(kept))
 
 

@@ -138,7 +138,7 @@ async def parse_off_loop(
     zone = ZoneInfo(timezone)
     if len(text) <= QUICK_CHARS and len(speakers) <= QUICK_SPEAKERS and not temporal.may_have_time(text):
         return parse(text, reference, zone, speakers, user_id)
-    return await res.threads.run(parse, text, reference, zone, speakers, user_id)
+    return await res.rules.run(parse, text, reference, zone, speakers, user_id)
 
 
 def parse(
@@ -188,7 +188,7 @@ async def time_window(words: str, reference: datetime, timezone: str, res: Resou
     """Returns the half-open interval (UTC) that words such as "last week" or "in May 2023" name, seen from `reference`
     on the clock of `timezone`; an open one and a warning when they name none, as "since my birthday" does."""
     try:
-        reading = res.threads.run(_named_window, words, reference, ZoneInfo(timezone))
+        reading = res.rules.run(_named_window, words, reference, ZoneInfo(timezone))
         window = await asyncio.wait_for(reading, res.settings.temporal_timeout_ms / 1000)
     except (TimeoutError, Unavailable):
         return EVER, (TIME_QUERY_TOO_SLOW,)

@@ -80,7 +80,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             _answer_probability(found, ranked),
         )
     warnings = tuple(dict.fromkeys((*found.warnings, *turn_query.warnings)))
-    return await res.threads.run(bundle, query, results, found, warnings, watch.ms, res.clock())
+    return await res.rules.run(bundle, query, results, found, warnings, watch.ms, res.clock())
 
 
 def _search_query(query: RecallQuery, limit: int) -> Query:

@@ -214,7 +214,7 @@ async def test_old_partitions_of_the_log_go_and_totals_stay(
         settings,
         resources.wakeup,
         lambda: datetime.now(UTC),
-        resources.threads,
+        resources.rules,
     )
     await upkeep.keep_partitions(Job(NIL_WORKSPACE, uuid4(), "audit_partitions", None, {}, 1, 3, "test"), res)
     count = "SELECT count(*) FROM tool_invocation WHERE workspace_id = $1"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import httpx2
 import pytest
@@ -26,6 +27,7 @@ from service.language import temporal
 from service.main import create_app
 from service.resources import Resources
 from service.retrieval import search
+from service.rule_processes import RuleProcesses
 from service.settings import Settings
 from tests.conftest import Tenant
 
@@ -80,7 +82,6 @@ async def test_a_warm_up_that_fails_is_told_and_does_not_keep_the_service_from_s
     monkeypatch.setattr(search, "read", read)
     monkeypatch.setattr(warmup, "open_resources", opened)
     monkeypatch.setattr(warmup, "START_DELAY_MAX_S", 1.0)
-    monkeypatch.setattr(temporal, "warm", lambda: None)
     with capture_logs() as logs:
         async with warmup.opened(settings, FastAPI()) as found:
             assert found is fresh
@@ -114,21 +115,20 @@ async def test_the_usual_routes_are_put_together_before_the_first_request(
             assert rarer.status_code == 500, "this one was not"
 
 
-async def test_rules_are_loaded_without_keeping_the_event_loop_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual, seen = sys.getswitchinterval(), []
-    monkeypatch.setattr(temporal, "warm", lambda: seen.append(sys.getswitchinterval()))
-    await warmup.load_rules()
-    assert seen == [pytest.approx(warmup.SWITCH_INTERVAL_S)]
-    assert sys.getswitchinterval() == usual
+async def test_processes_for_rules_are_there_before_they_are_needed(resources: Resources) -> None:
+    rules = RuleProcesses(workers=1)
+    await warmup.start_rules(replace(resources, rules=rules))
+    began = time.perf_counter()
+    assert await rules.run(temporal.window, "last week", resources.clock(), ZoneInfo("UTC")) is not None
+    assert time.perf_counter() - began < 0.5, "it takes a second where they must first be started"
+    rules.close()
 
 
-async def test_rules_that_cannot_be_loaded_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing() -> None:
-        raise ImportError
+async def test_processes_that_do_not_start_are_told(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(_: RuleProcesses) -> None:
+        raise OSError
 
-    usual = sys.getswitchinterval()
-    monkeypatch.setattr(temporal, "warm", failing)
+    monkeypatch.setattr(RuleProcesses, "start", failing)
     with capture_logs() as logs:
-        await warmup.load_rules()
-    assert [(each["event"], each["kind"]) for each in logs] == [("rules_not_loaded", "ImportError")]
-    assert sys.getswitchinterval() == usual
+        await warmup.start_rules(resources)
+    assert [(each["event"], each["kind"]) for each in logs] == [("rules_not_started", "OSError")]
